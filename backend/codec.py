@@ -1,0 +1,47 @@
+"""Frozen dataclasses to JSON and back, validated on the way in."""
+
+from functools import cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_json(kind: Any, value: object) -> bytes:
+    """Encode `value`, which is of type `kind`, as compact JSON."""
+    return _adapter(kind).dump_json(value)
+
+
+def to_plain(kind: Any, value: object) -> Any:
+    """Encode `value` as dicts, lists, strings and numbers (for a JSON column)."""
+    return _adapter(kind).dump_python(value, mode="json")
+
+
+def from_json(kind: type[T] | Any, data: bytes | str) -> T:
+    """Decode JSON into `kind`; raises `InvalidInput` naming the first faulty field."""
+    try:
+        return _adapter(kind).validate_json(data)  # type: ignore[no-any-return]
+    except ValidationError as fault:
+        raise InvalidInput(_first(fault)) from None
+
+
+def from_plain(kind: type[T] | Any, data: object) -> T:
+    """Decode what `to_plain` gave; raises `InvalidInput` naming the first faulty field."""
+    try:
+        return _adapter(kind).validate_python(data)  # type: ignore[no-any-return]
+    except ValidationError as fault:
+        raise InvalidInput(_first(fault)) from None
+
+
+def _first(fault: ValidationError) -> str:
+    error = fault.errors()[0]
+    place = ".".join(str(part) for part in error["loc"]) or "value"
+    return f"{place}: {error['msg']}"

@@ -1,0 +1,24 @@
+"""Errors that a person can mend: a noun, what is wrong with it, and what to do."""
+
+
+class StageflowError(Exception):
+    """Base of every error whose message is written for the person who reads it.
+
+    `str(error)` says what is wrong, with the numbers; `advice` says what to do next.
+    Pages and the command line show both and never a traceback.
+    """
+
+    advice: str = ""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        if advice:
+            self.advice = advice
+
+
+class NotFound(StageflowError):
+    """An id or a name that nothing answers to."""
+
+
+class InvalidInput(StageflowError):
+    """A value that a person gave and that cannot be used as it is."""

@@ -1,0 +1,85 @@
+"""A plan: which layers form which stage, how often it is replicated, on which devices."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend.cluster.cluster import Cluster
+from backend.errors import InvalidInput, StageflowError
+from backend.profiles.profile import Profile
+
+
+class PlanDoesNotFit(StageflowError):
+    """No plan, or not this plan, fits the cluster; the message names the numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Layers `first` up to, not including, `stop`; one replica on each of `devices`."""
+
+    first: int
+    stop: int
+    devices: tuple[int, ...]
+
+    @property
+    def replicas(self) -> int:
+        return len(self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The stages, input first. They cover the layers without a gap and share no device.
+    Raises `InvalidInput` otherwise."""
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        stop = 0
+        devices: set[int] = set()
+        for number, stage in enumerate(self.stages):
+            if stage.first != stop or stage.stop <= stage.first:
+                raise InvalidInput(f"stage {number} holds layers {stage.first}..{stage.stop - 1}, "
+                                   f"but the next free layer is {stop}")
+            if not stage.devices or devices & set(stage.devices):
+                raise InvalidInput(f"stage {number} has no device of its own: {stage.devices}")
+            stop = stage.stop
+            devices |= set(stage.devices)
+        if not self.stages:
+            raise InvalidInput("a partition needs at least one stage")
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        return tuple(stage.replicas for stage in self.stages)
+
+    @property
+    def num_devices(self) -> int:
+        return sum(self.replicas)
+
+    @property
+    def label(self) -> str:
+        """Replicas per stage, the literature's short form: "15-1", "1-1-1-1"."""
+        return "-".join(str(count) for count in self.replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A partition with the schedule that will run it.
+
+    planner     catalog name of the planner that made it ("pipedream", ...)
+    schedule    catalog name of the schedule ("pipedream" = 1F1B with weight stashing)
+    microbatch  samples per microbatch
+    batch       microbatches per weight update (1 for schedules that never flush)
+    """
+
+    planner: str
+    partition: Partition
+    schedule: str
+    microbatch: int
+    batch: int = 1
+
+    @property
+    def label(self) -> str:
+        return f"{self.partition.label} · {self.schedule}"
+
+
+Planner = Callable[[Profile, Cluster], Partition]
+"""A member of the planner catalog. Raises `PlanDoesNotFit`."""

@@ -1,0 +1,34 @@
+"""What a plan will do on a cluster: the answer that pages and commands show."""
+
+from dataclasses import dataclass
+
+from backend.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Seconds, bytes and ratios of one plan.
+
+    seconds_per_minibatch  steady state, by simulating the program that will run; a
+                           minibatch is one weight update's samples (plan.batch microbatches)
+    samples_per_second     throughput in the same steady state
+    bubble                 share of rank time spent waiting, warm-up and drain included, over
+                           the simulated segment
+    sent_bytes             bytes sent by all ranks per minibatch (activations, gradients,
+                           weight synchronisation)
+    memory_bytes           peak bytes per stage (one replica): weights, versions, gradients,
+                           optimizer state, activations in flight
+    stage_seconds          compute seconds of one microbatch per stage (not divided by replicas)
+    staleness              updates between a stage's forward and the newest weights, worst stage
+    versions               weight versions alive per stage
+    """
+
+    plan: Plan
+    seconds_per_minibatch: float
+    samples_per_second: float
+    bubble: float
+    sent_bytes: float
+    memory_bytes: tuple[float, ...]
+    stage_seconds: tuple[float, ...]
+    staleness: int
+    versions: tuple[int, ...]

@@ -1,0 +1,119 @@
+"""The JSON lines that a rank prints on standard output, one event each.
+
+A line that does not start with `PREFIX` is log text (the user's own print, a warning).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.codec import from_json, to_json
+from backend.errors import InvalidInput
+
+PREFIX = '{"event":'
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The rank has loaded everything and begins its work."""
+
+    rank: int
+    event: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    rank: int
+    event: Literal["heartbeat"] = "heartbeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` units of `phase`."""
+
+    phase: str
+    done: int
+    total: int
+    event: Literal["progress"] = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Values of one metric ("loss", "accuracy", "throughput") at consecutive points.
+    `steps` are minibatches since the start of the run, `times` Unix seconds."""
+
+    name: str
+    steps: tuple[int, ...]
+    values: tuple[float, ...]
+    times: tuple[float, ...]
+    epoch: int = 0
+    event: Literal["metrics"] = "metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A file of measured spans (Arrow) of one rank and segment is ready in the job's folder."""
+
+    rank: int
+    segment: int
+    path: str
+    num_spans: int
+    event: Literal["spans"] = "spans"
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileReady:
+    """The profile (JSON of `Profile`) is ready in the job's folder."""
+
+    path: str
+    event: Literal["profile"] = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file in the job's folder that is to be kept with the run."""
+
+    name: str
+    path: str
+    event: Literal["artifact"] = "artifact"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The rank cannot go on. Fields as in `RunError`."""
+
+    rank: int
+    kind: str
+    message: str
+    advice: str = ""
+    detail: str = ""
+    event: Literal["failed"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The rank's work is done; `epochs` completed (0 for a profile)."""
+
+    rank: int
+    epochs: int = 0
+    event: Literal["finished"] = "finished"
+
+
+Event = Started | Heartbeat | Progress | Metrics | Spans | ProfileReady | Artifact | Failed | Finished
+
+
+def write_line(event: Event) -> str:
+    """Encode an event as one line, without the newline. `event` comes first."""
+    body = to_json(type(event), event).decode()
+    tag = f'"event":"{event.event}"'
+    rest = body[1:-1].removesuffix(tag).rstrip(",")
+    return "{" + tag + ("," + rest if rest else "") + "}"
+
+
+def read_line(line: str) -> Event | None:
+    """Decode one line; None where it is plain log text."""
+    if not line.startswith(PREFIX):
+        return None
+    try:
+        return from_json(Event, line)
+    except InvalidInput:
+        return None

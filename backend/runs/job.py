@@ -1,0 +1,24 @@
+"""The one JSON file that is handed to the processes of a run (`job.json`)."""
+
+from dataclasses import dataclass
+
+from backend.runs.spec import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Everything that a rank needs; it knows no database and no queue.
+
+    definition  path of the definition's Python file, readable by the ranks
+    folder      directory for what they write (spans, weights, profile)
+    world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
+                come by the environment, as torchrun sets them
+    """
+
+    run_id: int
+    attempt: int
+    name: str
+    spec: RunSpec
+    definition: str
+    folder: str
+    world_size: int = 1

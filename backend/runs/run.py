@@ -1,0 +1,69 @@
+"""A run as it is stored and shown."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.runs.spec import RunSpec
+from backend.runs.states import RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunError:
+    """Why a run failed: `kind` for filters ("ModelRaised", "LossNotFinite", "DiskFull",
+    "AgentLost", ...), `message` and `advice` for people, `detail` (a traceback of the
+    user's code) folded away on the page."""
+
+    kind: str
+    message: str
+    advice: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """`done` of `total` units of `phase` ("load", "warm up", "layers", "train", "evaluate")."""
+
+    phase: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What is known at the end (or so far): None where it does not apply.
+
+    accuracy               on held-out data, last evaluation
+    loss                   mean of the last epoch
+    seconds_per_minibatch  measured, steady state
+    bubble                 measured share of rank time spent waiting
+    profile_id             the profile that a profiling run made
+    """
+
+    accuracy: float | None = None
+    loss: float | None = None
+    epochs: int = 0
+    seconds_per_minibatch: float | None = None
+    samples_per_second: float | None = None
+    bubble: float | None = None
+    profile_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    id: int
+    name: str
+    spec: RunSpec
+    state: RunState
+    attempt: int
+    node: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    progress: RunProgress | None
+    summary: RunSummary
+    error: RunError | None
+    cancel_requested: bool
+
+    @property
+    def kind(self) -> str:
+        return self.spec.kind
