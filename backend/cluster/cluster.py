@@ -58,4 +58,6 @@ class Cluster:
             size *= level.count
             if a // size == b // size:
                 return level
-        raise InvalidInput(f"devices {a} and {b} are not both in this {self.num_devices}-device cluster")
+        raise InvalidInput(
+            f"devices {a} and {b} are not both in this {self.num_devices}-device cluster"
+        )

@@ -37,8 +37,10 @@ class Partition:
         devices: set[int] = set()
         for number, stage in enumerate(self.stages):
             if stage.first != stop or stage.stop <= stage.first:
-                raise InvalidInput(f"stage {number} holds layers {stage.first}..{stage.stop - 1}, "
-                                   f"but the next free layer is {stop}")
+                raise InvalidInput(
+                    f"stage {number} holds layers {stage.first}..{stage.stop - 1}, "
+                    f"but the next free layer is {stop}"
+                )
             if not stage.devices or devices & set(stage.devices):
                 raise InvalidInput(f"stage {number} has no device of its own: {stage.devices}")
             stop = stage.stop

@@ -46,7 +46,9 @@ class ModelGraph:
     def __post_init__(self) -> None:
         for producer, consumer in self.edges:
             if not 0 <= producer < consumer < len(self.layers):
-                raise InvalidInput(f"edge {producer} -> {consumer} does not go forward in the graph")
+                raise InvalidInput(
+                    f"edge {producer} -> {consumer} does not go forward in the graph"
+                )
 
     @staticmethod
     def chain(layers: tuple[Layer, ...]) -> "ModelGraph":

@@ -98,7 +98,9 @@ class Finished:
     event: Literal["finished"] = "finished"
 
 
-Event = Started | Heartbeat | Progress | Metrics | Spans | ProfileReady | Artifact | Failed | Finished
+Event = (
+    Started | Heartbeat | Progress | Metrics | Spans | ProfileReady | Artifact | Failed | Finished
+)
 
 
 def write_line(event: Event) -> str:
