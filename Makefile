@@ -1,0 +1,58 @@
+# One command per job. `make help` lists them.
+VENV ?= .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+SERVE ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev browser demo up test lint types imports tests format clean
+
+help: ## List these commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(BIN)/.installed ## Make the environment in .venv: dashboard, command line and worker
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(BIN)/.installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[worker]'
+	@touch $@
+
+setup-dev: $(BIN)/.installed-dev ## The same with what the tests need
+
+$(BIN)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[worker,dev]'
+	@touch $@ $(BIN)/.installed
+
+browser: ## Install Chromium for the browser tests, where there is none
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  echo "installing chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+
+demo: setup ## Profile, plan and train the example, then keep the dashboard up (SERVE=0: exit)
+	$(BIN)/stageflow demo $(if $(filter 0,$(SERVE)),--no-serve,--serve)
+
+up: setup ## The dashboard and one node agent, until Ctrl-C
+	$(BIN)/stageflow up
+
+lint: setup-dev ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup-dev ## Types, strict, every match exhaustive
+	$(BIN)/mypy
+
+imports: setup-dev ## What may import what
+	$(BIN)/lint-imports
+
+tests: setup-dev browser ## All tests, without the guards before them
+	$(BIN)/pytest $(ARGS)
+
+test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
+
+format: setup-dev ## Format the code
+	$(BIN)/ruff check --fix . || true
+	$(BIN)/ruff format .
+
+clean: ## Remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,44 @@
+"""The `stageflow` command: everything the pages do, for a terminal and for scripts."""
+
+import sys
+
+import typer
+
+from app.commands import db, demo, doctor, history, jobs, plans, serve
+from app.commands.output import print_error
+from backend.errors import StageflowError
+
+app = typer.Typer(
+    help="Plan, run and compare pipeline-parallel training.\n\nFirst time? Try: stageflow demo",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.add_typer(db.app, name="db")
+for command in (
+    serve.up,
+    demo.demo,
+    serve.worker,
+    doctor.doctor,
+    jobs.profile,
+    plans.plan,
+    plans.simulate,
+    jobs.run,
+    history.runs,
+    history.show,
+    history.logs,
+    history.cancel,
+    history.export,
+):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run the command line; an error that a person can mend ends it with code 1."""
+    try:
+        app()
+    except StageflowError as error:
+        print_error(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,144 @@
+"""`stageflow doctor`: is everything here that a job needs?"""
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from app import formats, launch
+from app.commands.output import print_json, print_table
+from backend.bootstrap import connect
+from backend.errors import StageflowError
+from backend.queue.client import ping
+from backend.settings import Settings
+from backend.storage import schema
+
+LOW_DISK = 2 * 2**30
+"""Bytes below which a run's weights and timelines may not find room: two VGG-16 in fp32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at. `ok` None means: not needed for what works without it."""
+
+    name: str
+    ok: bool | None
+    found: str
+    advice: str = ""
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """Look at Python, torch, devices, port, Redis, database, disk and workers.
+
+    Ends with code 1 if something that is needed is missing.
+
+    Examples:
+
+        stageflow doctor
+
+        stageflow doctor --json
+    """
+    settings = Settings()
+    findings = [_look(check, settings) for check in CHECKS]
+    if as_json:
+        print_json(findings)
+    else:
+        print_table(
+            "",
+            ["", "", "found", "what to do"],
+            [[MARKS[f.ok], f.name, f.found, f.advice] for f in findings],
+        )
+    if any(finding.ok is False for finding in findings):
+        sys.exit(1)
+
+
+MARKS = {True: "[green]ok[/]", False: "[red]fault[/]", None: "[yellow]note[/]"}
+
+
+def _look(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
+    try:
+        return check(settings)
+    except StageflowError as error:
+        return Finding(check.__name__.strip("_"), False, str(error), error.advice)
+
+
+def _python(_: Settings) -> Finding:
+    return Finding("python", sys.version_info >= (3, 11), platform.python_version())
+
+
+def _torch(_: Settings) -> Finding:
+    try:
+        return Finding("torch", True, version("torch"))
+    except PackageNotFoundError:
+        return Finding(
+            "torch",
+            None,
+            "not installed",
+            "Needed on worker nodes only: pip install 'stageflow[worker]'",
+        )
+
+
+def _devices(settings: Settings) -> Finding:
+    nodes = [node for node in connect(settings).nodes.list() if node.alive]
+    names = [device.name for node in nodes for device in node.devices]
+    if not names:
+        return Finding("devices", None, "none registered", "A node agent registers its devices.")
+    return Finding(
+        "devices", True, ", ".join(f"{names.count(n)} x {n}" for n in dict.fromkeys(names))
+    )
+
+
+def _port(settings: Settings) -> Finding:
+    where = f"{settings.host}:{settings.port}"
+    if launch.is_healthy(f"http://{where}"):
+        return Finding("port", True, f"{where} is this dashboard")
+    launch.check_port(settings.host, settings.port)
+    return Finding("port", True, f"{where} is free")
+
+
+def _redis(settings: Settings) -> Finding:
+    if ping(settings):
+        return Finding("redis", True, settings.broker_place)
+    return Finding(
+        "redis",
+        None if settings.uses_embedded_redis else False,
+        f"no answer at {settings.broker_place}",
+        "`stageflow up` starts the embedded one."
+        if settings.uses_embedded_redis
+        else "Start it, or mend STAGEFLOW_REDIS_URL.",
+    )
+
+
+def _database(settings: Settings) -> Finding:
+    now, head = schema.current(settings)
+    if now == head:
+        return Finding("database", True, f"revision {now}")
+    return Finding(
+        "database", False, f"revision {now or 'none'}, needed {head}", "Run: stageflow db upgrade"
+    )
+
+
+def _disk(settings: Settings) -> Finding:
+    folder = next(p for p in (settings.home, *settings.home.parents) if p.exists())
+    free = shutil.disk_usage(folder).free
+    return Finding(
+        "disk",
+        free > LOW_DISK,
+        f"{formats.size(free)} free for {settings.home}",
+        "" if free > LOW_DISK else "Free some space, or point STAGEFLOW_HOME elsewhere.",
+    )
+
+
+def _workers(settings: Settings) -> Finding:
+    alive = [node.name for node in connect(settings).nodes.list() if node.alive]
+    if alive:
+        return Finding("workers", True, ", ".join(alive))
+    return Finding("workers", None, "none alive", "Start one: stageflow up, or stageflow worker")
+
+
+CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers)

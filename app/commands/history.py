@@ -1,0 +1,153 @@
+"""Runs of the team, found again: list, show, logs, cancel, export."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from app import formats
+from app.commands.output import err, out, print_json, print_table
+from app.export import run_document
+from backend.bootstrap import connect
+from backend.runs.run import Run
+from backend.runs.service import RunFilter
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` lists it.")]
+
+
+def runs(
+    state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state.")] = None,
+    kind: Annotated[str | None, typer.Option(help="profile or train.")] = None,
+    text: Annotated[str, typer.Option(help="Only runs whose name contains this.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the newest runs.
+
+    Examples:
+
+        stageflow runs
+
+        stageflow runs --state failed --json
+    """
+    page = connect().runs.list(
+        RunFilter(states=tuple(state or ()), kind=kind, text=text), limit=limit, offset=0
+    )
+    rows = [row(run) for run in page.runs]
+    if as_json:
+        return print_json(rows)
+    if not rows:
+        return out.print("No runs yet. Start one: stageflow demo")
+    print_table(
+        f"{page.total} runs",
+        ["id", "name", "kind", "state", "plan", "accuracy", "per minibatch", "created"],
+        [
+            [
+                r["id"],
+                r["name"],
+                r["kind"],
+                r["state"],
+                r["plan"] or "",
+                formats.percent(r["accuracy"]),
+                formats.seconds(r["seconds_per_minibatch"]),
+                formats.moment(run.created_at),
+            ]
+            for r, run in zip(rows, page.runs, strict=True)
+        ],
+    )
+    return None
+
+
+def row(run: Run) -> dict[str, Any]:
+    """One run as plain values for a list."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "kind": run.kind,
+        "state": run.state.value,
+        "plan": run.spec.plan.label if isinstance(run.spec, TrainSpec) else None,
+        "accuracy": run.summary.accuracy,
+        "seconds_per_minibatch": run.summary.seconds_per_minibatch,
+        "created_at": run.created_at.isoformat(),
+        "error": run.error.message if run.error else None,
+    }
+
+
+def show(run_id: RunId, as_json: Json = False) -> None:
+    """Show one run: its plan, figures, metrics and both timelines.
+
+    Examples:
+
+        stageflow show 42
+
+        stageflow show 42 --json > run42.json
+    """
+    backend = connect()
+    run = backend.runs.get(run_id)
+    if as_json:
+        return print_json(run_document(backend, run))
+    pairs = [(key, value) for key, value in row(run).items() if value is not None]
+    if run.error and run.error.advice:
+        pairs.append(("advice", run.error.advice))
+    print_table(f"run {run.id}", ["", ""], pairs)
+    return None
+
+
+def logs(
+    run_id: RunId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the end.")] = False,
+) -> None:
+    """Print a run's log.
+
+    Examples:
+
+        stageflow logs 42
+
+        stageflow logs 42 -f
+    """
+    backend = connect()
+    after = 0
+    while True:
+        run = backend.runs.get(run_id)
+        lines = backend.runs.logs(run_id, after=after)
+        for line in lines:
+            rank = f"rank {line.rank} " if line.rank is not None else ""
+            out.print(f"{line.time:%H:%M:%S} {rank}{line.text}", markup=False, highlight=False)
+            after = line.seq
+        if not lines and (not follow or run.state.is_final):
+            return
+        if not lines:
+            time.sleep(0.5)
+
+
+def cancel(run_id: RunId) -> None:
+    """Cancel a queued or running run; all its processes end within seconds."""
+    run = connect().runs.cancel(run_id)
+    err.print(
+        f"run {run.id} is {run.state.value}"
+        + ("; its processes are being ended" if not run.state.is_final else "")
+    )
+
+
+def export(
+    run_id: RunId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+) -> None:
+    """Write everything about a run as JSON: spec, plan, metrics, timelines, log.
+
+    Example:
+
+        stageflow export 42 -o run42.json
+    """
+    backend = connect()
+    document = run_document(backend, backend.runs.get(run_id), with_logs=True)
+    if str(output) == "-":
+        return print_json(document)
+    output.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+    err.print(f"wrote {output}")
+    return None

@@ -1,0 +1,46 @@
+"""How commands print: tables for people, JSON for scripts, errors with advice."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+from rich.console import Console
+from rich.table import Table
+
+from backend.codec import to_plain
+from backend.errors import StageflowError
+
+out = Console()
+err = Console(stderr=True)
+
+
+def print_json(value: object) -> None:
+    """Print plain values or dataclasses as indented JSON on standard output."""
+    text = orjson.dumps(
+        value,
+        default=lambda item: to_plain(type(item), item),
+        option=orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY,
+    )
+    sys.stdout.write(text.decode() + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print rows under a title; the cells are already formatted."""
+    table = Table(title=title or None, title_justify="left", header_style="bold", box=None)
+    for number, column in enumerate(columns):
+        table.add_column(column, overflow="fold", no_wrap=number == 0)
+    for row in rows:
+        table.add_row(*(str(cell) for cell in row))
+    out.print(table)
+
+
+def print_error(error: StageflowError) -> None:
+    """One line for what is wrong, one for what to do."""
+    err.print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
+    if error.advice:
+        err.print(f"       {error.advice}", highlight=False, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    err.print(f"[yellow]Warning:[/] {text}", highlight=False, soft_wrap=True)

@@ -1,0 +1,83 @@
+"""`stageflow up` and `stageflow worker`: what keeps running."""
+
+import os
+import time
+from typing import Annotated
+
+import typer
+
+from app import launch
+from app.commands.output import out
+from backend.bootstrap import connect
+from backend.settings import Settings
+from backend.storage import schema
+
+Port = Annotated[int | None, typer.Option(help="Port of the dashboard (default 8501).")]
+Host = Annotated[str | None, typer.Option(help="Address to listen on (default 127.0.0.1).")]
+
+
+def settings_for(host: str | None = None, port: int | None = None) -> Settings:
+    """The settings of the environment with what the command line overrides."""
+    given = {"host": host, "port": port}
+    return Settings().model_copy(update={k: v for k, v in given.items() if v is not None})
+
+
+def create_if_new(settings: Settings) -> None:
+    """Lay out an empty database; one that holds an older schema is left for `db upgrade`."""
+    now, _ = schema.current(settings)
+    if now is None:
+        schema.upgrade(settings)
+
+
+def up(
+    host: Host = None,
+    port: Port = None,
+    agent: Annotated[bool, typer.Option(help="Start a node agent on this machine too.")] = True,
+) -> None:
+    """Start the dashboard and a node agent, until Ctrl-C.
+
+    Examples:
+
+        stageflow up
+
+        stageflow up --port 9000 --no-agent
+    """
+    settings = settings_for(host, port)
+    create_if_new(settings)
+    backend = connect(settings)
+    with launch.redis(settings), launch.dashboard(settings) as url:
+        out.print(f"Dashboard: [bold]{url}[/]   state: {settings.home}")
+        if not agent:
+            return wait()
+        with launch.agent(backend):
+            out.print(f"Node agent: {settings.node}   stop with Ctrl-C")
+            return wait()
+
+
+def wait() -> None:
+    """Sleep until Ctrl-C or SIGTERM."""
+    launch.stop_on_sigterm()
+    try:
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        out.print("Stopping.")
+
+
+def worker() -> None:
+    """Run a node agent in the foreground: it takes this machine's jobs from the queue.
+
+    Examples:
+
+        stageflow worker
+
+        STAGEFLOW_REDIS_URL=redis://host/0 STAGEFLOW_DATABASE_URL=postgresql://... stageflow worker
+    """
+    settings = Settings()
+    connect(settings)
+    command = launch.agent_command()
+    with launch.redis(settings):
+        if settings.uses_embedded_redis:
+            launch.foreground(command, settings)
+        else:
+            os.execve(command[0], command, launch.environment(settings))

@@ -1,0 +1,179 @@
+"""Start and stop what a single machine needs: Redis, a node agent, the dashboard."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from types import FrameType
+
+from backend.bootstrap import Backend
+from backend.errors import StageflowError
+from backend.queue.embedded import EmbeddedRedis
+from backend.settings import Settings
+
+
+class PortInUse(StageflowError):
+    """Somebody else listens on the dashboard's port."""
+
+
+class WorkerNotInstalled(StageflowError):
+    """This machine has the dashboard but not the worker's packages."""
+
+
+class DidNotStart(StageflowError):
+    """A process ended or stayed silent while it was being started."""
+
+
+def check_port(host: str, port: int) -> None:
+    """Raise `PortInUse` if the dashboard could not listen there."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as fault:
+            raise PortInUse(
+                f"port {port} on {host} cannot be used: {fault.strerror}",
+                f"Stop what listens there, or choose another: stageflow up --port {port + 1}",
+            ) from None
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """This process's environment with the settings spelled out, for a child."""
+    fields = {name: getattr(settings, name) for name in type(settings).model_fields}
+    return os.environ | {f"STAGEFLOW_{name.upper()}": str(value) for name, value in fields.items()}
+
+
+def agent_command() -> list[str]:
+    """The command of a node agent. Raises `WorkerNotInstalled`."""
+    if find_spec("torch") is None:
+        raise WorkerNotInstalled(
+            "this machine has no torch, so it cannot run jobs",
+            "Install the worker: pip install 'stageflow[worker]', or start an agent elsewhere.",
+        )
+    return [sys.executable, "-m", "workers.agent"]
+
+
+def dashboard_command() -> list[str]:
+    return [sys.executable, "-m", "app.asgi"]
+
+
+@contextmanager
+def redis(settings: Settings) -> Iterator[None]:
+    """The embedded Redis for as long as the block runs; one's own Redis is left alone."""
+    server = EmbeddedRedis(settings)
+    if settings.redis_url or server.is_up():
+        yield
+        return
+    server.start()
+    try:
+        yield
+    finally:
+        server.stop()
+
+
+@contextmanager
+def process(command: list[str], settings: Settings, log: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A child in its own session, its output in <home>/logs/<log>; ended with the block."""
+    folder = settings.home / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / log).open("ab") as output:
+        child = subprocess.Popen(
+            command,
+            env=environment(settings),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    try:
+        yield child
+    finally:
+        _end(child)
+
+
+def foreground(command: list[str], settings: Settings) -> int:
+    """Run a child that shares the terminal until it ends; Ctrl-C and SIGTERM reach it once."""
+    stop_on_sigterm()
+    child = subprocess.Popen(command, env=environment(settings), start_new_session=True)
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        _end(child)
+
+
+def stop_on_sigterm() -> None:
+    """Let SIGTERM unwind this process as Ctrl-C does, so that its children are ended."""
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        child.send_signal(signal.SIGTERM)
+        try:
+            child.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+@contextmanager
+def agent(backend: Backend) -> Iterator[None]:
+    """A node agent for as long as the block runs, unless one is alive on this node."""
+    settings = backend.settings
+    if any(node.alive and node.name == settings.node for node in backend.nodes.list()):
+        yield
+        return
+    with process(agent_command(), settings, "agent.log") as child:
+        _await(
+            child,
+            lambda: any(n.alive and n.name == settings.node for n in backend.nodes.list()),
+            f"the node agent did not start: see {settings.home / 'logs' / 'agent.log'}",
+        )
+        yield
+
+
+@contextmanager
+def dashboard(settings: Settings) -> Iterator[str]:
+    """The dashboard for as long as the block runs; gives its URL. Raises `PortInUse`."""
+    check_port(settings.host, settings.port)
+    url = f"http://{settings.host}:{settings.port}"
+    with process(dashboard_command(), settings, "dashboard.log") as child:
+        _await(
+            child,
+            lambda: is_healthy(url),
+            f"the dashboard did not start: see {settings.home / 'logs' / 'dashboard.log'}",
+        )
+        yield url
+
+
+def is_healthy(url: str) -> bool:
+    """Whether a Stageflow dashboard answers at `url`."""
+    try:
+        with urllib.request.urlopen(f"{url}/healthz", timeout=2) as answer:
+            return b'"status"' in answer.read()
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _await(
+    child: subprocess.Popen[bytes], ready: Callable[[], bool], problem: str, limit: float = 60
+) -> None:
+    """Wait until `ready`; raise `DidNotStart` if the child ends or `limit` seconds pass."""
+    deadline = time.monotonic() + limit
+    while not ready():
+        if child.poll() is not None or time.monotonic() > deadline:
+            raise DidNotStart(problem, "The last lines of that file say why.")
+        time.sleep(0.1)

@@ -1,0 +1,17 @@
+"""What every suite shares: a state directory of its own per test."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty STAGEFLOW_HOME, with no other STAGEFLOW variable set."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
+        monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    monkeypatch.setenv("STAGEFLOW_HOME", str(folder))
+    return folder
