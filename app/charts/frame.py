@@ -1,0 +1,50 @@
+"""What all figures share: transparent, quiet axes, a legend in one line below the title."""
+
+from typing import Any
+
+import plotly.graph_objects as go
+
+from app.charts.palette import GRID, NEUTRAL
+
+
+def figure(height: int, *, legend: bool = True) -> go.Figure:
+    """An empty figure of `height` pixels that takes its text colour from the page's theme."""
+    drawing = go.Figure()
+    drawing.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 32 if legend else 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        showlegend=legend,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "xanchor": "left"},
+        bargap=0.2,
+        dragmode="pan",
+        hoverlabel={"align": "left"},
+    )
+    drawing.update_xaxes(showgrid=False, zeroline=False, automargin=True)
+    drawing.update_yaxes(gridcolor=GRID, zeroline=False, automargin=True)
+    return drawing
+
+
+def caption(drawing: go.Figure, text: str) -> None:
+    """Write `text` small at the top right, outside the plot."""
+    drawing.add_annotation(
+        text=text,
+        xref="paper",
+        yref="paper",
+        x=1,
+        y=1,
+        yanchor="bottom",
+        showarrow=False,
+        font={"size": 11, "color": NEUTRAL},
+    )
+
+
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "scrollZoom": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "toImageButtonOptions": {"format": "svg"},
+}
+"""Options for the page that shows a figure (`st.plotly_chart(config=)`)."""

@@ -1,0 +1,83 @@
+"""Colours that mean something, the same in every chart, light or dark.
+
+Okabe and Ito's colours, told apart under every common colour blindness.
+Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
+"""
+
+from backend.pipeline.actions import (
+    Action,
+    AllReduce,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Recv,
+    Send,
+    Step,
+)
+
+FORWARD = "#0072B2"
+BACKWARD = "#E69F00"
+BACKWARD_INPUT = "#56B4E9"
+BACKWARD_WEIGHT = "#009E73"
+RECOMPUTE = "#D55E00"
+OPTIMIZER = "#CC79A7"
+COMMUNICATION = "#F0E442"
+SYNCHRONISATION = "#D55E00"
+
+IDLE = "rgba(128, 138, 152, 0.18)"
+NEUTRAL = "#808A98"  # legible on white and on near-black
+GRID = "rgba(128, 138, 152, 0.18)"
+STAGES = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#808A98")
+
+
+def kind(action: Action) -> str:
+    """The word for an action in legends and hovers."""
+    match action:
+        case Forward():
+            return "forward"
+        case Backward():
+            return "backward"
+        case BackwardInput():
+            return "backward, inputs"
+        case BackwardWeight():
+            return "backward, weights"
+        case Step():
+            return "optimizer"
+        case Send():
+            return "send"
+        case Recv():
+            return "receive"
+        case AllReduce():
+            return "all-reduce"
+
+
+COLOURS = {
+    "forward": FORWARD,
+    "backward": BACKWARD,
+    "backward, inputs": BACKWARD_INPUT,
+    "backward, weights": BACKWARD_WEIGHT,
+    "recompute": RECOMPUTE,
+    "optimizer": OPTIMIZER,
+    "send": COMMUNICATION,
+    "receive": COMMUNICATION,
+    "transfer": COMMUNICATION,
+    "all-reduce": SYNCHRONISATION,
+    "waiting": IDLE,
+}
+
+
+def on(colour: str) -> str:
+    """Black or white, whichever reads better on `colour`."""
+    return "#FFFFFF" if colour in (FORWARD, BACKWARD_WEIGHT, RECOMPUTE) else "#1B2430"
+
+
+def stage(number: int) -> str:
+    """The hue of a stage; it only ever fills backgrounds and swatches."""
+    return STAGES[number % len(STAGES)]
+
+
+def faint(colour: str, alpha: float) -> str:
+    """`colour` ("#rrggbb") with an alpha."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {alpha:g})"

@@ -1,0 +1,81 @@
+"""A partition over the layers it cuts: stages as bands, cuts as lines with their bytes."""
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from app.charts import palette
+from app.charts.layer_costs import layer_costs
+from app.formats import count, seconds, size
+from backend.planning.plan import Partition, Stage
+from backend.profiles.profile import Profile
+
+WORDY = 5  # up to this many stages a label has room for words
+
+
+def partition(
+    profile: Profile, cut: Partition, stage_seconds: Sequence[float] = (), height: int = 380
+) -> go.Figure:
+    """Layer costs with `cut` drawn over them; `stage_seconds` per microbatch when known."""
+    drawing = layer_costs(profile, height)
+    wordy = len(cut.stages) <= WORDY
+    for number, stage in enumerate(cut.stages):
+        spent = stage_seconds[number] if stage_seconds else None
+        _band(drawing, number, stage, len(profile.layers), _label(number, stage, spent, wordy))
+    for stage in cut.stages[:-1]:
+        _cut(drawing, stage.stop, profile.graph.cut_bytes[stage.stop - 1])
+    drawing.update_layout(
+        margin={"t": 58, "b": 8, "l": 8, "r": 8},
+        legend={"y": -0.34, "yanchor": "top"},
+    )
+    return drawing
+
+
+def _label(number: int, stage: Stage, spent: float | None, wordy: bool) -> str:
+    if not wordy:
+        return f"<b>{number}</b>" + (f"<br>×{stage.replicas}" if stage.replicas > 1 else "")
+    first = f"<b>Stage {number}</b>"
+    rest = [count(stage.replicas, "replica")] if stage.replicas > 1 else []
+    rest += [seconds(spent)] if spent is not None else []
+    return f"{first}<br>{' · '.join(rest)}" if rest else first
+
+
+def _band(drawing: go.Figure, number: int, stage: Stage, num_layers: int, label: str) -> None:
+    colour = palette.stage(number)
+    drawing.add_vrect(
+        x0=stage.first - 0.5,
+        x1=stage.stop - 0.5,
+        fillcolor=palette.faint(colour, 0.13),
+        line={"width": 0},
+        layer="below",
+    )
+    middle = (stage.first + stage.stop - 1) / 2
+    # a narrow stage at either end keeps its label inside the figure
+    side = {True: "left", False: "center"}[middle < 0.08 * num_layers]
+    drawing.add_annotation(
+        x=stage.first - 0.4 if side == "left" else middle,
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        xanchor="right" if middle > 0.92 * num_layers else side,
+        text=label,
+        showarrow=False,
+        font={"size": 12},
+        align="center",
+    )
+
+
+def _cut(drawing: go.Figure, stop: int, sent: int) -> None:
+    drawing.add_vline(x=stop - 0.5, line={"color": palette.NEUTRAL, "width": 1.5})
+    drawing.add_annotation(
+        x=stop - 0.5,
+        y=1,
+        yref="paper",
+        yanchor="top",
+        xanchor="left",
+        xshift=3,
+        text=f"✂ {size(sent)}",
+        hovertext=f"{size(sent)} of activations travel here per microbatch, and as much back",
+        showarrow=False,
+        font={"size": 11, "color": palette.NEUTRAL},
+    )

@@ -1,0 +1,64 @@
+"""Which stage sits on which device: the cluster as a strip of devices, server by server."""
+
+import plotly.graph_objects as go
+
+from app.charts import palette
+from app.charts.frame import figure
+from app.formats import bandwidth, count, size
+from backend.cluster.cluster import Cluster
+from backend.planning.plan import Partition
+
+
+def placement(cluster: Cluster, cut: Partition) -> go.Figure:
+    """One cell per device in the hue of its stage, empty where it has none; servers apart."""
+    inner = cluster.levels[0].count
+    places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
+    holder = {device: n for n, stage in enumerate(cut.stages) for device in stage.devices}
+    drawing = figure(height=76, legend=False)
+    drawing.add_bar(
+        x=places,
+        y=[1] * cluster.num_devices,
+        width=0.92,
+        marker={
+            "color": [
+                palette.faint(palette.stage(holder[d]), 0.45) if d in holder else palette.IDLE
+                for d in range(cluster.num_devices)
+            ],
+            "line": {"width": 0},
+        },
+        text=[f"{holder[d]}" if d in holder else "·" for d in range(cluster.num_devices)],
+        textposition="inside",
+        insidetextanchor="middle",
+        textangle=0,
+        hovertext=[_hover(cluster, d, holder.get(d)) for d in range(cluster.num_devices)],
+        hoverinfo="text",
+    )
+    servers = range(-(-cluster.num_devices // inner))
+    drawing.update_xaxes(
+        tickvals=[(places[s * inner] + places[(s + 1) * inner - 1]) / 2 for s in servers],
+        ticktext=[f"server {s}" for s in servers] if len(cluster.levels) > 1 else ["devices"],
+        fixedrange=True,
+    )
+    drawing.update_yaxes(visible=False, fixedrange=True)
+    return drawing
+
+
+def _hover(cluster: Cluster, device: int, stage: int | None) -> str:
+    holds = "no stage" if stage is None else f"stage {stage}"
+    return f"<b>device {device}</b> · {holds}<br>{describe(cluster)}"
+
+
+def describe(cluster: Cluster) -> str:
+    """A cluster in a line: "4 servers × 4 V100, 16.0 GiB, 12.0 GB/s inside, 1.25 GB/s between"."""
+    inner = cluster.levels[0]
+    name = cluster.device.name
+    memory = f", {size(cluster.device.memory)} each" if cluster.device.memory else ""
+    if len(cluster.levels) == 1:
+        return f"{inner.count} × {name}{memory}, {bandwidth(inner.bandwidth)}"
+    outer = cluster.levels[1:]
+    number = cluster.num_devices // inner.count
+    between = ", ".join(bandwidth(level.bandwidth) for level in outer)
+    return (
+        f"{count(number, 'server')} × {inner.count} {name}{memory}, "
+        f"{bandwidth(inner.bandwidth)} inside, {between} between"
+    )

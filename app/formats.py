@@ -1,0 +1,153 @@
+"""Seconds, bytes and ratios as text for eyes: the only place where units are converted."""
+
+from datetime import UTC, datetime, tzinfo
+from math import isfinite
+
+SPACE = "\u00a0"  # a number and its unit stay on one line
+NOTHING = "—"
+
+
+def seconds(value: float | None) -> str:
+    """A short time with three digits: "3.20 ms", "46.7 ms", "1.24 s"; above two minutes as
+    `duration`."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    if abs(value) >= 120:
+        return duration(value)
+    factor, unit = time_unit(value)
+    return f"{_three(value * factor)}{SPACE}{unit}"
+
+
+def time_unit(extent: float) -> tuple[float, str]:
+    """What to multiply seconds by, and the unit's name, so that `extent` reads well."""
+    for limit, factor, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "µs")):
+        if abs(extent) >= limit:
+            return factor, unit
+    return (1e9, "ns") if extent else (1.0, "s")
+
+
+def duration(value: float | None) -> str:
+    """A long time in its two largest parts: "42 s", "1 min 12 s", "2 h 05 min", "3 d 4 h"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    whole = round(value)
+    if whole < 60:
+        return f"{whole}{SPACE}s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}{SPACE}min{SPACE}{rest:02d}{SPACE}s"
+    hours, rest = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours}{SPACE}h{SPACE}{rest:02d}{SPACE}min"
+    return f"{hours // 24}{SPACE}d{SPACE}{hours % 24}{SPACE}h"
+
+
+def size(value: float | None) -> str:
+    """Bytes with a binary unit: "512 B", "26.4 MiB", "1.40 GiB"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    factor, unit = size_unit(value)
+    amount = f"{value:.0f}" if unit == "B" else _three(value * factor)
+    return f"{amount}{SPACE}{unit}"
+
+
+def size_unit(extent: float) -> tuple[float, str]:
+    """What to multiply bytes by, and the unit's name, so that `extent` reads well."""
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if abs(extent) >= 1024**power:
+            return 1 / 1024**power, unit
+    return 1.0, "B"
+
+
+def bandwidth(value: float | None) -> str:
+    """Bytes per second with a decimal unit, as links are sold: "12.0 GB/s"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    for limit, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
+        if abs(value) >= limit:
+            return f"{_three(value / limit)}{SPACE}{unit}"
+    return f"{value:.0f}{SPACE}B/s"
+
+
+def rate(value: float | None) -> str:
+    """Things per second: "1,372/s", "17.1/s"."""
+    return NOTHING if value is None or not isfinite(value) else f"{_three(value)}/s"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share: 0.021 is "2.1 %"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    return f"{value * 100:.{digits}f}{SPACE}%".replace("-", "−")
+
+
+def change(value: float, base: float) -> str:
+    """How far `value` is from `base`, signed: "+3.1 %", "−46 %"."""
+    if not base or not isfinite(value / base):
+        return NOTHING
+    share = value / base - 1
+    digits = 0 if abs(share) >= 0.1 else 1
+    return f"{share * 100:+.{digits}f}{SPACE}%".replace("-", "−")
+
+
+def times(value: float | None) -> str:
+    """A factor: "5.1×"."""
+    return NOTHING if value is None or not isfinite(value) else f"{_three(value, digits=2)}×"
+
+
+def count(value: int | None, noun: str = "", plural: str = "") -> str:
+    """A number of things: "1,400", "1 replica", "15 replicas"."""
+    if value is None:
+        return NOTHING
+    if not noun:
+        return f"{value:,}"
+    return f"{value:,}{SPACE}{noun if value == 1 else plural or noun + 's'}"
+
+
+def number(value: float | None) -> str:
+    """A plain figure such as a loss, with three digits."""
+    return NOTHING if value is None or not isfinite(value) else _three(value)
+
+
+def ago(moment: datetime | None, now: datetime | None = None) -> str:
+    """How long ago: "just now", "5 min ago", "3 h ago", "4 d ago", then the date."""
+    if moment is None:
+        return NOTHING
+    passed = ((now or datetime.now(UTC)) - moment).total_seconds()
+    if passed < 45:
+        return "just now"
+    if passed < 3600:
+        return f"{max(1, round(passed / 60))}{SPACE}min ago"
+    if passed < 86400:
+        return f"{round(passed / 3600)}{SPACE}h ago"
+    return f"{round(passed / 86400)}{SPACE}d ago" if passed < 30 * 86400 else f"{moment:%Y-%m-%d}"
+
+
+def clock(moment: datetime | None, zone: tzinfo | None = None) -> str:
+    """The time of day, with the date in front when it is not today's: "14:02"."""
+    if moment is None:
+        return NOTHING
+    local = moment.astimezone(zone or UTC)
+    today = datetime.now(UTC).astimezone(zone or UTC).date()
+    return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` in at most `limit` characters; what is left out comes from the middle."""
+    if len(text) <= limit:
+        return text
+    head = (limit - 1) // 3
+    return f"{text[:head]}…{text[len(text) - (limit - 1 - head) :]}"
+
+
+def _three(value: float, digits: int = 3) -> str:
+    size = abs(value)
+    if size >= 100 or (size >= 10 and digits < 3):
+        text = f"{value:,.0f}"
+    elif size >= 10 or (size >= 1 and digits < 3):
+        text = f"{value:.1f}"
+    elif size >= 1 or size == 0:
+        text = f"{value:.{2 if size else 0}f}"
+    else:
+        text = f"{value:.{digits}g}"
+    return text.replace("-", "−")
