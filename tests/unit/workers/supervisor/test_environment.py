@@ -1,0 +1,40 @@
+"""A rank's environment holds what it needs and no credentials."""
+
+from pathlib import Path
+
+import pytest
+
+from workers.supervisor.environment import rank_environment
+
+
+@pytest.fixture
+def outer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAGEFLOW_DATABASE_URL", "postgresql://user:secret@db/x")
+    monkeypatch.setenv("REDIS_PASSWORD", "secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    monkeypatch.setenv("HOME", "/home/someone")
+
+
+@pytest.mark.usefixtures("outer")
+def test_no_secret_is_handed_on():
+    env = rank_environment(0, 2, 2950, Path("/runs/7/attempt-1"))
+    assert not [name for name in env if name.startswith("STAGEFLOW_")]
+    assert "secret" not in " ".join(env.values())
+
+
+@pytest.mark.usefixtures("outer")
+def test_it_names_the_rank_as_torchrun_does():
+    env = rank_environment(1, 2, 2950, Path("/runs/7/attempt-1"))
+    assert (env["RANK"], env["WORLD_SIZE"]) == ("1", "2")
+    assert (env["MASTER_ADDR"], env["MASTER_PORT"]) == ("127.0.0.1", "2950")
+    assert env["HOME"] == "/runs/7/attempt-1"
+    assert env["GLOO_SOCKET_IFNAME"] == "lo"
+
+
+@pytest.mark.parametrize(
+    ("rank", "num_gpus", "visible"), [(0, 0, ""), (1, 2, "1"), (2, 2, "0"), (3, 1, "0")]
+)
+def test_ranks_share_the_gpus_there_are(rank: int, num_gpus: int, visible: str):
+    env = rank_environment(rank, 4, 2950, Path("/x"), num_gpus)
+    assert env["CUDA_VISIBLE_DEVICES"] == visible

@@ -1,0 +1,143 @@
+"""From what the ranks said and how they ended to what became of the run. No I/O."""
+
+import signal
+from dataclasses import dataclass, field
+
+from backend.runs.events import Event, Failed, Finished, Started
+from backend.runs.run import RunError
+
+SETTLE = 0.7
+"""Seconds between the first sign of trouble and the verdict: when a rank dies its peers
+complain about the connection, often before its exit is seen."""
+SILENCE = 60.0
+"""Seconds without a line after which a rank that has spoken counts as hung."""
+LOADING = 600.0
+"""The same for a rank that has not begun its work (imports, loading the data)."""
+
+PEER_KINDS = frozenset({"PeerLost"})
+PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe", "gloo")
+DISK_WORDS = ("no space left on device", "errno 28")
+FREE_SPACE = "Free some space there, or set STAGEFLOW_HOME to a larger disk, and run it again."
+CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+
+
+@dataclass
+class Tally:
+    """What is known of the ranks. Times are monotonic seconds."""
+
+    world_size: int
+    now: float
+    silence: float = SILENCE
+    started: set[int] = field(default_factory=set)
+    finished: dict[int, Finished] = field(default_factory=dict)
+    failed: dict[int, Failed] = field(default_factory=dict)
+    exits: dict[int, int] = field(default_factory=dict)
+    heard: dict[int, float] = field(default_factory=dict)
+    trouble: float | None = None
+
+    def hear(self, rank: int, event: Event | None, now: float) -> None:
+        """A line of `rank`: an event, or None for plain text, which is a sign of life too."""
+        self.heard[rank] = now
+        match event:
+            case Started():
+                self.started.add(rank)
+            case Finished():
+                self.finished[rank] = event
+            case Failed():
+                self.failed.setdefault(rank, event)
+                self._troubled(now)
+            case _:
+                pass
+
+    def exited(self, codes: dict[int, int], now: float) -> None:
+        self.exits = dict(codes)
+        if any(self._died(rank) for rank in codes):
+            self._troubled(now)
+
+    def _troubled(self, now: float) -> None:
+        self.trouble = now if self.trouble is None else self.trouble
+
+    def _died(self, rank: int) -> bool:
+        return rank in self.exits and (self.exits[rank] != 0 or rank not in self.finished)
+
+    @property
+    def all_started(self) -> bool:
+        return len(self.started | set(self.finished)) == self.world_size
+
+    @property
+    def all_finished(self) -> bool:
+        """Every rank said so and left with code 0."""
+        return len(self.finished) == self.world_size == len(self.exits) and not self.trouble
+
+    def error(self, now: float) -> RunError | None:
+        """The first cause, once there has been time to hear every rank; None while all is
+        well or not yet clear."""
+        if self.trouble is not None:
+            settled = now - self.trouble >= SETTLE or len(self.exits) == self.world_size
+            return self.cause() if settled else None
+        return self._hung(now)
+
+    def cause(self) -> RunError:
+        """A rank killed by a signal, else a rank's own failure, else a silent exit, else a
+        rank that complains about a peer."""
+        crashed = [r for r, code in self.exits.items() if -code in CRASHES]
+        if crashed:
+            return killed(crashed[0], -self.exits[crashed[0]])
+        own = [event for event in self.failed.values() if not blames_peer(event)]
+        if own:
+            return told(own[0])
+        silent = [r for r in self.exits if self._died(r) and r not in self.failed]
+        if silent:
+            return ended(silent[0], self.exits[silent[0]])
+        return told(next(iter(self.failed.values())))
+
+    def _hung(self, now: float) -> RunError | None:
+        for rank in set(range(self.world_size)) - set(self.exits) - set(self.finished):
+            limit = self.silence if rank in self.started else max(self.silence, LOADING)
+            quiet = now - self.heard.get(rank, self.now)
+            if quiet > limit:
+                return hung(rank, quiet)
+        return None
+
+
+def blames_peer(event: Failed) -> bool:
+    """Is this only the echo of another rank's death?"""
+    text = f"{event.kind} {event.message} {event.detail}".lower()
+    return event.kind in PEER_KINDS or any(word in text for word in PEER_WORDS)
+
+
+def told(event: Failed) -> RunError:
+    """A rank's own words; a full disk under its own name whoever met it."""
+    text = f"{event.message} {event.detail}".lower()
+    if any(word in text for word in DISK_WORDS):
+        return RunError("DiskFull", f"rank {event.rank}: {event.message}", FREE_SPACE, event.detail)
+    return RunError(event.kind, event.message, event.advice, event.detail)
+
+
+def killed(rank: int, number: int) -> RunError:
+    """The error of a rank that signal `number` ended."""
+    advice = (
+        "Somebody ended it, or the system did because memory ran out: try a smaller microbatch "
+        "or more stages, and look at the machine's kernel log."
+        if number == signal.SIGKILL
+        else "Native code crashed. The log may hold its last words."
+    )
+    return RunError("RankKilled", f"rank {rank} was killed by signal {number}", advice)
+
+
+def ended(rank: int, code: int) -> RunError:
+    """The error of a rank that left without a word."""
+    return RunError(
+        "RankEnded",
+        f"rank {rank} ended with exit code {code} before its work was done",
+        "The log holds its last words; a definition must not call exit().",
+    )
+
+
+def hung(rank: int, seconds: float) -> RunError:
+    """The error of a rank that has been silent for `seconds`."""
+    return RunError(
+        "RankHung",
+        f"rank {rank} has given no sign of life for {seconds:.0f} s",
+        "A deadlock or a call that never returns: look at the end of the log.",
+    )
