@@ -1,13 +1,13 @@
 """What one rank can do: the vocabulary that every reader of a program shares.
 
-| action       | verifier asks                          | simulator            | executor                       | chart          |
-|--------------|----------------------------------------|----------------------|--------------------------------|----------------|
-| Forward      | once; input held; version exists       | rank busy            | run the stage with the version | bar            |
-| Backward     | after its forward, same version        | rank busy            | autograd, add to gradients     | bar            |
-| Step         | after the backwards that it applies    | rank busy            | make a new version             | tick           |
-| Send         | made before; first in, first out       | link busy, no wait   | post, return at once           | thin arrow     |
-| Recv         | matched by one send                    | wait for the arrival | wait for the posted receive    | idle gap       |
-| AllReduce    | same order on the whole group          | waits for the last   | collective on the group        | bar over group |
+| action     | verifier asks               | simulator       | executor            | chart      |
+|------------|-----------------------------|-----------------|---------------------|------------|
+| Forward    | once; input held; version   | rank busy       | run stage @ version | bar        |
+| Backward   | after forward; its version  | rank busy       | autograd, add grads | bar        |
+| Step       | after what it applies       | rank busy       | make a new version  | tick       |
+| Send       | made before; first in first | link busy       | post, go on         | thin arrow |
+| Recv       | matched by one send         | wait to arrive  | wait for the posted | idle gap   |
+| AllReduce  | same order on the group     | waits for last  | collective          | wide bar   |
 
 Nothing here knows seconds, bytes or tensors.
 """
