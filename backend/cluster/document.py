@@ -1,0 +1,109 @@
+"""A cluster as YAML: read from a person's file, and written back."""
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import yaml
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.errors import InvalidInput
+
+EXAMPLE = """\
+levels:
+  - {count: 4, bandwidth: 12e9, latency: 5e-6}
+  - {count: 4, bandwidth: 1.25e9}
+device: {name: V100, memory: 16e9, speed: 1.0}
+"""
+ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
+MAX_CHARACTERS = 100_000
+
+
+def read_cluster(text: str) -> Cluster:
+    """The cluster that a YAML document describes, levels innermost first; `EXAMPLE` shows one.
+
+    Numbers may be strings, because YAML 1.1 reads `12e9` as one. Raises `InvalidInput` with
+    the line of a syntax error or the name of the wrong field, and what to write instead.
+    """
+    top = _mapping("cluster", _parse(text), {"levels", "device"})
+    levels = top.get("levels")
+    if not isinstance(levels, list) or not levels:
+        raise InvalidInput(f"levels: a list of levels is needed, not {levels!r:.60}", ADVICE)
+    return Cluster(
+        tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels)),
+        _device(top.get("device") or {}),
+    )
+
+
+def write_cluster(cluster: Cluster) -> str:
+    """`cluster` as YAML that `read_cluster` reads back to an equal value."""
+    device: dict[str, Any] = {"name": cluster.device.name, "speed": cluster.device.speed}
+    if cluster.device.memory is not None:
+        device["memory"] = cluster.device.memory
+    levels = [
+        {"count": level.count, "bandwidth": level.bandwidth, "latency": level.latency}
+        for level in cluster.levels
+    ]
+    return yaml.safe_dump({"levels": levels, "device": device}, sort_keys=False)
+
+
+def _parse(text: str) -> object:
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidInput(f"the cluster file has {len(text)} characters, not a few lines", ADVICE)
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as fault:
+        place = fault.problem_mark or fault.context_mark
+        line = f"line {place.line + 1}, column {place.column + 1}: " if place else ""
+        raise InvalidInput(f"not valid YAML: {line}{fault.problem}", ADVICE) from None
+    except (yaml.YAMLError, RecursionError, ValueError) as fault:
+        raise InvalidInput(f"not valid YAML: {str(fault) or 'nested too deep'}", ADVICE) from None
+
+
+def _mapping(field: str, value: object, known: set[str]) -> Mapping[str, object]:
+    names = ", ".join(sorted(known))
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{field}: a mapping with {names} is needed, not {value!r:.60}", ADVICE)
+    if unknown := [name for name in value if name not in known]:
+        raise InvalidInput(f"{field}: unknown field {unknown[0]!r:.60}; known are {names}", ADVICE)
+    return value
+
+
+def _level(field: str, entry: object) -> Level:
+    level = _mapping(field, entry, {"count", "bandwidth", "latency"})
+    for name in ("count", "bandwidth"):
+        if name not in level:
+            raise InvalidInput(f"{field}: {name} is missing", ADVICE)
+    count = _number(f"{field}.count", level["count"])
+    if count != int(count):
+        raise InvalidInput(f"{field}.count: {count:g} is not a whole number", ADVICE)
+    return Level(
+        int(count),
+        _number(f"{field}.bandwidth", level["bandwidth"]),
+        _number(f"{field}.latency", level.get("latency", 0.0)),
+    )
+
+
+def _device(entry: object) -> Device:
+    device = _mapping("device", entry, {"name", "memory", "speed"})
+    memory = device.get("memory")
+    return Device(
+        name=str(device.get("name", Device().name)),
+        memory=None if memory is None else _number("device.memory", memory),
+        speed=_number("device.speed", device.get("speed", 1.0)),
+    )
+
+
+def _number(field: str, value: object) -> float:
+    """A finite number, 0 or more; a string such as "12e9" is read as one."""
+    number = math.nan
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise InvalidInput(
+            f"{field}: {value!r:.60} is not a number of 0 or more",
+            "Write a plain number in bytes, bytes/s or seconds, such as 12e9 or 5e-6.",
+        )
+    return number

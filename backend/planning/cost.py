@@ -1,0 +1,86 @@
+"""The cost model of PipeDream's planner, once: seconds per minibatch of stages and cuts.
+
+Source: Narayanan et al., "PipeDream: Generalized Pipeline Parallelism for DNN Training",
+SOSP 2019, section 3.1. docs/decisions/0002-cost-model.md says what was chosen and why.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.cluster.cluster import Device
+from backend.profiles.profile import Profile
+
+Floats = NDArray[np.float64]
+
+DIRECTIONS = 2
+"""A link's bandwidth is shared by both directions, as in the paper's 2 a_s / B for
+an activation there and its gradient back, and in the 4 (m-1)/m |w| of the authors' code."""
+
+
+def sync_seconds(parameter_bytes: Any, members: int, bandwidth: float) -> Any:
+    """Seconds in which `members` replicas synchronise their gradients, once per round of
+    `members` minibatches: a ring sends 2 (m-1)/m |w| per worker and receives as much."""
+    return DIRECTIONS * 2 * (members - 1) / members * parameter_bytes / bandwidth
+
+
+def stage_seconds(inner: Any, parameter_bytes: Any, members: int, bandwidth: float) -> Any:
+    """T^k = 1/m max( A^(k-1), sync ): seconds per minibatch of a stage on `members` members,
+    each of which takes `inner` seconds for one; synchronisation overlaps with compute."""
+    return np.maximum(inner, sync_seconds(parameter_bytes, members, bandwidth)) / members
+
+
+def cut_seconds(cut_bytes: Any, bandwidth: float) -> Any:
+    """2 a_s / B_k: the activations of one minibatch there, their gradients back."""
+    return DIRECTIONS * cut_bytes / bandwidth
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A profile as the planners see it: a chain with N layers and N + 1 gaps.
+
+    Sums over layers i..j-1 are differences of prefix sums, which start with 0. `cuts[s]` is
+    the bytes alive in front of layer s (0 at both ends). Compute counts forward, backward and
+    the optimizer's update (the paper has no update; profiles without one have 0 there).
+    """
+
+    profile: Profile
+    device: Device
+
+    @property
+    def num_layers(self) -> int:
+        return len(self.profile.layers)
+
+    @cached_property
+    def compute(self) -> Floats:
+        """Prefix sums of seconds on `device`."""
+        seconds = [layer.compute + layer.update for layer in self.profile.layers]
+        return _prefix(seconds) / self.device.speed
+
+    @cached_property
+    def parameters(self) -> Floats:
+        """Prefix sums of parameter bytes."""
+        return _prefix([layer.parameter_bytes for layer in self.profile.layers])
+
+    @cached_property
+    def cuts(self) -> Floats:
+        return np.array([0, *self.profile.graph.cut_bytes[:-1], 0], dtype=np.float64)
+
+
+def between(prefix: Floats) -> Floats:
+    """Sums over layers s..j-1 as a matrix [j, s]; 0 where there is no layer (s >= j)."""
+    return np.maximum(prefix[:, None] - prefix[None, :], 0.0)
+
+
+def spans(prefix: Floats) -> Floats:
+    """As `between`, but infinite where there is no layer, so that no minimum takes it."""
+    sums = between(prefix)
+    sums[np.triu_indices(len(prefix))] = np.inf
+    return sums
+
+
+def _prefix(values: list[float] | list[int]) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(np.array(values, dtype=np.float64))])
