@@ -109,25 +109,25 @@ def number(value: float | None) -> str:
     return NOTHING if value is None or not isfinite(value) else _three(value)
 
 
-def ago(moment: datetime | None, now: datetime | None = None) -> str:
+def ago(value: datetime | None, now: datetime | None = None) -> str:
     """How long ago: "just now", "5 min ago", "3 h ago", "4 d ago", then the date."""
-    if moment is None:
+    if value is None:
         return NOTHING
-    passed = ((now or datetime.now(UTC)) - moment).total_seconds()
+    passed = ((now or datetime.now(UTC)) - value).total_seconds()
     if passed < 45:
         return "just now"
     if passed < 3600:
         return f"{max(1, round(passed / 60))}{SPACE}min ago"
     if passed < 86400:
         return f"{round(passed / 3600)}{SPACE}h ago"
-    return f"{round(passed / 86400)}{SPACE}d ago" if passed < 30 * 86400 else f"{moment:%Y-%m-%d}"
+    return f"{round(passed / 86400)}{SPACE}d ago" if passed < 30 * 86400 else f"{value:%Y-%m-%d}"
 
 
-def clock(moment: datetime | None, zone: tzinfo | None = None) -> str:
+def moment(value: datetime | None, zone: tzinfo | None = None) -> str:
     """The time of day, with the date in front when it is not today's: "14:02"."""
-    if moment is None:
+    if value is None:
         return NOTHING
-    local = moment.astimezone(zone or UTC)
+    local = value.astimezone(zone or UTC)
     today = datetime.now(UTC).astimezone(zone or UTC).date()
     return f"{local:%H:%M}" if local.date() == today else f"{local:%Y-%m-%d %H:%M}"
 
@@ -151,3 +151,8 @@ def _three(value: float, digits: int = 3) -> str:
     else:
         text = f"{value:.{digits}g}"
     return text.replace("-", "−")
+
+
+def plain(text: str) -> str:
+    """`text` so that Markdown shows it as it is written."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|<>~$:" else c for c in text)

@@ -1,0 +1,78 @@
+"""The pages and /healthz on one port: `python -m app.asgi`, or any ASGI server on `app`."""
+
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from app import boundary
+from backend.errors import StageflowError
+from backend.settings import Settings
+from backend.storage import schema
+
+HERE = Path(__file__).parent
+LOCAL = ("127.0.0.1", "localhost", "::1")
+
+
+def healthz(request: Request) -> JSONResponse:
+    """200 with status, version and schema; 503 where the database is absent or outdated."""
+    body: dict[str, Any] = {"version": _version()}
+    try:
+        now, needed = schema.current(Settings())
+    except StageflowError as error:
+        return JSONResponse(body | {"status": "down", "problem": str(error)}, status_code=503)
+    status = "ok" if now == needed else "outdated"
+    body |= {"status": status, "schema": now, "schema_needed": needed}
+    return JSONResponse(body, status_code=200 if status == "ok" else 503)
+
+
+def _version() -> str:
+    try:
+        return version("stageflow")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def configuration(host: str, port: int) -> dict[str, Any]:
+    """Streamlit's options: those of .streamlit/config.toml and where to listen.
+
+    They are passed on because Streamlit looks for the file beside whatever program started
+    it. On a local address only local names are answered, against DNS rebinding.
+    """
+    options = _flat(tomllib.loads((HERE / ".streamlit" / "config.toml").read_text()))
+    options |= {"server.address": host, "server.port": port}
+    if host in LOCAL:
+        options["server.allowedHosts"] = list(LOCAL)
+    return options
+
+
+def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+app = st.App(
+    HERE / "main.py",
+    routes=[Route("/healthz", healthz)],
+    on_script_error=boundary.show,
+)
+
+
+def serve(host: str, port: int) -> None:
+    """Answer on `host`:`port` until interrupted."""
+    app.run(config=configuration(host, port))
+
+
+if __name__ == "__main__":
+    settings = Settings()
+    serve(settings.host, settings.port)

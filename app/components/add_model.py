@@ -1,0 +1,70 @@
+"""The two ways a model comes in: a file of one's own, or one from the zoo."""
+
+import streamlit as st
+
+from app import services, state
+from app.boundary import guarded
+from app.formats import plain
+from backend.definitions.check import CONTRACT
+from backend.definitions.zoo import ZooEntry, zoo_file
+
+EXAMPLE = "vgg_digits"
+
+
+def upload() -> None:
+    """A file, checked without running it, and a name for it."""
+    with st.form("upload", clear_on_submit=True, border=False):
+        file = st.file_uploader("Python file", type="py", max_upload_size=1)
+        name = st.text_input("Name", placeholder="the file's name", max_chars=100)
+        pressed = st.form_submit_button("Add model", icon=":material/add:", type="primary")
+    if pressed and file is None:
+        st.warning("Choose a Python file first.", icon=":material/upload_file:")
+    elif pressed and file is not None:
+        _keep(file.name, file.getvalue(), name)
+    _contract()
+
+
+@guarded
+def _keep(filename: str, data: bytes, name: str) -> None:
+    kept = services.backend().definitions.add(filename, data, name.strip() or None)
+    state.notify(f"{kept.label} is kept")
+    st.rerun()
+
+
+def _contract() -> None:
+    with st.expander("What the file must hold"):
+        st.markdown(CONTRACT)
+        st.caption(
+            "It is read, never run, by this website; a node runs it in a process of its own. "
+            "The same content is kept once; new content under an old name is its next version."
+        )
+        st.download_button(
+            "Download an example",
+            data=lambda: zoo_file(EXAMPLE).read_bytes(),
+            file_name=f"{EXAMPLE}.py",
+            mime="text/x-python",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
+
+def zoo() -> None:
+    """The bundled models, each with one button."""
+    for entry in services.backend().definitions.zoo():
+        _entry(entry)
+
+
+def _entry(entry: ZooEntry) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**{plain(entry.name)}**  \n:gray[:small[{plain(entry.title)}]]", width="stretch"
+        )
+        if st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:"):
+            _add(entry.name)
+
+
+@guarded
+def _add(name: str) -> None:
+    kept = services.backend().definitions.add_zoo(name)
+    state.notify(f"{kept.label} is kept")
+    st.rerun()

@@ -1,0 +1,14 @@
+"""Nothing here yet: what this place is for and what to do next."""
+
+import streamlit as st
+
+from app.state import Page
+
+
+def empty_state(title: str, advice: str, to: Page | None = None, label: str = "") -> None:
+    """A quiet box with a sentence and, where it helps, a link to where to go."""
+    with st.container(border=True, key=f"empty-{title}", gap="small"):
+        st.markdown(f"**{title}**")
+        st.caption(advice)
+        if to is not None:
+            st.page_link(to.value, label=label, icon=":material/arrow_forward:")

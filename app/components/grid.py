@@ -1,0 +1,31 @@
+"""A list of things with real controls in its cells: links, badges, buttons."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import streamlit as st
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[T]):
+    """`draw` fills the cell of one thing; `width` is relative to the other columns."""
+
+    title: str
+    width: float
+    draw: Callable[[T], object]
+
+
+def grid(key: str, columns: Sequence[Column[T]], things: Sequence[T]) -> None:
+    """A heading row and one row per thing."""
+    widths = [column.width for column in columns]
+    with st.container(key=f"grid-{key}", gap=None):
+        for cell, column in zip(st.columns(widths, gap="small"), columns, strict=True):
+            cell.caption(column.title)
+        for thing in things:
+            cells = st.columns(widths, gap="small", vertical_alignment="center")
+            for cell, column in zip(cells, columns, strict=True):
+                with cell:
+                    column.draw(thing)

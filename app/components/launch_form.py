@@ -1,0 +1,46 @@
+"""Ask for a training run by a plan."""
+
+import streamlit as st
+
+from app import services, state
+from app.state import Page
+from backend.planning.plan import Plan
+from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
+
+DATA = {
+    "": "the model's default",
+    "digits": "handwritten digits",
+    "synthetic": "synthetic, of the model's shape",
+    "definition": "the model file's own data()",
+}
+OPTIMIZERS = ("momentum", "sgd", "adam")
+
+
+def launch_form(definition_id: int, plan: Plan, plan_id: int, optimizer: str, name: str) -> None:
+    """Submits the run and opens its page. Raises `InvalidInput` on values out of range."""
+    with st.form("launch", border=False):
+        title = st.text_input("Name", name, max_chars=120)
+        left, right = st.columns(2)
+        epochs = left.number_input("Epochs, at most", min_value=1, value=10)
+        target = right.number_input(
+            "Stop at accuracy, %", 0.0, 100.0, 0.0, help="On held-out data; 0 = never stop early"
+        )
+        data = left.selectbox("Data", list(DATA), format_func=DATA.__getitem__)
+        samples = right.number_input("Synthetic samples", min_value=1, value=1024)
+        chosen = left.selectbox("Optimizer", OPTIMIZERS, index=OPTIMIZERS.index(optimizer))
+        rate = right.number_input("Learning rate", 1e-6, 10.0, 0.01, format="%.5f")
+        seed = left.number_input("Seed", min_value=0, value=0)
+        if not st.form_submit_button("Start run", type="primary", icon=":material/play_arrow:"):
+            return
+    spec = TrainSpec(
+        definition_id=definition_id,
+        plan=plan,
+        plan_id=plan_id,
+        data=DataSpec(data, int(samples)),
+        optimizer=OptimizerSpec(chosen, learning_rate=rate),
+        epochs=int(epochs),
+        target_accuracy=target / 100 if target else None,
+        seed=int(seed),
+    )
+    run = services.backend().runs.submit(spec, title)
+    state.go(Page.RUN, id=run.id)

@@ -1,0 +1,69 @@
+"""A run's log: search in it, follow its end, take it away."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app import state
+from backend.runs.records import LogLine
+
+SHOWN = 500
+HEIGHT = 320
+
+
+def log_view(
+    run_id: int, tail: Sequence[LogLine], everything: Callable[[], Sequence[LogLine]]
+) -> None:
+    """The newest lines of `tail`; a search and the download read `everything`."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        wanted = st.text_input(
+            "Search in the log",
+            key=f"log-search-{run_id}",
+            placeholder="Search",
+            label_visibility="collapsed",
+            icon=":material/search:",
+        )
+        follow = st.toggle("Follow", value=True, key=f"log-follow-{run_id}")
+        st.download_button(
+            "Download",
+            data=lambda: written(everything()),
+            file_name=f"run-{run_id}.log",
+            mime="text/plain",
+            icon=":material/download:",
+            key=f"log-download-{run_id}",
+            on_click="ignore",
+        )
+    lines = found(everything(), wanted) if wanted else list(tail)
+    shown = lines[-SHOWN:]
+    with st.container(height=HEIGHT, autoscroll=follow, border=True, key=f"log-{run_id}"):
+        if shown:
+            st.code("\n".join(map(line_text, shown)), language=None, wrap_lines=True)
+        else:
+            st.caption(f"No line holds “{wanted}”." if wanted else "No line yet.")
+    if len(lines) > SHOWN:
+        st.caption(f"The last {SHOWN} of {len(lines):,} lines; the download has them all.")
+
+
+def found(lines: Sequence[LogLine], wanted: str) -> list[LogLine]:
+    """The lines that hold `wanted`, whatever the case."""
+    return [line for line in lines if wanted.casefold() in line.text.casefold()]
+
+
+def line_text(line: LogLine) -> str:
+    """A line as it is shown: time, rank, text."""
+    moment = datetime.fromtimestamp(line.time, UTC).astimezone(state.zone())
+    return f"{moment:%H:%M:%S}  {_who(line)}  {line.text}"
+
+
+def written(lines: Sequence[LogLine]) -> str:
+    """The log as a file: UTC with milliseconds."""
+    return "".join(
+        f"{datetime.fromtimestamp(line.time, UTC).isoformat(timespec='milliseconds')} "
+        f"{_who(line)} {line.text}\n"
+        for line in lines
+    )
+
+
+def _who(line: LogLine) -> str:
+    return "agent" if line.rank is None else f"rank{line.rank}"

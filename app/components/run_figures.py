@@ -1,0 +1,95 @@
+"""The figures of a training run, beside what was predicted and what was aimed at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from app.components.figures import Figure
+from app.formats import NOTHING, change, number, percent, rate, seconds
+from backend.prediction.prediction import Prediction
+from backend.runs.records import MetricPoint
+from backend.runs.run import Run
+from backend.runs.spec import TrainSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What is known of a run now. `waiting` is the measured share, over the last segment."""
+
+    losses: Sequence[MetricPoint]
+    accuracies: Sequence[MetricPoint]
+    throughputs: Sequence[MetricPoint]
+    waiting: float | None
+    predicted_waiting: float | None
+
+
+def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> list[Figure]:
+    """Loss, accuracy, throughput, seconds per minibatch, waiting."""
+    return [
+        _loss(readings.losses),
+        _accuracy(run, readings.accuracies),
+        _throughput(run, readings.throughputs, predicted),
+        _minibatch(run, predicted),
+        _waiting(run, readings),
+    ]
+
+
+def _loss(points: Sequence[MetricPoint]) -> Figure:
+    if not points:
+        return Figure("Loss", NOTHING, "no minibatch yet")
+    means = epoch_means(points)
+    if len(means) < 2:
+        return Figure("Loss", number(means[-1]), "first epoch")
+    moved = means[-1] - means[-2]
+    return Figure(
+        "Loss",
+        number(means[-1]),
+        f"{moved:+.3g} this epoch".replace("-", "−"),
+        "green" if moved < 0 else "gray",
+        "Mean of the last epoch so far",
+    )
+
+
+def epoch_means(points: Sequence[MetricPoint]) -> list[float]:
+    """The mean of each epoch, in order."""
+    epochs = sorted({point.epoch for point in points})
+    return [fmean(point.value for point in points if point.epoch == e) for e in epochs]
+
+
+def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:
+    target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
+    value = points[-1].value if points else run.summary.accuracy
+    met = target is not None and value is not None and value >= target
+    return Figure(
+        "Accuracy, held out",
+        percent(value),
+        f"target {percent(target, 0)}" if target is not None else "no target",
+        "green" if met else "gray",
+    )
+
+
+def _throughput(
+    run: Run, points: Sequence[MetricPoint], predicted: Prediction | None
+) -> Figure:
+    value = run.summary.samples_per_second or (points[-1].value if points else None)
+    note = ""
+    if predicted and value is not None:
+        note = f"{change(value, predicted.samples_per_second)} on predicted"
+    return Figure("Throughput, samples", rate(value), note)
+
+
+def _minibatch(run: Run, predicted: Prediction | None) -> Figure:
+    value = run.summary.seconds_per_minibatch
+    note = f"predicted {seconds(predicted.seconds_per_minibatch)}" if predicted else ""
+    return Figure("Per minibatch", seconds(value), note, help="Steady state, measured")
+
+
+def _waiting(run: Run, readings: Readings) -> Figure:
+    value = readings.waiting if readings.waiting is not None else run.summary.bubble
+    predicted = readings.predicted_waiting
+    return Figure(
+        "Waiting",
+        percent(value),
+        f"predicted {percent(predicted)}" if predicted is not None else "",
+        help="Share of rank time without compute, warm-up and drain included, last epoch shown",
+    )

@@ -1,0 +1,53 @@
+"""How far a run is, and how long it still takes."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app.formats import count, duration, plain
+from backend.runs.records import MetricPoint
+from backend.runs.run import Run
+from backend.runs.states import RunState
+
+RECENT = 50
+
+
+def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
+    """One line and a bar; nothing for a run that has ended."""
+    if run.state.is_final:
+        return
+    if run.state is not RunState.RUNNING or run.progress is None:
+        st.progress(0.0, text=_waiting(run))
+        return
+    found = run.progress
+    parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
+    left = remaining(run, losses, datetime.now(UTC))
+    if left is not None:
+        parts.append(f"**{duration(left)}** left")
+    share = found.done / found.total if found.total else 0.0
+    st.progress(min(max(share, 0.0), 1.0), text=" · ".join(parts))
+
+
+def _waiting(run: Run) -> str:
+    if run.cancel_requested:
+        return "Cancelling: the processes are being ended"
+    if run.state is RunState.QUEUED:
+        return "Queued: waits for a node"
+    return f"Starting on {plain(run.node or 'a node')}"
+
+
+def remaining(run: Run, losses: Sequence[MetricPoint], now: datetime) -> float | None:
+    """Seconds until the phase is done at its recent pace; None before there is a pace.
+
+    A training's pace is that of its last loss values, anything else's the mean since it began.
+    """
+    found = run.progress
+    if found is None or run.started_at is None or not 0 < found.done <= found.total:
+        return None
+    left = found.total - found.done
+    recent = losses[-RECENT:]
+    if found.phase == "train" and len(recent) > 1 and recent[-1].time > recent[0].time:
+        pace = (recent[-1].step - recent[0].step) / (recent[-1].time - recent[0].time)
+        return left / pace if pace > 0 else None
+    return (now - run.started_at).total_seconds() * left / found.done

@@ -1,0 +1,76 @@
+"""A training run in pictures: figures, timelines, where the time went, curves."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import services
+from app.charts.curve import curve
+from app.charts.frame import CONFIG
+from app.components.card import card
+from app.components.figures import figures
+from app.components.measured_view import measured_view
+from app.components.run_figures import Readings, run_figures
+from backend.errors import NotFound
+from backend.pipeline.bubbles import bubble
+from backend.prediction.prediction import Prediction
+from backend.runs.records import MetricPoint
+from backend.runs.run import Run
+from backend.runs.spec import TrainSpec
+
+
+def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
+    """Draw what there is so far; what is not there yet leaves no hole."""
+    runs = services.backend().runs
+    accuracies = runs.metrics(run.id, "accuracy")
+    measured = runs.timeline(run.id, "measured")
+    predicted = runs.timeline(run.id, "predicted")
+    readings = Readings(
+        losses=losses,
+        accuracies=accuracies,
+        throughputs=runs.metrics(run.id, "throughput"),
+        waiting=bubble(measured) if measured else None,
+        predicted_waiting=bubble(predicted) if predicted else None,
+    )
+    figures(run_figures(run, readings, prediction_of(run)), "run")
+    measured_view(run)
+    _curves(run, losses, accuracies)
+
+
+def prediction_of(run: Run) -> Prediction | None:
+    """What was predicted when the run's plan was kept."""
+    if not isinstance(run.spec, TrainSpec) or run.spec.plan_id is None:
+        return None
+    try:
+        return services.backend().plans.get(run.spec.plan_id).prediction
+    except NotFound:
+        return None
+
+
+def _curves(
+    run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[MetricPoint]
+) -> None:
+    if not losses:
+        return
+    left, right = st.columns(2, gap="medium")
+    with left, card("Loss", "per minibatch"):
+        _curve(losses, "loss")
+    with right, card("Accuracy", "on held-out data, after each epoch"):
+        target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
+        if accuracies:
+            _curve(accuracies, "accuracy", target, share=True)
+        else:
+            st.caption("The first evaluation comes after the first epoch.")
+
+
+def _curve(
+    points: Sequence[MetricPoint], name: str, target: float | None = None, *, share: bool = False
+) -> None:
+    figure = curve(
+        [point.step for point in points],
+        [point.value for point in points],
+        name=name,
+        target=target,
+        share=share,
+    )
+    st.plotly_chart(figure, key=f"curve-{name}", config=CONFIG)

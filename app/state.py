@@ -1,0 +1,85 @@
+"""Every URL parameter and every key of the session, typed: nobody else names one."""
+
+from datetime import UTC, tzinfo
+from enum import StrEnum
+from typing import NoReturn
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+
+class Page(StrEnum):
+    """The pages, by their file; the URL path is the file's stem."""
+
+    MODELS = "views/models.py"
+    PROFILE = "views/profile.py"
+    PLAN = "views/plan.py"
+    RUNS = "views/runs.py"
+    RUN = "views/run.py"
+
+
+class Param(StrEnum):
+    """What of a view can be linked to."""
+
+    ID = "id"
+    PROFILE = "profile"
+    PLAN = "plan"
+    CLUSTER = "cluster"
+    SCHEDULE = "schedule"
+    BATCH = "batch"
+    OPTIMIZER = "optimizer"
+    STATE = "state"
+    KIND = "kind"
+    TEXT = "text"
+    PAGE = "page"
+
+
+class Key(StrEnum):
+    """What lasts for one visitor's session and is not worth a link."""
+
+    CLUSTER = "custom-cluster"
+    NOTICE = "notice"
+
+
+def text(param: Param, default: str = "") -> str:
+    """The parameter's text, `default` without it."""
+    return st.query_params.get(param.value, default)
+
+
+def number(param: Param) -> int | None:
+    """The parameter as a whole number above 0; None without one."""
+    found = text(param)
+    return int(found) if found.isascii() and found.isdigit() and int(found) > 0 else None
+
+
+def put(param: Param, value: object) -> None:
+    """Write the parameter into the URL; "" and None take it out."""
+    if value in (None, ""):
+        st.query_params.pop(param.value, None)
+    elif st.query_params.get(param.value) != str(value):
+        st.query_params[param.value] = str(value)
+
+
+def go(page: Page, **params: object) -> NoReturn:
+    """Open another page with these URL parameters."""
+    st.switch_page(page.value, query_params={name: str(value) for name, value in params.items()})
+
+
+def notify(message: str) -> None:
+    """Leave a sentence for the next page that is drawn."""
+    st.session_state[Key.NOTICE.value] = message
+
+
+def show_notice() -> None:
+    """Show, once, what `notify` left."""
+    message = st.session_state.pop(Key.NOTICE.value, "")
+    if message:
+        st.toast(message, icon=":material/check:")
+
+
+def zone() -> tzinfo:
+    """The visitor's time zone, UTC where the browser does not say."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC

@@ -1,0 +1,88 @@
+"""Run: one run, live while it runs."""
+
+import streamlit as st
+
+from app import services, state
+from app.boundary import guarded
+from app.components.artifact_list import artifact_list
+from app.components.card import card
+from app.components.empty_state import empty_state
+from app.components.error_box import run_error_box
+from app.components.log_tail import all_lines, log_tail
+from app.components.log_view import log_view
+from app.components.page_header import page_header
+from app.components.run_header import run_header, run_line
+from app.components.run_progress import run_progress
+from app.components.training_view import training_view
+from app.formats import plain
+from app.state import Page, Param
+from backend.runs.run import Run
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
+
+REFRESH = 2.5
+
+
+def page() -> None:
+    """The run that ?id= names, else the newest."""
+    run = _find()
+    if run is None:
+        page_header("Run", "One run, live.")
+        empty_state(
+            "No run yet",
+            "Profile a model, or launch a training from a plan.",
+            Page.MODELS,
+            "Go to Models",
+        )
+        return
+    run_header(run)
+    if run.state.is_final:
+        _live(run.id, was_final=True)
+    else:
+        st.fragment(_live, run_every=REFRESH)(run.id, was_final=False)
+
+
+def _find() -> Run | None:
+    runs = services.backend().runs
+    wanted = state.number(Param.ID)
+    if wanted is not None:
+        return runs.get(wanted)
+    newest = runs.list(limit=1).runs
+    return newest[0] if newest else None
+
+
+@guarded
+def _live(run_id: int, was_final: bool) -> None:
+    """All that changes while the run works; the page is drawn once more when it ends."""
+    backend = services.backend()
+    run = backend.runs.get(run_id)
+    if run.state.is_final and not was_final:
+        st.rerun()
+    run_line(run)
+    _message(run)
+    losses = backend.runs.metrics(run_id, "loss")
+    run_progress(run, losses)
+    if isinstance(run.spec, TrainSpec):
+        training_view(run, losses)
+    artifacts = backend.runs.artifacts(run_id)
+    if artifacts:
+        with card("Files"):
+            artifact_list(run_id, artifacts)
+    with card("Log"):
+        log_view(run_id, log_tail(run_id), lambda: list(all_lines(run_id)))
+
+
+def _message(run: Run) -> None:
+    """Why it failed, why it waits, or where its result is."""
+    if run.error is not None and run.state is RunState.FAILED:
+        run_error_box(run.error)
+    reason = services.backend().runs.why_waiting(run)
+    if reason:
+        st.warning(plain(reason), icon=":material/hourglass_empty:")
+    if run.summary.profile_id is not None:
+        st.success(
+            "The profile is ready. Look at its layers, then plan it.", icon=":material/check:"
+        )
+
+
+page()
