@@ -26,6 +26,7 @@ from backend.pipeline.actions import (
     Send,
     Step,
 )
+from backend.pipeline.notation import format_action
 from backend.pipeline.program import Program
 
 Place = tuple[int, int]
@@ -49,7 +50,7 @@ class ProgramStuck(StageflowError):
     def __init__(self, program: Program, places: tuple[Place, ...]) -> None:
         self.places = places
         stands = ", ".join(
-            f"rank {rank} at action {index} ({program.ranks[rank][index]})"
+            f"rank {rank} at action {index} ({format_action(program.ranks[rank][index])})"
             for rank, index in places
         )
         super().__init__(f"program {program.schedule!r} waits for ever: {stands}")
