@@ -1,0 +1,164 @@
+"""What every member of the schedule catalog owes its readers, on a grid of shapes."""
+
+from collections import Counter
+from math import lcm
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
+from backend.pipeline.held import in_flight, live_versions
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import SCHEDULES, schedule, training_schedules
+from backend.pipeline.shape import Shape
+from backend.pipeline.simulate import simulate
+from backend.pipeline.verify import verify
+
+SHAPES = [
+    Shape((1,), 4, 2),
+    Shape((1, 1), 8, 4),
+    Shape((1, 1, 1, 1), 24, 12),
+    Shape((1, 1, 1, 1), 2, 1),
+    Shape((4,), 8, 4),
+    Shape((4,), 8, 2),
+    Shape((2, 1), 12, 4),
+    Shape((1, 2), 12, 3),
+    Shape((3, 1, 2), 24, 6),
+    Shape((1, 4, 1), 24, 8),
+    Shape((2, 3, 1, 2), 36, 12),
+]
+MEMBERS = pytest.mark.parametrize("member", SCHEDULES.values(), ids=SCHEDULES)
+GRID = pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.replicas}x{s.microbatches}")
+
+
+class Unequal:
+    """Durations in which no two things take the same time."""
+
+    def compute(self, rank, action):
+        return 1.0 + 0.1 * rank + (1.5 if isinstance(action, Backward) else 0.0)
+
+    def transfer(self, message, source, to):
+        return 0.25 + 0.01 * source
+
+    def all_reduce(self, stage, group):
+        return 0.5 * len(group)
+
+
+@MEMBERS
+@GRID
+def test_the_program_is_sound_and_runs_to_its_end(member, shape):
+    program = lower(member, shape)
+    assert verify(program) == ()
+    timeline = simulate(program, Unequal())
+    assert [(s.rank, s.index, s.action) for s in timeline.spans] == [
+        (rank, index, action)
+        for rank, actions in enumerate(program.ranks)
+        for index, action in enumerate(actions)
+    ]
+
+
+@MEMBERS
+@GRID
+def test_every_microbatch_passes_every_stage_once_each_way(member, shape):
+    program = lower(member, shape)
+    forwards: Counter[tuple[int, int]] = Counter()
+    inputs: Counter[tuple[int, int]] = Counter()
+    weights: Counter[tuple[int, int]] = Counter()
+    for action in (action for actions in program.ranks for action in actions):
+        if isinstance(action, Forward):
+            forwards[action.stage, action.microbatch] += 1
+        if isinstance(action, Backward | BackwardInput):
+            inputs[action.stage, action.microbatch] += 1
+        if isinstance(action, Backward | BackwardWeight):
+            weights[action.stage, action.microbatch] += 1
+    once = Counter({(s, m): 1 for s in range(shape.num_stages) for m in range(shape.microbatches)})
+    assert forwards == once
+    assert inputs == weights == (once if member.trains else Counter())
+
+
+@MEMBERS
+@GRID
+def test_a_rank_holds_what_the_schedule_promises_and_no_less(member, shape):
+    program = lower(member, shape)
+    for seat in shape.seats:
+        actions = program.ranks[seat.rank]
+        assert max(in_flight(actions)) == member.in_flight(seat)
+        bound = member.live(seat)
+        most = max(max(live_versions(actions, stage)) for stage in seat.stages)
+        assert most <= bound
+        if len(seat.microbatches) >= 2 * bound:
+            assert most == bound
+
+
+@MEMBERS
+@GRID
+def test_updates_apply_every_microbatch_of_a_training_schedule_in_order(member, shape):
+    for seat in shape.seats:
+        applied = tuple(microbatch for update in member.updates(seat) for microbatch in update)
+        assert applied == (seat.microbatches if member.trains else ())
+
+
+@MEMBERS
+@settings(max_examples=25, deadline=None)
+@given(
+    replicas=st.lists(st.integers(1, 4), min_size=1, max_size=4),
+    batches=st.integers(1, 3),
+    share=st.sampled_from([1, 2]),
+)
+def test_any_mix_of_replicas_runs(member, replicas, batches, share):
+    batch = lcm(*replicas)
+    shape = Shape(tuple(replicas), 2 * batch * batches, share * batch)
+    assert verify(lower(member, shape)) == ()
+
+
+@pytest.mark.parametrize(("p", "m"), [(1, 4), (2, 8), (4, 4), (4, 3), (8, 32)])
+def test_straight_pipelines_hold_what_the_papers_say(p, m):
+    """The table of formulas: GPipe holds m; 1F1B min(m, p - s), PipeDream p - s versions too."""
+    for seat in Shape((1,) * p, m, m).seats:
+        depth = min(m, p - seat.position)
+        assert schedule("gpipe").in_flight(seat) == m
+        assert schedule("1f1b-flush").in_flight(seat) == depth
+        assert schedule("pipedream").in_flight(seat) == schedule("pipedream").live(seat) == depth
+        assert schedule("gpipe").live(seat) == schedule("1f1b-flush").live(seat) == 1
+
+
+@pytest.mark.parametrize(
+    ("replicas", "versions"),
+    [
+        ((2, 1), (2, 2, 1)),
+        ((1, 2), (3, 1, 1)),
+        ((3, 1, 2), (2, 2, 2, 3, 1, 1)),
+        ((15, 1), (2,) * 15 + (1,)),
+    ],
+)
+def test_replicated_pipelines_keep_the_versions_of_pipedream(replicas, versions):
+    """ceil(sum of r_j from s on / r_s), PipeDream section 3.3."""
+    shape = Shape(replicas, 60, 60)
+    assert tuple(schedule("pipedream").live(seat) for seat in shape.seats) == versions
+
+
+@MEMBERS
+def test_steps_count_updates(member):
+    shape = Shape((2, 1), 12, 4)
+    program = lower(member, shape)
+    for seat in shape.seats:
+        steps = [a.version for a in program.ranks[seat.rank] if isinstance(a, Step)]
+        assert steps == list(range(1, len(member.updates(seat)) + 1))
+
+
+def test_chunks_are_refused_by_schedules_that_run_one_stage_per_position():
+    with pytest.raises(InvalidInput, match="'gpipe' runs one stage per position, not 2"):
+        lower(schedule("gpipe"), Shape((1, 1), 4, 4, chunks=2))
+
+
+def test_an_unknown_schedule_is_answered_with_the_known_ones():
+    with pytest.raises(InvalidInput, match="no schedule 'gpip'") as caught:
+        schedule("gpip")
+    assert all(name in caught.value.advice for name in SCHEDULES)
+
+
+def test_evaluation_is_not_offered_for_training():
+    assert schedule("forward-only") not in training_schedules()
+    assert {"gpipe", "1f1b-flush", "pipedream"} <= {m.name for m in training_schedules()}
