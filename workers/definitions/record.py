@@ -1,0 +1,87 @@
+"""Runs a traced graph once and notes what each operation gives and what it changes in place."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+_SIZE_METHODS = frozenset({"size", "dim", "numel", "ndimension"})
+_SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device"})
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """What a receiver must know about a tensor before it comes."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    requires_grad: bool
+
+    @staticmethod
+    def of(tensor: Tensor) -> "TensorSpec":
+        return TensorSpec(tuple(tensor.shape), tensor.dtype, tensor.requires_grad)
+
+    @property
+    def num_bytes(self) -> int:
+        return torch.Size(self.shape).numel() * self.dtype.itemsize
+
+
+@dataclass(slots=True)
+class Record:
+    """`specs`: the nodes whose value is a tensor. `sizes`: the values that depend on sizes
+    alone. `changes`: (changed node, node that changed it in place)."""
+
+    specs: dict[fx.Node, TensorSpec] = field(default_factory=dict)
+    sizes: dict[fx.Node, Any] = field(default_factory=dict)
+    changes: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
+
+
+class _Recorder(fx.Interpreter):
+    """Watches the version counters of the tensors that are alive."""
+
+    def __init__(self, module: fx.GraphModule) -> None:
+        super().__init__(module)
+        self.record = Record()
+
+    def run_node(self, n: fx.Node) -> Any:
+        before = self._versions()
+        value = super().run_node(n)
+        after = self._versions()
+        self.record.changes += [(node, n) for node in before if before[node] != after[node]]
+        if isinstance(value, Tensor):
+            self.record.specs[n] = TensorSpec.of(value)
+        elif self._is_size(n):
+            self.record.sizes[n] = tuple(value) if isinstance(value, torch.Size) else value
+        return value
+
+    def _versions(self) -> dict[fx.Node, int]:
+        return {n: value._version for n, value in self.env.items() if isinstance(value, Tensor)}
+
+    def _is_size(self, node: fx.Node) -> bool:
+        if node.op == "call_method":
+            return node.target in _SIZE_METHODS
+        if node.target is getattr:
+            return node.args[1] in _SIZE_ATTRIBUTES
+        inputs = node.all_input_nodes
+        known = self.record.sizes
+        return node.op == "call_function" and bool(inputs) and all(n in known for n in inputs)
+
+
+def record(module: fx.GraphModule, example: Tensor) -> Record:
+    """Run `module` on `example` with gradients enabled; what it did, operation by operation."""
+    recorder = _Recorder(module)
+    with torch.enable_grad():
+        recorder.run(example)
+    return recorder.record
+
+
+def fold_sizes(graph: fx.Graph, sizes: dict[fx.Node, Any]) -> None:
+    """Put constants in place of sizes, so that only tensors are left to cross a cut; right
+    as long as every input has the example's shape."""
+    for node in graph.nodes:
+        if node not in sizes:
+            node.args = fx.map_arg(node.args, lambda n: sizes.get(n, n))
+            node.kwargs = fx.map_arg(node.kwargs, lambda n: sizes.get(n, n))
+    for node in reversed(list(sizes)):
+        graph.erase_node(node)

@@ -1,0 +1,120 @@
+"""The data sets by name, and which samples each microbatch of an epoch holds.
+
+A data set is two pairs (inputs, targets), to train on and held out; every rank holds
+all of it and takes what its microbatches ask for, so no sample ever travels between ranks.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backend.errors import InvalidInput
+from backend.runs.spec import DataSpec
+from workers.definitions.loader import Batch, Definition
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """`train` and `held_out` are (inputs, targets) with the samples along dimension 0."""
+
+    train: Batch
+    held_out: Batch
+
+
+Source = Callable[[DataSpec, Definition], DataSet]
+
+
+def digits(spec: DataSpec, definition: Definition) -> DataSet:
+    """scikit-learn's 1,797 handwritten digits: 1x8x8 in [0, 1]; 1,437 to train, 360 held out.
+
+    The split is stratified by class and always the same.
+    """
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    images, labels = load_digits(return_X_y=True)
+    parts = train_test_split(images, labels, test_size=0.2, stratify=labels, random_state=0)
+    inputs = [torch.tensor(x, dtype=torch.float32).view(-1, 1, 8, 8) / 16 for x in parts[:2]]
+    targets = [torch.tensor(y, dtype=torch.long) for y in parts[2:]]
+    return DataSet((inputs[0], targets[0]), (inputs[1], targets[1]))
+
+
+def synthetic(spec: DataSpec, definition: Definition) -> DataSet:
+    """`spec.samples` samples of the definition's example, and a quarter as many held out."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        held_out = max(1, spec.samples // 4)
+        return DataSet(definition.example(spec.samples), definition.example(held_out))
+
+
+def own(spec: DataSpec, definition: Definition) -> DataSet:
+    """What the definition's `data()` returns."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return DataSet(*definition.data())
+
+
+CATALOG: dict[str, Source] = {"digits": digits, "synthetic": synthetic, "definition": own}
+
+
+def load(spec: DataSpec, definition: Definition) -> DataSet:
+    """The data set that `spec` names, or the definition's default; raises `InvalidInput`."""
+    name = spec.name or definition.data_name
+    if name not in CATALOG:
+        raise InvalidInput(
+            f"there is no data set {name!r}", f"Choose one of {', '.join(sorted(CATALOG))}."
+        )
+    return CATALOG[name](spec, definition)
+
+
+def example(definition: Definition, batch: int) -> Batch:
+    """One batch of inputs and targets: the definition's `example`, else its data's first ones."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        if definition.has_example:
+            return definition.example(batch)
+    inputs, targets = load(DataSpec(), definition).train
+    chosen = torch.arange(batch) % len(inputs)
+    return inputs[chosen], targets[chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The samples of one epoch, shuffled by (seed, number), alike on every rank.
+
+    `microbatches` may be fewer than the data fills: the samples left over are others in
+    every epoch.
+    """
+
+    data: Batch
+    order: Tensor
+    microbatch: int
+    microbatches: int
+
+    @staticmethod
+    def shuffled(data: Batch, microbatch: int, microbatches: int, seed: int, number: int) -> "Epoch":
+        generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
+        order = torch.randperm(len(data[0]), generator=generator)
+        return Epoch(data, order, microbatch, microbatches)
+
+    @staticmethod
+    def in_order(data: Batch, microbatch: int, microbatches: int) -> "Epoch":
+        """All samples once, in order; the last microbatches are padded with sample 0."""
+        order = torch.zeros(microbatch * microbatches, dtype=torch.long)
+        order[: len(data[0])] = torch.arange(len(data[0]))
+        return Epoch(data, order, microbatch, microbatches)
+
+    def inputs(self, number: int) -> Tensor:
+        return self.data[0][self._samples(number)]
+
+    def targets(self, number: int) -> Tensor:
+        return self.data[1][self._samples(number)]
+
+    def num_real(self, number: int) -> int:
+        """How many samples of microbatch `number` are no padding."""
+        return max(0, min(self.microbatch, len(self.data[0]) - number * self.microbatch))
+
+    def _samples(self, number: int) -> Tensor:
+        return self.order[number * self.microbatch : (number + 1) * self.microbatch]
