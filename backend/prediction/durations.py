@@ -1,0 +1,103 @@
+"""Seconds of every action of a plan's program, from the profile and the cluster's links."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from backend.cluster.cluster import Cluster, Level
+from backend.pipeline.actions import (
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Compute,
+    Flow,
+    Forward,
+    Message,
+    Step,
+)
+from backend.planning.plan import Partition
+from backend.profiles.profile import Layer, Profile
+
+
+@dataclass(frozen=True)
+class PlanDurations:
+    """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
+
+    Compute is the profile's seconds divided by the device's speed. Not known here: what
+    ranks lose by sharing a core, a memory bus or a link with others.
+    """
+
+    profile: Profile
+    partition: Partition
+    cluster: Cluster
+
+    @cached_property
+    def devices(self) -> tuple[int, ...]:
+        """The device of each rank: positions first, replicas within (`Shape`)."""
+        return tuple(device for stage in self.partition.stages for device in stage.devices)
+
+    def compute(self, rank: int, action: Compute) -> float:
+        """Seconds of `action`. A profile does not split a backward; each half counts half."""
+        match action:
+            case Forward(stage):
+                return self.forward[stage]
+            case Backward(stage):
+                return self.backward[stage]
+            case BackwardInput(stage) | BackwardWeight(stage):
+                return self.backward[stage] / 2
+            case Step(stage):
+                return self.update[stage]
+
+    def transfer(self, message: Message, source: int, to: int) -> float:
+        """Latency plus bytes over the bandwidth of the link between the two devices."""
+        link = self.cluster.link(self.devices[source], self.devices[to])
+        return link.latency + self.message_bytes(message) / link.bandwidth
+
+    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
+        """A ring in device order: 2 (r-1) steps, each of |w|/r bytes over its slowest link
+        (Patarasuk and Yuan, JPDC 2009); links are full duplex."""
+        steps = 2 * (len(group) - 1)
+        if not steps:
+            return 0.0
+        links = self._ring(group)
+        piece = self.parameter_bytes[stage] / len(group)
+        return steps * max(link.latency + piece / link.bandwidth for link in links)
+
+    def message_bytes(self, message: Message) -> int:
+        """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
+        after = message.stage if message.flow is Flow.ACTIVATION else message.stage - 1
+        return self.profile.graph.cut_bytes[self.partition.stages[after].stop - 1]
+
+    def reduced_bytes(self, stage: int, members: int) -> float:
+        """Bytes that one of `members` ranks sends in one all-reduce: 2 (r-1)/r |w|."""
+        return 2 * (members - 1) / members * self.parameter_bytes[stage]
+
+    @cached_property
+    def forward(self) -> tuple[float, ...]:
+        """Seconds of one microbatch per stage; `backward` and `update` likewise."""
+        return tuple(self._seconds(sum(layer.forward for layer in part)) for part in self._parts)
+
+    @cached_property
+    def backward(self) -> tuple[float, ...]:
+        return tuple(self._seconds(sum(layer.backward for layer in part)) for part in self._parts)
+
+    @cached_property
+    def update(self) -> tuple[float, ...]:
+        return tuple(self._seconds(sum(layer.update for layer in part)) for part in self._parts)
+
+    @cached_property
+    def parameter_bytes(self) -> tuple[int, ...]:
+        return tuple(sum(layer.parameter_bytes for layer in part) for part in self._parts)
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Layer, ...], ...]:
+        return tuple(
+            self.profile.layers[stage.first : stage.stop] for stage in self.partition.stages
+        )
+
+    def _seconds(self, profiled: float) -> float:
+        return profiled / self.cluster.device.speed
+
+    def _ring(self, group: tuple[int, ...]) -> tuple[Level, ...]:
+        devices = sorted(self.devices[rank] for rank in group)
+        following = (*devices[1:], devices[0])
+        return tuple(self.cluster.link(a, b) for a, b in zip(devices, following, strict=True))

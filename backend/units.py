@@ -1,0 +1,22 @@
+"""Seconds and bytes as words inside the sentences that the backend writes."""
+
+
+def seconds_text(seconds: float) -> str:
+    """Three digits and a unit: "6.10 ms", "1.24 s"."""
+    for limit, unit in ((1.0, "s"), (1e-3, "ms")):
+        if seconds >= limit:
+            return f"{_three_digits(seconds / limit)} {unit}"
+    return f"{_three_digits(seconds * 1e6)} us"
+
+
+def bytes_text(count: float) -> str:
+    """Three digits and a binary unit: "21.0 MiB", "1.40 GiB"."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            return f"{_three_digits(count / 1024**power)} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def _three_digits(value: float) -> str:
+    decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{decimals}f}"
