@@ -1,5 +1,6 @@
 """Frozen dataclasses to JSON and back, validated on the way in."""
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -10,9 +11,7 @@ from backend.errors import InvalidInput
 T = TypeVar("T")
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def to_json(kind: Any, value: object) -> bytes:

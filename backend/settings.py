@@ -1,17 +1,31 @@
 """Environment variables (`STAGEFLOW_*`) to one typed value."""
 
+import hashlib
+import os
 import socket
+import tempfile
 from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
 
 from platformdirs import user_state_path
-from pydantic import Field
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from backend.errors import InvalidInput
+
+MAX_SOCKET_BYTES = 100
+"""A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
 
 
 class Settings(BaseSettings):
     """Where things are. Every field can be set as STAGEFLOW_<FIELD>.
 
-    home          state directory: database, Redis socket, run folders
+    home          state directory: database, Redis, run folders, artifacts
     database_url  SQLAlchemy URL; empty = SQLite in `home`
     redis_url     Redis of one's own; empty = the embedded server in `home`
     node          this machine's name as a node agent
@@ -22,22 +36,35 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="STAGEFLOW_", frozen=True)
 
-    home: Path = Field(default_factory=lambda: user_state_path("stageflow"))
+    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+        default_factory=lambda: user_state_path("stageflow")
+    )
     database_url: str = ""
     redis_url: str = ""
-    node: str = Field(default_factory=socket.gethostname)
+    node: str = Field(default_factory=socket.gethostname, min_length=1)
     host: str = "127.0.0.1"
-    port: int = 8501
-    heartbeat: float = 5.0
-    lease: float = 30.0
+    port: int = Field(default=8501, ge=0, le=65535)
+    heartbeat: float = Field(default=5.0, gt=0)
+    lease: float = Field(default=30.0, gt=0)
 
     @property
     def sql_url(self) -> str:
         return self.database_url or f"sqlite:///{self.home / 'stageflow.db'}"
 
     @property
+    def redis_folder(self) -> Path:
+        """Where the embedded Redis keeps its append-only file, log and pid."""
+        return self.home / "redis"
+
+    @property
     def redis_socket(self) -> Path:
-        return self.home / "redis.sock"
+        """The embedded server's socket: in `home`, or, where that path is too long for a
+        socket, in a private directory of the system's temporary one, named after `home`."""
+        socket_file = self.redis_folder / "redis.sock"
+        if len(os.fsencode(socket_file)) < MAX_SOCKET_BYTES:
+            return socket_file
+        name = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"stageflow-{name}" / "redis.sock"
 
     @property
     def broker_url(self) -> str:
@@ -45,8 +72,33 @@ class Settings(BaseSettings):
         return self.redis_url or f"redis+socket://{self.redis_socket}?virtual_host=0"
 
     @property
+    def broker_place(self) -> str:
+        """Where Redis should answer, for people: without its password."""
+        if not self.redis_url:
+            return str(self.redis_socket)
+        url = urlsplit(self.redis_url)
+        return f"{url.hostname}:{url.port or 6379}" if url.hostname else url.path
+
+    @property
     def uses_embedded_redis(self) -> bool:
         return not self.redis_url
 
+    @property
+    def artifacts_folder(self) -> Path:
+        """Files kept with runs, each named by the SHA-256 of its content."""
+        return self.home / "artifacts"
+
     def run_folder(self, run_id: int, attempt: int) -> Path:
         return self.home / "runs" / str(run_id) / f"attempt-{attempt}"
+
+
+def load_settings() -> Settings:
+    """Read the environment; raises `InvalidInput` naming the first faulty variable."""
+    try:
+        return Settings()
+    except ValidationError as fault:
+        error = fault.errors()[0]
+        name = "STAGEFLOW_" + "_".join(str(part) for part in error["loc"]).upper()
+        raise InvalidInput(
+            f"{name}={error['input']}: {error['msg']}", f"Set {name} to a proper value or unset it."
+        ) from None

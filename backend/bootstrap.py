@@ -1,0 +1,78 @@
+"""The composition root: which store, queue and clock the services stand on."""
+
+from dataclasses import dataclass
+
+from backend.definitions.service import DefinitionService
+from backend.queue.client import CeleryQueue
+from backend.runs.nodes import NodeService
+from backend.runs.plans import PlanService
+from backend.runs.ports import Queue, Stores
+from backend.runs.profiles import ProfileService
+from backend.runs.service import RunService
+from backend.settings import Settings, load_settings
+from backend.storage import schema
+from backend.storage.artifacts import SqlArtifacts
+from backend.storage.database import Database, open_engine
+from backend.storage.definitions import SqlDefinitions
+from backend.storage.logs import SqlLogs
+from backend.storage.metrics import SqlMetrics
+from backend.storage.nodes import SqlNodes
+from backend.storage.plans import SqlPlans
+from backend.storage.profiles import SqlProfiles
+from backend.storage.runs import SqlRuns
+from backend.storage.spans import SqlSpans
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Everything that pages, commands and agents call. `database` is there to be closed."""
+
+    settings: Settings
+    definitions: DefinitionService
+    profiles: ProfileService
+    plans: PlanService
+    runs: RunService
+    nodes: NodeService
+    database: Database
+
+    def close(self) -> None:
+        """Give back every database connection."""
+        self.database.close()
+
+
+def connect(settings: Settings | None = None) -> Backend:
+    """Open the database and compose the services; Redis is not needed for that.
+    Raises `SchemaOutdated`, `DatabaseUnreachable`, `StorageFull`, `InvalidInput`."""
+    settings = settings or load_settings()
+    engine = open_engine(settings)
+    schema.check(engine)
+    return compose(settings, Database(engine), CeleryQueue(settings))
+
+
+def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
+    """The services on a given database and queue."""
+    stores = stores_on(settings, database)
+    return Backend(
+        settings=settings,
+        definitions=DefinitionService(stores.definitions),
+        profiles=ProfileService(stores.profiles),
+        plans=PlanService(stores.plans),
+        runs=RunService(stores, queue, settings.node, settings.lease),
+        nodes=NodeService(stores.nodes, settings.lease),
+        database=database,
+    )
+
+
+def stores_on(settings: Settings, database: Database) -> Stores:
+    """The SQL stores, and the artifacts' folder in the settings' home."""
+    return Stores(
+        definitions=SqlDefinitions(database),
+        profiles=SqlProfiles(database),
+        plans=SqlPlans(database),
+        runs=SqlRuns(database),
+        logs=SqlLogs(database),
+        metrics=SqlMetrics(database),
+        spans=SqlSpans(database),
+        artifacts=SqlArtifacts(database, settings.artifacts_folder),
+        nodes=SqlNodes(database),
+    )

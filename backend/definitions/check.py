@@ -1,0 +1,64 @@
+"""What can be said about a definition file without running it."""
+
+import ast
+import warnings
+
+from backend.definitions.definition import InvalidDefinition
+
+MAX_BYTES = 1 << 20
+CONTRACT = (
+    "A definition is a Python file with `def model()` that returns an nn.Module; `def example"
+    "(batch)` returns (inputs, targets); `def loss(output, target)` and `def data()` are optional."
+)
+
+
+def check(filename: str, data: bytes) -> None:
+    """Raise `InvalidDefinition` where `data` is no Python or has no usable `def model`.
+
+    The text is parsed, never run.
+    """
+    if not data.strip():
+        raise InvalidDefinition(f"{filename} is empty", CONTRACT)
+    if len(data) > MAX_BYTES:
+        raise InvalidDefinition(
+            f"{filename} has {len(data):,} bytes; a definition may have {MAX_BYTES:,}",
+            "Keep weights and data out of the definition's file.",
+        )
+    _check_model(filename, _parse(filename, data))
+
+
+def _parse(filename: str, data: bytes) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            return ast.parse(data, filename)
+    except SyntaxError as fault:
+        line = f" line {fault.lineno}:" if fault.lineno else ""
+        raise InvalidDefinition(f"{filename}:{line} not Python: {fault.msg}", CONTRACT) from None
+    except (ValueError, RecursionError, MemoryError) as fault:
+        raise InvalidDefinition(f"{filename}: not Python: {fault}", CONTRACT) from None
+
+
+def _check_model(filename: str, tree: ast.Module) -> None:
+    found = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "model"
+    ]
+    if not found:
+        raise InvalidDefinition(f"{filename} has no `def model()` at its top level", CONTRACT)
+    function = found[-1]
+    if isinstance(function, ast.AsyncFunctionDef):
+        raise InvalidDefinition(f"{filename}: line {function.lineno}: model is async", CONTRACT)
+    if needed := _required(function.args):
+        raise InvalidDefinition(
+            f"{filename}: line {function.lineno}: model() needs {', '.join(needed)}",
+            "Give every parameter of model() a default value: it is called without arguments.",
+        )
+
+
+def _required(args: ast.arguments) -> list[str]:
+    positional = [*args.posonlyargs, *args.args]
+    without_default = positional[: len(positional) - len(args.defaults)]
+    keywords = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+    return [arg.arg for arg in without_default] + [arg.arg for arg, value in keywords if not value]

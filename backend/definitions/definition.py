@@ -1,0 +1,32 @@
+"""A model definition as it is stored: a Python file, kept by content and version."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from backend.errors import InvalidInput
+
+Source = Literal["upload", "zoo"]
+
+
+class InvalidDefinition(InvalidInput):
+    """A file that cannot be a model definition; the message names the line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One version of a definition. `digest` is the SHA-256 (hex) of its text, `size` its bytes."""
+
+    id: int
+    name: str
+    version: int
+    filename: str
+    digest: str
+    size: int
+    source: Source
+    created_at: datetime
+
+    @property
+    def label(self) -> str:
+        """The form that `stageflow ... --model` takes: "vgg@2"."""
+        return f"{self.name}@{self.version}"

@@ -1,0 +1,43 @@
+"""The bundled definitions, read as text and never imported here."""
+
+import ast
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from backend.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class ZooEntry:
+    """`title` is the first line of the file's docstring."""
+
+    name: str
+    title: str
+
+
+def zoo() -> tuple[ZooEntry, ...]:
+    """Every bundled definition, by name."""
+    files = sorted(_folder().glob("*.py"))
+    return tuple(ZooEntry(file.stem, _title(file)) for file in files if file.stem[0] != "_")
+
+
+def zoo_file(name: str) -> Path:
+    """The file of one bundled definition; raises `NotFound` naming the others."""
+    names = [entry.name for entry in zoo()]
+    if name not in names:
+        raise NotFound(f"no model {name!r} in the zoo", f"The zoo has {', '.join(names)}.")
+    return _folder() / f"{name}.py"
+
+
+def _folder() -> Path:
+    """`workers/zoo`, found by its package's place: importing it could pull in torch."""
+    spec = find_spec("workers")
+    if spec is None or not spec.submodule_search_locations:
+        raise NotFound("the zoo is not installed", "Reinstall stageflow: its zoo is missing.")
+    return Path(spec.submodule_search_locations[0]) / "zoo"
+
+
+def _title(file: Path) -> str:
+    docstring = ast.get_docstring(ast.parse(file.read_bytes())) or file.stem
+    return docstring.splitlines()[0]

@@ -1,0 +1,47 @@
+"""The machines that run jobs, as their agents report them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from backend.cluster.cluster import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`alive`: its last sign of life is no older than a lease. `versions` name -> version."""
+
+    name: str
+    devices: tuple[Device, ...]
+    alive: bool
+    heartbeat_at: datetime
+    versions: Mapping[str, str]
+
+
+class NodeStore(Protocol):
+    def beat(self, name: str, devices: tuple[Device, ...], versions: Mapping[str, str]) -> None:
+        """Note a sign of life, by the store's own clock."""
+        ...
+
+    def list(self, lease: float) -> Sequence[Node]:
+        """The freshest first; alive = seen within `lease` seconds."""
+        ...
+
+
+class NodeService:
+    """`lease` in seconds."""
+
+    def __init__(self, store: NodeStore, lease: float) -> None:
+        self._store = store
+        self._lease = lease
+
+    def list(self) -> Sequence[Node]:
+        """The freshest sign of life first."""
+        return self._store.list(self._lease)
+
+    def beat(
+        self, name: str, devices: tuple[Device, ...] = (), versions: Mapping[str, str] | None = None
+    ) -> None:
+        """The agent of node `name` is alive, has these devices and runs these versions."""
+        self._store.beat(name, devices, versions or {})

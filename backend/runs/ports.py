@@ -1,0 +1,141 @@
+"""What runs need from the outside: stores whose clock decides leases, and a queue that wakes.
+
+Methods that take a `Fence` change something only while that attempt holds the run, and
+raise `LeaseLost` otherwise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from backend.definitions.ports import DefinitionStore
+from backend.errors import StageflowError
+from backend.runs.events import Metrics
+from backend.runs.fence import Fence
+from backend.runs.listing import RunFilter, RunPage
+from backend.runs.nodes import NodeStore
+from backend.runs.plans import PlanStore
+from backend.runs.profiles import ProfileStore
+from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
+from backend.runs.run import Run, RunError, RunProgress, RunSummary
+from backend.runs.spec import RunSpec
+from backend.runs.states import RunState
+
+LogText = tuple[int | None, float, str]
+"""Rank (None = the agent), Unix seconds, text."""
+
+
+class QueueUnreachable(StageflowError):
+    """The queue does not answer; runs stay stored and start when an agent looks for them."""
+
+
+class RunStore(Protocol):
+    def add(self, name: str, spec: RunSpec) -> Run: ...
+
+    def get(self, run_id: int) -> Run:
+        """Raises `NotFound`."""
+        ...
+
+    def page(self, wanted: RunFilter, limit: int, offset: int) -> RunPage: ...
+
+    def waiting(self) -> Sequence[int]:
+        """Ids of the queued runs, oldest first."""
+        ...
+
+    def claim(self, run_id: int, node: str, token: str, lease: float) -> Run | None:
+        """Compare-and-set from queued to starting; None where the run is not queued."""
+        ...
+
+    def cancel_queued(self, run_id: int) -> bool:
+        """Compare-and-set from queued to cancelled."""
+        ...
+
+    def request_cancel(self, run_id: int) -> bool:
+        """Ask the holder of a live run to end it."""
+        ...
+
+    def expire(self, error: RunError) -> Sequence[int]:
+        """Fail the live runs whose lease is over; their ids."""
+        ...
+
+    def beat(self, fence: Fence, lease: float) -> bool:
+        """Renew the lease; True where a cancel was asked for."""
+        ...
+
+    def begin(self, fence: Fence) -> None:
+        """From starting to running. Raises `IllegalMove`."""
+        ...
+
+    def progress(self, fence: Fence, progress: RunProgress) -> None: ...
+
+    def finish(
+        self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
+    ) -> None:
+        """To a final state. Raises `IllegalMove`."""
+        ...
+
+
+class LogStore(Protocol):
+    def add(self, fence: Fence, lines: Sequence[LogText]) -> None: ...
+
+    def list(self, run_id: int, after: int, limit: int) -> Sequence[LogLine]:
+        """Up to `limit` lines whose sequence number is above `after`, in order."""
+        ...
+
+
+class MetricStore(Protocol):
+    def add(self, fence: Fence, metrics: Metrics) -> None: ...
+
+    def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
+        """By step."""
+        ...
+
+    def names(self, run_id: int) -> Sequence[str]: ...
+
+
+class SpanStore(Protocol):
+    def add(self, fence: Fence, batches: Sequence[SpanBatch]) -> None: ...
+
+    def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]: ...
+
+    def segments(self, run_id: int, kind: TimelineKind) -> Sequence[int]:
+        """Ascending."""
+        ...
+
+
+class ArtifactStore(Protocol):
+    def add(self, fence: Fence, name: str, path: Path) -> StoredArtifact:
+        """Keep a copy of the file; an older one of that name in the run is replaced."""
+        ...
+
+    def list(self, run_id: int) -> Sequence[StoredArtifact]:
+        """By name."""
+        ...
+
+
+class Queue(Protocol):
+    """Wakes a node's agent. A message that is lost costs time, never a run."""
+
+    def publish(self, run_id: int, node: str) -> None:
+        """Raises `QueueUnreachable` within about two seconds."""
+        ...
+
+    def ping(self) -> None:
+        """Raises `QueueUnreachable` within about two seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Every store that runs are made of."""
+
+    definitions: DefinitionStore
+    profiles: ProfileStore
+    plans: PlanStore
+    runs: RunStore
+    logs: LogStore
+    metrics: MetricStore
+    spans: SpanStore
+    artifacts: ArtifactStore
+    nodes: NodeStore

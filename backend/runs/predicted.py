@@ -1,0 +1,27 @@
+"""The predicted timeline of a run's segment, encoded as the measured one is."""
+
+from itertools import groupby
+from operator import attrgetter
+
+from backend.pipeline.columns import encode
+from backend.prediction.predict import predicted_program
+from backend.runs.ports import Stores
+from backend.runs.records import SpanBatch
+from backend.runs.spec import RunSpec, TrainSpec
+
+
+def predicted_batches(
+    stores: Stores, spec: RunSpec, segment: int, num_microbatches: int
+) -> list[SpanBatch]:
+    """One batch per rank, simulated from the stored plan's profile and cluster; none where the
+    run has no stored plan. Raises `InvalidInput` on too few microbatches."""
+    if not isinstance(spec, TrainSpec) or spec.plan_id is None:
+        return []
+    stored = stores.plans.get(spec.plan_id)
+    profile = stores.profiles.get(stored.profile_id).profile
+    _, timeline = predicted_program(profile, stored.cluster, spec.plan, num_microbatches)
+    return [
+        SpanBatch("predicted", rank, segment, encode(spans), len(spans))
+        for rank, group in groupby(timeline.spans, attrgetter("rank"))
+        for spans in [tuple(group)]
+    ]

@@ -1,0 +1,48 @@
+"""What a run leaves behind, as it is stored: log lines, metric points, files."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+TimelineKind = Literal["measured", "predicted"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """`seq` counts the run's lines from 1; `time` in Unix seconds; `rank` None = the agent."""
+
+    seq: int
+    time: float
+    rank: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricPoint:
+    """One value of a metric at `step` minibatches since the start; `time` in Unix seconds."""
+
+    step: int
+    epoch: int
+    value: float
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpanBatch:
+    """Encoded spans of one rank and segment (`backend.pipeline.columns`)."""
+
+    kind: TimelineKind
+    rank: int
+    segment: int
+    data: bytes
+    num_spans: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArtifact:
+    """A file kept with a run. `sha256` in hex, `size` in bytes."""
+
+    name: str
+    path: Path
+    size: int
+    sha256: str

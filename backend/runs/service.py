@@ -1,0 +1,139 @@
+"""Runs: asked for, found, watched, cancelled, and handed to agents one attempt at a time."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from backend.errors import NotFound
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Timeline
+from backend.runs.attempt import Attempt
+from backend.runs.listing import RunFilter, RunPage
+from backend.runs.ports import Queue, QueueUnreachable, Stores
+from backend.runs.records import LogLine, MetricPoint, StoredArtifact, TimelineKind
+from backend.runs.run import Run, RunError
+from backend.runs.spec import RunSpec
+from backend.runs.states import RunState
+from backend.runs.validation import validate
+
+AGENT_LOST = RunError(
+    "AgentLost",
+    "the node agent gave no sign of life for the length of its lease",
+    "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
+)
+MAX_NAME = 200
+
+
+class RunService:
+    """`node` is woken where no agent is alive; `lease` in seconds."""
+
+    def __init__(self, stores: Stores, queue: Queue, node: str, lease: float) -> None:
+        self._stores = stores
+        self._queue = queue
+        self._node = node
+        self._lease = lease
+
+    def submit(self, spec: RunSpec, name: str = "") -> Run:
+        """Store a queued run and wake a node. A queue that does not answer leaves it queued:
+        see `why_waiting`. Raises `InvalidInput` or `NotFound` on a faulty spec."""
+        validate(spec, self._stores)
+        run = self._stores.runs.add(name.strip()[:MAX_NAME] or self._name(spec), spec)
+        with suppress(QueueUnreachable):
+            self._queue.publish(run.id, self._freshest_node())
+        return run
+
+    def why_waiting(self, run: Run) -> str | None:
+        """Why a queued run does not start yet, in a sentence for people, with what to do;
+        None where it is not queued or only waits for its turn."""
+        if run.state is not RunState.QUEUED:
+            return None
+        try:
+            self._queue.ping()
+        except QueueUnreachable as fault:
+            return f"{fault}. The run is stored and starts when it is back. {fault.advice}"
+        if not any(node.alive for node in self._stores.nodes.list(self._lease)):
+            return (
+                "No node agent is alive. The run is stored and starts when one is: `stageflow up`."
+            )
+        return None
+
+    def get(self, run_id: int) -> Run:
+        """Raises `NotFound`."""
+        return self._stores.runs.get(run_id)
+
+    def list(self, wanted: RunFilter | None = None, limit: int = 100, offset: int = 0) -> RunPage:
+        """The runs that meet the filter, newest first."""
+        return self._stores.runs.page(wanted or RunFilter(), limit, offset)
+
+    def cancel(self, run_id: int) -> Run:
+        """A queued run is cancelled at once; a live one is asked to end; a final one stays
+        what it is. Raises `NotFound`."""
+        if not self._stores.runs.cancel_queued(run_id):
+            self._stores.runs.request_cancel(run_id)
+        return self._stores.runs.get(run_id)
+
+    def logs(self, run_id: int, after: int = 0, limit: int = 1000) -> Sequence[LogLine]:
+        """Up to `limit` lines behind sequence number `after`."""
+        return self._stores.logs.list(run_id, after, limit)
+
+    def all_logs(self, run_id: int) -> Iterator[LogLine]:
+        """Every line, read in portions."""
+        after = 0
+        while lines := self.logs(run_id, after):
+            yield from lines
+            after = lines[-1].seq
+
+    def metrics(self, run_id: int, name: str) -> Sequence[MetricPoint]:
+        """One metric ("loss", "accuracy", ...) by step."""
+        return self._stores.metrics.list(run_id, name)
+
+    def metric_names(self, run_id: int) -> Sequence[str]:
+        return self._stores.metrics.names(run_id)
+
+    def timeline(
+        self, run_id: int, kind: TimelineKind, segment: int | None = None
+    ) -> Timeline | None:
+        """The spans of one segment (None = the last one); None where there are none."""
+        if segment is None:
+            segment = max(self.segments(run_id, kind), default=0)
+        batches = self._stores.spans.list(run_id, kind, segment)
+        spans = [span for batch in batches for span in decode(batch.data)]
+        spans.sort(key=lambda span: (span.rank, span.index))
+        return Timeline(tuple(spans)) if spans else None
+
+    def segments(self, run_id: int, kind: TimelineKind = "measured") -> Sequence[int]:
+        """The segments that have a timeline, ascending."""
+        return self._stores.spans.segments(run_id, kind)
+
+    def artifacts(self, run_id: int) -> Sequence[StoredArtifact]:
+        """The files kept with the run, by name."""
+        return self._stores.artifacts.list(run_id)
+
+    def artifact_path(self, run_id: int, name: str) -> Path:
+        """Where one kept file lies. Raises `NotFound`."""
+        for artifact in self.artifacts(run_id):
+            if artifact.name == name:
+                return artifact.path
+        raise NotFound(f"run {run_id} has no file {name!r}")
+
+    def claim(self, run_id: int, node: str) -> Attempt | None:
+        """Take a queued run for `node`; None where somebody else has it, or it ended."""
+        token = uuid4().hex
+        run = self._stores.runs.claim(run_id, node, token, self._lease)
+        return Attempt(run, token, self._stores, self._lease) if run else None
+
+    def waiting(self) -> Sequence[int]:
+        """Ids of the queued runs, oldest first: what an agent looks for by itself."""
+        return self._stores.runs.waiting()
+
+    def expire(self) -> Sequence[int]:
+        """Fail the live runs whose lease is over; their ids."""
+        return self._stores.runs.expire(AGENT_LOST)
+
+    def _freshest_node(self) -> str:
+        alive = [node for node in self._stores.nodes.list(self._lease) if node.alive]
+        return alive[0].name if alive else self._node
+
+    def _name(self, spec: RunSpec) -> str:
+        return f"{self._stores.definitions.get(spec.definition_id).name} {spec.kind}"

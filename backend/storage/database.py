@@ -1,0 +1,95 @@
+"""One engine for SQLite or PostgreSQL, and short transactions on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+
+from backend.errors import InvalidInput
+from backend.settings import Settings
+from backend.storage.errors import mended
+from backend.storage.values import to_column
+
+READING = {"stageflow_reading": True}
+BUSY_MILLISECONDS = 10_000
+CONNECT_SECONDS = 5
+
+
+class Database:
+    """Transactions whose faults are raised as `StageflowError`s."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._reader = engine.execution_options(**READING)
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """A transaction that is committed at the end. SQLite lets one in at a time."""
+        with mended(self.engine.url), Session(self.engine) as session, session.begin():
+            yield session
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A transaction that changes nothing and, on SQLite, waits for no writer."""
+        with mended(self.engine.url), Session(self._reader) as session:
+            yield session
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
+    """An engine for the settings' database; the folder of a SQLite file is made, mode 700.
+    Raises `InvalidInput` on a URL of another kind, `StorageFull` on a full disk."""
+    url = _url(settings)
+    if url.get_backend_name() == "postgresql":
+        return create_engine(
+            url,
+            json_serializer=to_column,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": CONNECT_SECONDS},
+        )
+    with mended(url):
+        if url.database and url.database != ":memory:":
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        engine = create_engine(url, json_serializer=to_column)
+    _set_up_sqlite(engine, foreign_keys)
+    return engine
+
+
+def _url(settings: Settings) -> URL:
+    try:
+        url = make_url(settings.sql_url)
+    except ArgumentError:
+        raise InvalidInput(
+            f"STAGEFLOW_DATABASE_URL={settings.database_url} is no database URL",
+            "Use postgresql://user@host/name, or unset it for SQLite.",
+        ) from None
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise InvalidInput(
+            f"STAGEFLOW_DATABASE_URL: no support for {url.get_backend_name()}",
+            "Use postgresql://user@host/name, or unset it for SQLite.",
+        )
+    return url
+
+
+def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
+    """Without BEGIN IMMEDIATE, two transactions that read and then write lose updates."""
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        reading = connection.get_execution_options().get("stageflow_reading", False)
+        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -1,0 +1,101 @@
+"""Definitions in SQL: versions that point at contents."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal, cast
+
+from sqlalchemy import func, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.definitions.definition import Definition, Source
+from backend.errors import NotFound
+from backend.storage.database import Database
+from backend.storage.tables import ContentRow, DefinitionRow
+
+TRIES = 5
+
+
+class SqlDefinitions:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, filename: str, data: bytes, source: Source) -> Definition:
+        """Two who add at once meet in a unique constraint; the later one looks again."""
+        for chance in range(TRIES):
+            try:
+                with self._database.write() as session:
+                    return _definition(_find_or_add(session, name, filename, data, source))
+            except IntegrityError:
+                if chance == TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def get(self, definition_id: int) -> Definition:
+        with self._database.read() as session:
+            return _definition(_row(session, definition_id))
+
+    def find(self, name: str, version: int | None = None) -> Definition | None:
+        query = select(DefinitionRow).where(DefinitionRow.name == name)
+        if version is not None:
+            query = query.where(DefinitionRow.version == version)
+        with self._database.read() as session:
+            row = session.scalar(query.order_by(DefinitionRow.version.desc()).limit(1))
+            return _definition(row) if row else None
+
+    def list(self) -> Sequence[Definition]:
+        with self._database.read() as session:
+            rows = session.scalars(select(DefinitionRow).order_by(DefinitionRow.id.desc()))
+            return [_definition(row) for row in rows]
+
+    def source(self, definition_id: int) -> bytes:
+        with self._database.read() as session:
+            return session.get_one(ContentRow, _row(session, definition_id).digest).data
+
+
+def _find_or_add(
+    session: Session, name: str, filename: str, data: bytes, source: Source
+) -> DefinitionRow:
+    digest = hashlib.sha256(data).hexdigest()
+    same = select(DefinitionRow).where(DefinitionRow.name == name, DefinitionRow.digest == digest)
+    if (found := session.scalar(same)) is not None:
+        return found
+    if session.get(ContentRow, digest) is None:
+        session.add(ContentRow(digest=digest, data=data))
+        session.flush()
+    newest = session.scalar(
+        select(func.max(DefinitionRow.version)).where(DefinitionRow.name == name)
+    )
+    row = DefinitionRow(
+        name=name,
+        version=(newest or 0) + 1,
+        filename=filename,
+        digest=digest,
+        size=len(data),
+        source=source,
+        created_at=datetime.now(UTC),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _row(session: Session, definition_id: int) -> DefinitionRow:
+    row = session.get(DefinitionRow, definition_id)
+    if row is None:
+        raise NotFound(f"no definition {definition_id}", "List them: stageflow models")
+    return row
+
+
+def _definition(row: DefinitionRow) -> Definition:
+    return Definition(
+        id=row.id,
+        name=row.name,
+        version=row.version,
+        filename=row.filename,
+        digest=row.digest,
+        size=row.size,
+        source=cast(Literal["upload", "zoo"], row.source),
+        created_at=row.created_at,
+    )

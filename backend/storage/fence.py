@@ -1,0 +1,31 @@
+"""The condition on every write of an attempt, as one UPDATE."""
+
+from typing import Any
+
+from sqlalchemy import Update, update
+from sqlalchemy.orm import Session
+
+from backend.runs.fence import Fence, LeaseLost
+from backend.runs.states import RunState
+from backend.storage.tables import RunRow
+
+LIVE = tuple(state for state in RunState if state.is_live)
+
+
+def hold(session: Session, fence: Fence, **changes: Any) -> int:
+    """Change the run's row, and keep it locked up to the end of the transaction; the
+    sequence number of its newest log line. Raises `LeaseLost` where the fence is stale."""
+    query = _held(fence).values({"token": fence.token, **changes}).returning(RunRow.last_seq)
+    last_seq = session.scalar(query.execution_options(synchronize_session=False))
+    if last_seq is None:
+        raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
+    return last_seq
+
+
+def _held(fence: Fence) -> Update:
+    return update(RunRow).where(
+        RunRow.id == fence.run_id,
+        RunRow.attempt == fence.attempt,
+        RunRow.token == fence.token,
+        RunRow.state.in_(LIVE),
+    )

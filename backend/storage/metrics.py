@@ -1,0 +1,54 @@
+"""Metric points in SQL."""
+
+from collections.abc import Sequence
+from math import isfinite, nan
+
+from sqlalchemy import insert, select
+
+from backend.runs.events import Metrics
+from backend.runs.fence import Fence
+from backend.runs.records import MetricPoint
+from backend.storage.database import Database
+from backend.storage.fence import hold
+from backend.storage.tables import MetricRow
+
+
+class SqlMetrics:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, fence: Fence, metrics: Metrics) -> None:
+        points = zip(metrics.steps, metrics.values, metrics.times, strict=True)
+        rows = [
+            {
+                "run_id": fence.run_id,
+                "name": metrics.name,
+                "step": step,
+                "epoch": metrics.epoch,
+                "value": value if isfinite(value) else None,
+                "time": time,
+            }
+            for step, value, time in points
+        ]
+        with self._database.write() as session:
+            hold(session, fence)
+            if rows:
+                session.execute(insert(MetricRow), rows)
+
+    def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
+        """A value that was not finite comes back as NaN."""
+        query = (
+            select(MetricRow)
+            .where(MetricRow.run_id == run_id, MetricRow.name == name)
+            .order_by(MetricRow.step, MetricRow.id)
+        )
+        with self._database.read() as session:
+            return [
+                MetricPoint(row.step, row.epoch, nan if row.value is None else row.value, row.time)
+                for row in session.scalars(query)
+            ]
+
+    def names(self, run_id: int) -> Sequence[str]:
+        query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
+        with self._database.read() as session:
+            return sorted(session.scalars(query))

@@ -1,0 +1,52 @@
+"""Nodes in SQL: alive by the database's clock."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from backend.cluster.cluster import Device
+from backend.codec import from_plain, to_plain
+from backend.runs.nodes import Node
+from backend.storage.database import Database
+from backend.storage.tables import NodeRow
+from backend.storage.values import DatabaseClock
+
+Devices = tuple[Device, ...]
+
+
+class SqlNodes:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def beat(self, name: str, devices: Devices, versions: Mapping[str, str]) -> None:
+        try:
+            self._write(name, devices, versions)
+        except IntegrityError:  # another one of this name made the row just now
+            self._write(name, devices, versions)
+
+    def list(self, lease: float) -> Sequence[Node]:
+        query = select(NodeRow, DatabaseClock() - NodeRow.heartbeat).order_by(
+            NodeRow.heartbeat.desc()
+        )
+        with self._database.read() as session:
+            return [
+                Node(
+                    name=row.name,
+                    devices=from_plain(Devices, row.devices),
+                    alive=age < lease,
+                    heartbeat_at=datetime.fromtimestamp(row.heartbeat, UTC),
+                    versions=row.versions,
+                )
+                for row, age in session.execute(query)
+            ]
+
+    def _write(self, name: str, devices: Devices, versions: Mapping[str, str]) -> None:
+        with self._database.write() as session:
+            now = session.scalar(select(DatabaseClock()))
+            row = session.get(NodeRow, name) or NodeRow(name=name)
+            row.devices = to_plain(Devices, devices)
+            row.versions = dict(versions)
+            row.heartbeat = now or 0.0
+            session.add(row)

@@ -1,0 +1,61 @@
+"""Plans in SQL."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+
+from backend.cluster.cluster import Cluster
+from backend.codec import from_plain, to_plain
+from backend.errors import NotFound
+from backend.prediction.prediction import Prediction
+from backend.runs.plans import StoredPlan
+from backend.storage.database import Database
+from backend.storage.tables import PlanRow, ProfileRow
+
+
+class SqlPlans:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(
+        self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str
+    ) -> StoredPlan:
+        row = PlanRow(
+            name=name,
+            profile_id=profile_id,
+            cluster=to_plain(Cluster, cluster),
+            prediction=to_plain(Prediction, prediction),
+            created_at=datetime.now(UTC),
+        )
+        with self._database.write() as session:
+            if session.get(ProfileRow, profile_id) is None:
+                raise NotFound(f"no profile {profile_id}", "Profile a model first.")
+            session.add(row)
+            session.flush()
+            return _plan(row)
+
+    def get(self, plan_id: int) -> StoredPlan:
+        with self._database.read() as session:
+            row = session.get(PlanRow, plan_id)
+            if row is None:
+                raise NotFound(f"no plan {plan_id}", "Make a plan first.")
+            return _plan(row)
+
+    def list(self, profile_id: int | None) -> Sequence[StoredPlan]:
+        query = select(PlanRow).order_by(PlanRow.id.desc())
+        if profile_id is not None:
+            query = query.where(PlanRow.profile_id == profile_id)
+        with self._database.read() as session:
+            return [_plan(row) for row in session.scalars(query)]
+
+
+def _plan(row: PlanRow) -> StoredPlan:
+    return StoredPlan(
+        id=row.id,
+        name=row.name,
+        profile_id=row.profile_id,
+        cluster=from_plain(Cluster, row.cluster),
+        prediction=from_plain(Prediction, row.prediction),
+        created_at=row.created_at,
+    )

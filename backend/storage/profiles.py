@@ -1,0 +1,73 @@
+"""Profiles in SQL."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from backend.codec import from_plain, to_plain
+from backend.errors import NotFound
+from backend.profiles.profile import Profile
+from backend.runs.fence import Fence
+from backend.runs.profiles import StoredProfile
+from backend.storage.database import Database
+from backend.storage.fence import hold
+from backend.storage.tables import DefinitionRow, ProfileRow, RunRow
+
+
+class SqlProfiles:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, profile: Profile, definition_id: int, run_id: int | None) -> StoredProfile:
+        with self._database.write() as session:
+            if session.get(DefinitionRow, definition_id) is None:
+                raise NotFound(f"no definition {definition_id}")
+            if run_id is not None and session.get(RunRow, run_id) is None:
+                raise NotFound(f"no run {run_id}")
+            return _profile(_insert(session, profile, definition_id, run_id))
+
+    def add_measured(self, fence: Fence, profile: Profile) -> int:
+        with self._database.write() as session:
+            hold(session, fence)
+            run = session.get_one(RunRow, fence.run_id)
+            return _insert(session, profile, run.definition_id, run.id).id
+
+    def get(self, profile_id: int) -> StoredProfile:
+        with self._database.read() as session:
+            row = session.get(ProfileRow, profile_id)
+            if row is None:
+                raise NotFound(f"no profile {profile_id}", "Profile a model first.")
+            return _profile(row)
+
+    def list(self, definition_id: int | None) -> Sequence[StoredProfile]:
+        query = select(ProfileRow).order_by(ProfileRow.id.desc())
+        if definition_id is not None:
+            query = query.where(ProfileRow.definition_id == definition_id)
+        with self._database.read() as session:
+            return [_profile(row) for row in session.scalars(query)]
+
+
+def _insert(
+    session: Session, profile: Profile, definition_id: int, run_id: int | None
+) -> ProfileRow:
+    row = ProfileRow(
+        definition_id=definition_id,
+        run_id=run_id,
+        body=to_plain(Profile, profile),
+        created_at=datetime.now(UTC),
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def _profile(row: ProfileRow) -> StoredProfile:
+    return StoredProfile(
+        id=row.id,
+        definition_id=row.definition_id,
+        run_id=row.run_id,
+        profile=from_plain(Profile, row.body),
+        created_at=row.created_at,
+    )

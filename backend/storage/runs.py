@@ -1,0 +1,178 @@
+"""Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Update, func, select, update
+from sqlalchemy.orm import Session
+
+from backend.codec import from_plain, to_plain
+from backend.errors import NotFound
+from backend.runs.fence import Fence
+from backend.runs.listing import RunFilter, RunPage
+from backend.runs.run import Run, RunError, RunProgress, RunSummary
+from backend.runs.spec import RunSpec
+from backend.runs.states import RunState, move
+from backend.storage.database import Database
+from backend.storage.fence import LIVE, hold
+from backend.storage.tables import RunRow
+from backend.storage.values import DatabaseClock
+
+
+class SqlRuns:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, spec: RunSpec) -> Run:
+        row = RunRow(
+            name=name,
+            kind=spec.kind,
+            definition_id=spec.definition_id,
+            spec=to_plain(RunSpec, spec),
+            state=RunState.QUEUED,
+            attempt=0,
+            last_seq=0,
+            cancel_requested=False,
+            summary=to_plain(RunSummary, RunSummary()),
+            created_at=datetime.now(UTC),
+        )
+        with self._database.write() as session:
+            session.add(row)
+            session.flush()
+            return _run(row)
+
+    def get(self, run_id: int) -> Run:
+        with self._database.read() as session:
+            return _run(_row(session, run_id))
+
+    def page(self, wanted: RunFilter, limit: int, offset: int) -> RunPage:
+        conditions = _conditions(wanted)
+        with self._database.read() as session:
+            total = session.scalar(select(func.count()).select_from(RunRow).where(*conditions))
+            query = select(RunRow).where(*conditions).order_by(RunRow.id.desc())
+            rows = session.scalars(query.limit(limit).offset(offset))
+            return RunPage(tuple(_run(row) for row in rows), total or 0)
+
+    def waiting(self) -> Sequence[int]:
+        query = select(RunRow.id).where(RunRow.state == RunState.QUEUED).order_by(RunRow.id)
+        with self._database.read() as session:
+            return session.scalars(query).all()
+
+    def claim(self, run_id: int, node: str, token: str, lease: float) -> Run | None:
+        query = _queued(run_id).values(
+            state=move(RunState.QUEUED, RunState.STARTING),
+            attempt=RunRow.attempt + 1,
+            node=node,
+            token=token,
+            lease_until=DatabaseClock() + lease,
+            started_at=datetime.now(UTC),
+        )
+        with self._database.write() as session:
+            claimed = _count(session, query)
+            return _run(_row(session, run_id)) if claimed else None
+
+    def cancel_queued(self, run_id: int) -> bool:
+        query = _queued(run_id).values(
+            state=move(RunState.QUEUED, RunState.CANCELLED),
+            cancel_requested=True,
+            finished_at=datetime.now(UTC),
+        )
+        with self._database.write() as session:
+            return _count(session, query) == 1
+
+    def request_cancel(self, run_id: int) -> bool:
+        query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))
+        with self._database.write() as session:
+            return _count(session, query.values(cancel_requested=True)) == 1
+
+    def expire(self, error: RunError) -> Sequence[int]:
+        query = (
+            update(RunRow)
+            .where(RunRow.state.in_(LIVE), RunRow.lease_until < DatabaseClock())
+            .values(
+                state=RunState.FAILED,
+                error=to_plain(RunError, error),
+                finished_at=datetime.now(UTC),
+            )
+            .returning(RunRow.id)
+        )
+        with self._database.write() as session:
+            return sorted(session.scalars(query.execution_options(synchronize_session=False)))
+
+    def beat(self, fence: Fence, lease: float) -> bool:
+        with self._database.write() as session:
+            hold(session, fence, lease_until=DatabaseClock() + lease)
+            return _row(session, fence.run_id).cancel_requested
+
+    def begin(self, fence: Fence) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = _row(session, fence.run_id)
+            row.state = move(row.state, RunState.RUNNING)
+
+    def progress(self, fence: Fence, progress: RunProgress) -> None:
+        with self._database.write() as session:
+            hold(session, fence, progress=to_plain(RunProgress, progress))
+
+    def finish(
+        self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
+    ) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = _row(session, fence.run_id)
+            row.state = move(row.state, state)
+            row.summary = to_plain(RunSummary, summary)
+            row.error = to_plain(RunError, error) if error else None
+            row.finished_at = datetime.now(UTC)
+
+
+def _queued(run_id: int) -> Update:
+    return update(RunRow).where(RunRow.id == run_id, RunRow.state == RunState.QUEUED)
+
+
+def _count(session: Session, query: Update) -> int:
+    done = session.scalars(query.returning(RunRow.id).execution_options(synchronize_session=False))
+    return len(done.all())
+
+
+def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.states:
+        conditions.append(RunRow.state.in_(wanted.states))
+    if wanted.kind:
+        conditions.append(RunRow.kind == wanted.kind)
+    if wanted.text.strip():
+        conditions.append(RunRow.name.icontains(wanted.text.strip(), autoescape=True))
+    if wanted.definition_id is not None:
+        conditions.append(RunRow.definition_id == wanted.definition_id)
+    return conditions
+
+
+def _row(session: Session, run_id: int) -> RunRow:
+    row = session.get(RunRow, run_id)
+    if row is None:
+        raise NotFound(f"no run {run_id}", "List them: stageflow runs")
+    return row
+
+
+def _run(row: RunRow) -> Run:
+    return Run(
+        id=row.id,
+        name=row.name,
+        spec=from_plain(RunSpec, row.spec),
+        state=row.state,
+        attempt=row.attempt,
+        node=row.node,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        progress=_maybe(RunProgress, row.progress),
+        summary=from_plain(RunSummary, row.summary),
+        error=_maybe(RunError, row.error),
+        cancel_requested=row.cancel_requested,
+    )
+
+
+def _maybe(kind: Any, value: dict[str, Any] | None) -> Any:
+    return None if value is None else from_plain(kind, value)

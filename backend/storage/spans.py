@@ -1,0 +1,62 @@
+"""Span batches in SQL: too many spans for a row each."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from sqlalchemy import insert, select
+
+from backend.runs.fence import Fence
+from backend.runs.records import SpanBatch, TimelineKind
+from backend.storage.database import Database
+from backend.storage.fence import hold
+from backend.storage.tables import SpanBatchRow
+
+
+class SqlSpans:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, fence: Fence, batches: Sequence[SpanBatch]) -> None:
+        rows = [
+            {
+                "run_id": fence.run_id,
+                "kind": batch.kind,
+                "segment": batch.segment,
+                "rank": batch.rank,
+                "num_spans": batch.num_spans,
+                "data": batch.data,
+            }
+            for batch in batches
+        ]
+        with self._database.write() as session:
+            hold(session, fence)
+            if rows:
+                session.execute(insert(SpanBatchRow), rows)
+
+    def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        query = (
+            select(SpanBatchRow)
+            .where(
+                SpanBatchRow.run_id == run_id,
+                SpanBatchRow.kind == kind,
+                SpanBatchRow.segment == segment,
+            )
+            .order_by(SpanBatchRow.rank, SpanBatchRow.id)
+        )
+        with self._database.read() as session:
+            return [_batch(row) for row in session.scalars(query)]
+
+    def segments(self, run_id: int, kind: TimelineKind) -> Sequence[int]:
+        query = (
+            select(SpanBatchRow.segment)
+            .where(SpanBatchRow.run_id == run_id, SpanBatchRow.kind == kind)
+            .distinct()
+            .order_by(SpanBatchRow.segment)
+        )
+        with self._database.read() as session:
+            return session.scalars(query).all()
+
+
+def _batch(row: SpanBatchRow) -> SpanBatch:
+    kind = cast(TimelineKind, row.kind)
+    return SpanBatch(kind, row.rank, row.segment, row.data, row.num_spans)

@@ -1,0 +1,180 @@
+"""The tables. SQL is the truth: what is not here did not happen."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Enum,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.types import Double
+
+from backend.runs.states import RunState
+from backend.storage.values import CleanText, UtcDateTime
+
+Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
+Big = BigInteger().with_variant(Integer(), "sqlite")
+State = Enum(
+    RunState,
+    native_enum=False,
+    length=16,
+    values_callable=lambda states: [state.value for state in states],
+)
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own way)
+        str: CleanText(),
+        float: Double(),
+        datetime: UtcDateTime(),
+        dict[str, Any]: Json,
+        list[Any]: Json,
+    }
+
+
+class ContentRow(Base):
+    """Bytes by their SHA-256: equal files are kept once."""
+
+    __tablename__ = "contents"
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class DefinitionRow(Base):
+    __tablename__ = "definitions"
+    __table_args__ = (UniqueConstraint("name", "version"), UniqueConstraint("name", "digest"))
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    version: Mapped[int]
+    filename: Mapped[str]
+    digest: Mapped[str] = mapped_column(ForeignKey("contents.digest"))
+    size: Mapped[int]
+    source: Mapped[str] = mapped_column(String(16))
+    created_at: Mapped[datetime]
+
+
+class RunRow(Base):
+    """A run with its current attempt: the row itself allows one live attempt at a time.
+
+    token, lease_until   who holds it, until when (Unix seconds, the database's clock)
+    last_seq             sequence number of the newest log line
+    """
+
+    __tablename__ = "runs"
+    __table_args__ = (Index(None, "state", "created_at"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    kind: Mapped[str] = mapped_column(String(16))
+    definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"), index=True)
+    spec: Mapped[dict[str, Any]]
+    state: Mapped[RunState] = mapped_column(State)
+    attempt: Mapped[int] = mapped_column(server_default=text("0"))
+    node: Mapped[str | None]
+    token: Mapped[str | None] = mapped_column(String(32))
+    lease_until: Mapped[float | None]
+    cancel_requested: Mapped[bool]
+    last_seq: Mapped[int] = mapped_column(server_default=text("0"))
+    progress: Mapped[dict[str, Any] | None]
+    summary: Mapped[dict[str, Any]]
+    error: Mapped[dict[str, Any] | None]
+    created_at: Mapped[datetime]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+
+class ProfileRow(Base):
+    __tablename__ = "profiles"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"), index=True)
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    body: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class PlanRow(Base):
+    __tablename__ = "plans"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    profile_id: Mapped[int] = mapped_column(ForeignKey("profiles.id"), index=True)
+    cluster: Mapped[dict[str, Any]]
+    prediction: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class MetricRow(Base):
+    """`value` is null where it is not a number: SQLite cannot hold NaN."""
+
+    __tablename__ = "metrics"
+    __table_args__ = (Index(None, "run_id", "name", "step"),)
+    id: Mapped[int] = mapped_column(Big, primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    name: Mapped[str]
+    step: Mapped[int]
+    epoch: Mapped[int]
+    value: Mapped[float | None]
+    time: Mapped[float]
+
+
+class LogRow(Base):
+    __tablename__ = "log_lines"
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    time: Mapped[float]
+    rank: Mapped[int | None]
+    text: Mapped[str]
+
+
+class SpanBatchRow(Base):
+    """Encoded, compressed spans beside what is asked of them without decoding."""
+
+    __tablename__ = "span_batches"
+    __table_args__ = (Index(None, "run_id", "kind", "segment"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    kind: Mapped[str] = mapped_column(String(16))
+    segment: Mapped[int]
+    rank: Mapped[int]
+    num_spans: Mapped[int]
+    data: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class ArtifactRow(Base):
+    """A file of a run; its bytes lie in the artifacts folder under their SHA-256."""
+
+    __tablename__ = "artifacts"
+    __table_args__ = (UniqueConstraint("run_id", "name"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    name: Mapped[str]
+    size: Mapped[int] = mapped_column(BigInteger)
+    digest: Mapped[str] = mapped_column(String(64))
+
+
+class NodeRow(Base):
+    """`heartbeat` in Unix seconds on the database's clock."""
+
+    __tablename__ = "nodes"
+    name: Mapped[str] = mapped_column(String(255), primary_key=True)
+    devices: Mapped[list[Any]]
+    versions: Mapped[dict[str, Any]]
+    heartbeat: Mapped[float]

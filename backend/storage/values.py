@@ -1,0 +1,77 @@
+"""Python values to columns that SQLite and PostgreSQL hold alike."""
+
+from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
+
+import orjson
+from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import Double, TypeDecorator
+
+
+def clean(text: str) -> str:
+    """`text` without what a database refuses: NUL and halves of surrogate pairs."""
+    return text.encode(errors="replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def to_column(value: object) -> str:
+    """JSON for a JSON column: clean text, null for numbers that are not finite."""
+    return orjson.dumps(_storable(value)).decode()
+
+
+def _storable(value: Any) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case float() if not isfinite(value):
+            return None
+        case dict():
+            return {clean(str(key)): _storable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_storable(item) for item in value]
+        case _:
+            return value
+
+
+class CleanText(TypeDecorator[str]):
+    """Text that came from programs: anything goes in."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else clean(value)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Aware datetimes in, UTC out; SQLite itself would forget the zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class DatabaseClock(FunctionElement[float]):
+    """Unix seconds on the database's own clock: the only clock that decides leases."""
+
+    type = Double()
+    inherit_cache = True
+
+
+@compiles(DatabaseClock, "sqlite")
+def _sqlite_clock(*_: object, **__: object) -> str:
+    return "((julianday('now') - 2440587.5) * 86400.0)"
+
+
+@compiles(DatabaseClock, "postgresql")
+def _postgresql_clock(*_: object, **__: object) -> str:
+    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
