@@ -36,7 +36,7 @@ def predict(
     durations = PlanDurations(profile, plan.partition, cluster)
     program = lower(schedule(plan.schedule), shape)
     timeline = simulate(program, durations)
-    seconds = plan.batch * _seconds_per_microbatch(timeline, shape, microbatch_unit(plan))
+    seconds = plan.batch * seconds_per_microbatch(timeline, shape, microbatch_unit(plan))
     return Prediction(
         plan=plan,
         seconds_per_minibatch=seconds,
@@ -95,7 +95,7 @@ def _live_versions(plan: Plan, shape: Shape) -> tuple[int, ...]:
     return tuple(member.live(shape.seats[group[0]]) for group in groups)
 
 
-def _seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
+def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
     """Slope over the second half of the segment, at the last stage: it drains last, so
     neither the fill nor the drain is in it."""
     last = shape.num_stages - 1
