@@ -23,17 +23,16 @@ CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGIL
 
 @dataclass
 class Tally:
-    """What is known of the ranks. Times are monotonic seconds."""
+    """What is known of the ranks. `now` and all times are monotonic seconds."""
 
     world_size: int
     now: float
     silence: float = SILENCE
     started: set[int] = field(default_factory=set)
     finished: dict[int, Finished] = field(default_factory=dict)
-    failed: dict[int, Failed] = field(default_factory=dict)
-    exits: dict[int, int] = field(default_factory=dict)
+    failed: dict[int, tuple[float, Failed]] = field(default_factory=dict)
+    exits: dict[int, tuple[float, int]] = field(default_factory=dict)
     heard: dict[int, float] = field(default_factory=dict)
-    trouble: float | None = None
 
     def hear(self, rank: int, event: Event | None, now: float) -> None:
         """A line of `rank`: an event, or None for plain text, which is a sign of life too."""
@@ -44,21 +43,14 @@ class Tally:
             case Finished():
                 self.finished[rank] = event
             case Failed():
-                self.failed.setdefault(rank, event)
-                self._troubled(now)
+                self.failed.setdefault(rank, (now, event))
             case _:
                 pass
 
     def exited(self, codes: dict[int, int], now: float) -> None:
-        self.exits = dict(codes)
-        if any(self._died(rank) for rank in codes):
-            self._troubled(now)
-
-    def _troubled(self, now: float) -> None:
-        self.trouble = now if self.trouble is None else self.trouble
-
-    def _died(self, rank: int) -> bool:
-        return rank in self.exits and (self.exits[rank] != 0 or rank not in self.finished)
+        """The exit codes of the ranks that have ended (-9: by signal 9)."""
+        for rank, code in codes.items():
+            self.exits.setdefault(rank, (now, code))
 
     @property
     def all_started(self) -> bool:
@@ -69,27 +61,44 @@ class Tally:
         """Every rank said so and left with code 0."""
         return len(self.finished) == self.world_size == len(self.exits) and not self.trouble
 
+    @property
+    def epochs(self) -> int:
+        return max((event.epochs for event in self.finished.values()), default=0)
+
+    @property
+    def trouble(self) -> float | None:
+        """When the first rank failed or died; None while none did."""
+        told = [time for time, _ in self.failed.values()]
+        return min(told + [self.exits[rank][0] for rank in self._died()], default=None)
+
+    def _died(self) -> list[int]:
+        """Ranks that ended before their work was done, in the order of their ends."""
+        return [
+            rank for rank, (_, code) in self.exits.items() if code != 0 or rank not in self.finished
+        ]
+
     def error(self, now: float) -> RunError | None:
         """The first cause, once there has been time to hear every rank; None while all is
         well or not yet clear."""
-        if self.trouble is not None:
-            settled = now - self.trouble >= SETTLE or len(self.exits) == self.world_size
-            return self.cause() if settled else None
-        return self._hung(now)
+        if self.trouble is None:
+            return self._hung(now)
+        return self.cause() if now - self.trouble >= SETTLE else None
 
-    def cause(self) -> RunError:
+    def cause(self) -> RunError | None:
         """A rank killed by a signal, else a rank's own failure, else a silent exit, else a
-        rank that complains about a peer."""
-        crashed = [r for r, code in self.exits.items() if -code in CRASHES]
-        if crashed:
-            return killed(crashed[0], -self.exits[crashed[0]])
-        own = [event for event in self.failed.values() if not blames_peer(event)]
+        rank that complains about a peer; None where nothing is wrong."""
+        died = self._died()
+        for rank in died:
+            if -self.exits[rank][1] in CRASHES:
+                return killed(rank, -self.exits[rank][1])
+        events = [event for _, event in self.failed.values()]
+        own = [event for event in events if not blames_peer(event)]
         if own:
             return told(own[0])
-        silent = [r for r in self.exits if self._died(r) and r not in self.failed]
-        if silent:
-            return ended(silent[0], self.exits[silent[0]])
-        return told(next(iter(self.failed.values())))
+        for rank in died:
+            if rank not in self.failed:
+                return ended(rank, self.exits[rank][1])
+        return told(events[0]) if events else None
 
     def _hung(self, now: float) -> RunError | None:
         for rank in set(range(self.world_size)) - set(self.exits) - set(self.finished):

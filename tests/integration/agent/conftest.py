@@ -1,0 +1,98 @@
+"""A backend in a folder of its own, and ranks that do what a test's definition says."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+import pytest
+
+from backend.bootstrap import Backend, connect
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.job import Job
+from backend.runs.run import Run
+from backend.runs.spec import TrainSpec
+from backend.settings import Settings
+from backend.storage.schema import upgrade
+from workers.supervisor import processes
+from workers.supervisor.supervision import Supervision
+
+FAKE_RANK = Path(__file__).with_name("fake_rank.py")
+EVENTS = "from backend.runs.events import *\ndef model(): ...\n"
+
+
+def fake_command(job: Job) -> list[str]:
+    return [sys.executable, "-u", str(FAKE_RANK), str(Path(job.folder) / "job.json")]
+
+
+def two_stage_plan(num_layers: int = 2, microbatch: int = 16) -> Plan:
+    cut = num_layers // 2
+    stages = (Stage(0, cut, (0,)), Stage(cut, num_layers, (1,)))
+    return Plan("even", Partition(stages), "pipedream", microbatch)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(home=tmp_path / "home", node="tester", heartbeat=0.5, lease=5)
+
+
+@pytest.fixture
+def backend(settings: Settings) -> Iterator[Backend]:
+    upgrade(settings)
+    yield connect(settings)
+    left = processes.of_attempt(settings.home, ())
+    assert not left
+
+
+@pytest.fixture
+def queued(backend: Backend) -> Callable[[str], Run]:
+    """Store a run of two fake ranks whose definition has this `work`."""
+
+    def submit(work: str) -> Run:
+        source = EVENTS + dedent(work)
+        definition = backend.definitions.add("fake.py", source.encode())
+        return backend.runs.submit(TrainSpec(definition.id, two_stage_plan()))
+
+    return submit
+
+
+@pytest.fixture
+def supervised(backend: Backend) -> Callable[..., Run]:
+    """Carry a queued run to its end in this process; meanwhile call `during`."""
+
+    def carry(run: Run, during: Callable[[Path], None] | None = None, silence: float = 60) -> Run:
+        attempt = backend.runs.claim(run.id, "tester")
+        assert attempt is not None
+        stop = threading.Event()
+        supervision = Supervision(backend, attempt, stop, 0, fake_command, silence)
+        thread = threading.Thread(target=supervision.run)
+        thread.start()
+        if during is not None:
+            during(backend.settings.run_folder(run.id, attempt.number))
+        thread.join(60)
+        assert not thread.is_alive()
+        return backend.runs.get(run.id)
+
+    return carry
+
+
+@pytest.fixture
+def eventually() -> Callable[..., None]:
+    """Wait for a condition; a bound, not a measurement."""
+
+    def wait(holds: Callable[[], object], seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, "it did not happen"
+            time.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def living() -> Callable[[Path], list[psutil.Process]]:
+    """The processes of an attempt, wherever they have gone."""
+    return lambda folder: processes.of_attempt(folder, ())

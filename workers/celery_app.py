@@ -1,0 +1,62 @@
+"""The Celery side of a node agent: the app, its tasks, and its start and stop signals."""
+
+import os
+import threading
+import time
+from typing import Any
+
+from celery import Celery
+from celery.signals import worker_init, worker_shutting_down
+
+from backend.bootstrap import connect
+from backend.queue.client import celery_app
+from backend.queue.messages import queue_name
+from backend.settings import Settings
+from workers import tasks
+from workers.node_agent import NodeAgent
+
+LAST_WAY_OUT = 2.0
+"""Seconds that Celery gets to leave once the agent's runs have ended: without its broker it
+would go on trying to connect."""
+
+
+def node_app(settings: Settings) -> Celery:
+    """The worker app of this node; raises what `connect` raises."""
+    agent = NodeAgent(connect(settings))
+    app = celery_app(settings)
+    tasks.register(app, agent)
+
+    def start(**_: Any) -> None:
+        agent.start()
+
+    def stop(**_: Any) -> None:
+        """Celery waits for its tasks; this makes them end, and their ranks with them."""
+        agent.stop()
+        threading.Thread(target=_leave, args=(agent,), daemon=True).start()
+
+    worker_init.connect(start, weak=False)
+    worker_shutting_down.connect(stop, weak=False)
+    return app
+
+
+def _leave(agent: NodeAgent) -> None:
+    agent.join()
+    time.sleep(LAST_WAY_OUT)
+    os._exit(0)
+
+
+def worker_arguments(settings: Settings) -> list[str]:
+    """One thread on the node's own queue; what another worker does is no concern of it."""
+    quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    pool = ["-P", "threads", "-c", "1"]
+    return [
+        "worker",
+        *pool,
+        "-Q",
+        queue_name(settings.node),
+        "-n",
+        f"agent@{settings.node}",
+        "-l",
+        "INFO",
+        *quiet,
+    ]

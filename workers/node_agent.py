@@ -1,0 +1,96 @@
+"""The node agent: looks for runs in the database, carries them one at a time, reports the node.
+
+The database is the truth; a message from the queue only makes the agent look sooner.
+"""
+
+import os
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from backend.bootstrap import Backend
+from backend.errors import StageflowError
+from workers.devices import devices, gpus, versions
+from workers.supervisor import orphans
+from workers.supervisor.supervision import Supervision
+
+LOOK_OUT = 2.0
+"""Seconds between looks for queued runs that no message told of."""
+SLOTS = 1
+"""Runs at a time: a run has the node's devices to itself, so that its times mean something."""
+
+log = structlog.get_logger(__name__)
+
+
+class NodeAgent:
+    """One per process. `start` returns at once; `run` blocks until its run has ended."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._devices = devices()
+        self._num_gpus = len(gpus())
+        self._stop = threading.Event()
+        self._slots = threading.Semaphore(SLOTS)
+
+    def start(self) -> None:
+        """End what a dead agent left behind, then report the node and look out for runs."""
+        self._reap()
+        settings = self._backend.settings
+        self._repeat(self._beat, settings.heartbeat)
+        self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
+
+    def run(self, run_id: int) -> None:
+        """Carry one run when a slot is free; nothing where somebody else has it."""
+        while not self._stop.is_set():
+            if self._slots.acquire(timeout=0.5):
+                self._carry(run_id)
+                return
+
+    def stop(self) -> None:
+        """Ask every run to end its ranks; `join` waits for them."""
+        self._stop.set()
+
+    def join(self, seconds: float = 8.0) -> None:
+        """Wait, after `stop`, until no run is carried any more."""
+        for _ in range(SLOTS):
+            self._slots.acquire(timeout=seconds)
+
+    def _carry(self, run_id: int) -> None:
+        """With a slot in hand, which is given back."""
+        try:
+            attempt = self._backend.runs.claim(run_id, self._backend.settings.node)
+            if attempt is not None:
+                log.info("run claimed", run=run_id, attempt=attempt.number)
+                Supervision(self._backend, attempt, self._stop, self._num_gpus).run()
+                log.info("run ended", run=run_id, state=str(self._backend.runs.get(run_id).state))
+        finally:
+            self._slots.release()
+
+    def _look_out(self) -> None:
+        """Fail runs whose agent is lost; carry the oldest that waits if a slot is free."""
+        if self._backend.runs.expire():
+            self._reap()
+        waiting = self._backend.runs.waiting()
+        if waiting and self._slots.acquire(blocking=False):
+            threading.Thread(target=self._carry, args=(waiting[0],), daemon=True).start()
+
+    def _beat(self) -> None:
+        self._backend.nodes.beat(self._backend.settings.node, self._devices, versions())
+
+    def _reap(self) -> None:
+        for folder in orphans.reap(self._backend.settings.home / "runs"):
+            log.warning("orphans ended", folder=str(folder), agent=os.getpid())
+
+    def _repeat(self, work: Callable[[], None], seconds: float) -> None:
+        def loop() -> None:
+            while not self._stop.is_set():
+                try:
+                    work()
+                except StageflowError as fault:
+                    log.warning(f"{work.__name__} failed", reason=str(fault))
+                except Exception:
+                    log.exception(f"{work.__name__} failed")
+                self._stop.wait(seconds)
+
+        threading.Thread(target=loop, daemon=True).start()

@@ -1,0 +1,142 @@
+"""What the ranks say, written to the database in batches: log, metrics, progress, files."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from backend.codec import from_json
+from backend.errors import StageflowError
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Span
+from backend.profiles.profile import Profile
+from backend.runs.attempt import Attempt
+from backend.runs.events import Artifact, Event, Metrics, ProfileReady, Progress, Spans, read_line
+from backend.runs.ports import LogText
+from backend.runs.run import RunProgress
+from workers.supervisor.lines import Heard
+
+MAX_LOG_LINES = 100_000
+"""Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
+
+FileEvent = Spans | ProfileReady | Artifact
+
+
+class ReportOutside(StageflowError):
+    """A rank announced a file that is not its own."""
+
+    advice = "A definition must not print event lines."
+
+
+@dataclass
+class Results:
+    """What the events have told so far that the summary needs.
+
+    `spans` holds those of the newest `segment`, by rank.
+    """
+
+    losses: dict[int, list[float]] = field(default_factory=dict)
+    accuracy: float | None = None
+    profile_id: int | None = None
+    segment: int | None = None
+    spans: dict[int, tuple[Span, ...]] = field(default_factory=dict)
+    epochs: int = 0
+
+
+class Journal:
+    """Buffers until `flush`; whatever a flush could not write is kept for the next one."""
+
+    def __init__(self, attempt: Attempt, folder: Path) -> None:
+        self.results = Results()
+        self._attempt = attempt
+        self.folder = folder.resolve()
+        self._logs: list[LogText] = []
+        self._num_logs = 0
+        self._has_begun = False
+        self._metrics: deque[Metrics] = deque()
+        self._progress: RunProgress | None = None
+        self._files: deque[FileEvent] = deque()
+
+    def hear(self, heard: Heard) -> Event | None:
+        """Note one line; return the event in it, None for plain text, which is logged."""
+        event = _own(read_line(heard.text), heard.rank)
+        match event:
+            case None:
+                self.log(heard.rank, heard.time, heard.text)
+            case Metrics():
+                self._note(event)
+            case Progress():
+                self._progress = RunProgress(event.phase, event.done, event.total)
+            case Spans() | ProfileReady() | Artifact():
+                self._files.append(event)
+            case _:
+                pass
+        return event
+
+    def log(self, rank: int | None, time: float, text: str) -> None:
+        """One line of the run's log; rank None is the agent."""
+        self._num_logs += 1
+        if self._num_logs == MAX_LOG_LINES:
+            rank, text = None, f"the log is cut off here: more than {MAX_LOG_LINES} lines"
+        if self._num_logs <= MAX_LOG_LINES or rank is None:
+            self._logs.append((rank, time, text))
+
+    def _note(self, event: Metrics) -> None:
+        self._metrics.append(event)
+        if event.name == "loss":
+            self.results.losses.setdefault(event.epoch, []).extend(event.values)
+        if event.name == "accuracy" and event.values:
+            self.results.accuracy = event.values[-1]
+
+    def begin(self) -> None:
+        """All ranks do their work now; said once."""
+        if not self._has_begun:
+            self._attempt.running()
+            self._has_begun = True
+
+    def flush(self) -> None:
+        """Write everything; raises `LeaseLost` and what the storage raises."""
+        if self._logs:
+            self._attempt.logs(self._logs)
+            self._logs = []
+        while self._metrics:
+            self._attempt.metrics(self._metrics[0])
+            self._metrics.popleft()
+        if self._progress is not None:
+            self._attempt.progress(self._progress)
+            self._progress = None
+        while self._files:
+            self._store(self._files[0])
+            self._files.popleft()
+
+    def _store(self, event: FileEvent) -> None:
+        """Move one file to where it is kept."""
+        path = self._inside(event.path)
+        match event:
+            case Spans():
+                self._store_spans(event, path.read_bytes())
+            case ProfileReady():
+                profile: Profile = from_json(Profile, path.read_bytes())
+                self.results.profile_id = self._attempt.profile(profile)
+            case Artifact():
+                self._attempt.artifact(event.name, path)
+        path.unlink(missing_ok=True)
+
+    def _store_spans(self, event: Spans, data: bytes) -> None:
+        spans = decode(data)
+        self._attempt.spans("measured", event.rank, event.segment, data, len(spans))
+        if event.segment != self.results.segment:
+            self.results.segment, self.results.spans = event.segment, {}
+        self.results.spans[event.rank] = spans
+
+    def _inside(self, path: str) -> Path:
+        """The file that a rank announced; raises `ReportOutside` unless it lies in the
+        attempt's folder: the user's code may print anything."""
+        full = (self.folder / path).resolve()
+        if not full.is_relative_to(self.folder):
+            raise ReportOutside(f"a rank announced the file {path} outside of its folder")
+        return full
+
+
+def _own(event: Event | None, rank: int) -> Event | None:
+    """The event, unless it speaks for another rank than the one that printed it."""
+    return event if getattr(event, "rank", rank) == rank else None

@@ -1,0 +1,53 @@
+"""From what the ranks measured to the numbers beside the prediction's."""
+
+from dataclasses import replace
+from statistics import fmean
+
+from backend.pipeline.actions import Forward
+from backend.pipeline.bubbles import bubble
+from backend.pipeline.timeline import Timeline
+from backend.planning.plan import Plan
+from backend.prediction.predict import seconds_per_microbatch
+from backend.prediction.shapes import microbatch_unit, training_shape
+from backend.runs.run import RunSummary
+from backend.runs.spec import RunSpec, TrainSpec
+from workers.supervisor.journal import Results
+
+
+def summarise(spec: RunSpec, results: Results) -> RunSummary:
+    """What is known at the end; the times are those of the last segment, where every rank
+    has told its spans. Raises `InvalidInput` on spans that no program has."""
+    losses = results.losses.get(max(results.losses, default=0))
+    summary = RunSummary(
+        accuracy=results.accuracy,
+        loss=fmean(losses) if losses else None,
+        epochs=results.epochs,
+        profile_id=results.profile_id,
+    )
+    if isinstance(spec, TrainSpec) and len(results.spans) == spec.plan.partition.num_devices:
+        return _timed(summary, spec.plan, results)
+    return summary
+
+
+def _timed(summary: RunSummary, plan: Plan, results: Results) -> RunSummary:
+    """By the same rules as the prediction's: see `backend.prediction.predict`."""
+    shape = training_shape(plan, num_microbatches(results))
+    measured = timeline(results)
+    seconds = plan.batch * seconds_per_microbatch(measured, shape, microbatch_unit(plan))
+    return replace(
+        summary,
+        seconds_per_minibatch=seconds,
+        samples_per_second=plan.batch * plan.microbatch / seconds if seconds else None,
+        bubble=bubble(measured),
+    )
+
+
+def timeline(results: Results) -> Timeline:
+    """The last segment, ordered by rank."""
+    return Timeline(tuple(s for rank in sorted(results.spans) for s in results.spans[rank]))
+
+
+def num_microbatches(results: Results) -> int:
+    """Microbatches of the last segment."""
+    forwards = (s.action for spans in results.spans.values() for s in spans)
+    return len({a.microbatch for a in forwards if isinstance(a, Forward) and a.stage == 0})

@@ -1,0 +1,148 @@
+"""One attempt at a run, from the claim to its end: the only writer to the database."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from backend.bootstrap import Backend
+from backend.runs.attempt import Attempt
+from backend.runs.fence import LeaseLost
+from backend.runs.job import Job
+from backend.runs.states import RunState
+from backend.storage.errors import DatabaseUnreachable
+from workers.supervisor import disk
+from workers.supervisor.conclusion import conclude
+from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
+from workers.supervisor.journal import Journal
+from workers.supervisor.preparation import prepare, rank_command, sharing
+from workers.supervisor.ranks import Ranks
+from workers.supervisor.rendezvous import Rendezvous
+from workers.supervisor.verdict import SILENCE, Tally
+
+TICK = 0.1
+FLUSH = 0.4
+"""Seconds between writes, and between looks at the cancel flag."""
+GIVE_UP = 0.7
+"""Share of a lease after which an agent that cannot renew it ends its ranks: before
+anybody may count the run as lost."""
+
+Command = Callable[[Job], Sequence[str]]
+log = structlog.get_logger(__name__)
+
+
+class Supervision:
+    """Starts the ranks, watches them, writes what they say, ends them.
+
+    `stop` is set when the agent itself must end; `silence` in seconds (see `verdict`).
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        attempt: Attempt,
+        stop: threading.Event,
+        num_gpus: int = 0,
+        command: Command = rank_command,
+        silence: float = SILENCE,
+    ) -> None:
+        self._backend = backend
+        self._attempt = attempt
+        self._stop = stop
+        self._num_gpus = num_gpus
+        self._command = command
+        self._silence = silence
+        self._folder = backend.settings.run_folder(attempt.run.id, attempt.number)
+        self._journal = Journal(attempt, self._folder)
+        self._renewed = self._written = time.monotonic()
+
+    def run(self) -> None:
+        """Carry the attempt to its end, whatever happens on the way."""
+        try:
+            ending = self._carried()
+            disk.let_go(self._folder)
+            conclude(self._attempt, self._journal, ending, self._backend.settings.lease)
+        except LeaseLost as fault:
+            log.warning("lease lost", run=self._attempt.run.id, reason=str(fault))
+
+    def _carried(self) -> Ending:
+        try:
+            with Rendezvous() as meeting:
+                return self._ranks_watched(meeting.port)
+        except LeaseLost:
+            raise
+        except Exception as fault:
+            log.exception("attempt failed", run=self._attempt.run.id)
+            return failed(fault, self._folder)
+
+    def _ranks_watched(self, port: int) -> Ending:
+        job = prepare(self._backend, self._attempt.run, self._folder)
+        disk.hold_back(self._folder)
+        self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
+        for warning in sharing(job.world_size, self._num_gpus):
+            self._say(warning)
+        ranks = Ranks(job, self._command(job), port, self._num_gpus)
+        tally = Tally(job.world_size, time.monotonic(), self._silence)
+        try:
+            ending = self._watched(ranks, tally)
+        finally:
+            stubborn = ranks.end()
+        if stubborn:
+            self._say(f"processes {stubborn} could not be ended")
+        return self._heard_out(ranks, tally, ending)
+
+    def _watched(self, ranks: Ranks, tally: Tally) -> Ending:
+        """Look after the ranks until there is an end to report."""
+        while True:
+            heard = ranks.lines.take(TICK)
+            now = time.monotonic()
+            for line in heard:
+                tally.hear(line.rank, self._journal.hear(line), now)
+            tally.exited(ranks.exits(), now)
+            ending = self._ending(tally, now)
+            if ending is not None:
+                return ending
+
+    def _ending(self, tally: Tally, now: float) -> Ending | None:
+        if self._stop.is_set():
+            return STOPPED
+        if tally.all_finished:
+            return SUCCEEDED
+        error = tally.error(now)
+        if error is not None:
+            return Ending(RunState.FAILED, error)
+        is_due = now - self._written >= FLUSH
+        return CANCELLED if is_due and self._written_and_cancelled(tally, now) else None
+
+    def _written_and_cancelled(self, tally: Tally, now: float) -> bool:
+        """Write what there is, renew the lease when it is time; was a cancel asked for?"""
+        self._written = now
+        try:
+            if tally.all_started:
+                self._journal.begin()
+            self._journal.flush()
+            if now - self._renewed < self._backend.settings.heartbeat:
+                return self._backend.runs.get(self._attempt.run.id).cancel_requested
+            cancelled = self._attempt.beat()
+            self._renewed = now
+            return cancelled
+        except DatabaseUnreachable as fault:
+            if now - self._renewed > GIVE_UP * self._backend.settings.lease:
+                raise LeaseLost(f"the lease cannot be renewed: {fault}") from fault
+            return False
+
+    def _heard_out(self, ranks: Ranks, tally: Tally, ending: Ending) -> Ending:
+        """Hear the last lines of the ended ranks, which may tell the cause better."""
+        now = time.monotonic()
+        for line in ranks.lines.rest():
+            tally.hear(line.rank, self._journal.hear(line), now)
+        self._journal.results.epochs = tally.epochs
+        if ending.state is not RunState.FAILED or ending is STOPPED:
+            return ending
+        if tally.all_finished:
+            return SUCCEEDED
+        return Ending(RunState.FAILED, tally.cause() or ending.error)
+
+    def _say(self, text: str) -> None:
+        self._journal.log(None, time.time(), text)
