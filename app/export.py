@@ -31,7 +31,7 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     ]
     if with_logs:
         document["log"] = [
-            {"time": line.time.isoformat(), "rank": line.rank, "text": line.text}
+            {"time": line.time, "rank": line.rank, "text": line.text}
             for line in backend.runs.all_logs(run.id)
         ]
     return document

@@ -3,7 +3,7 @@
 import typer
 
 from app.commands.output import out
-from backend.settings import Settings
+from backend.settings import load_settings
 from backend.storage import schema
 
 app = typer.Typer(help="The database: its schema revision and upgrades.", no_args_is_help=True)
@@ -12,7 +12,7 @@ app = typer.Typer(help="The database: its schema revision and upgrades.", no_arg
 @app.command()
 def upgrade() -> None:
     """Bring the database to this version's schema. Nothing that is stored is lost."""
-    settings = Settings()
+    settings = load_settings()
     before, _ = schema.current(settings)
     after = schema.upgrade(settings)
     out.print(f"database: {before or 'empty'} -> {after}")
@@ -21,5 +21,5 @@ def upgrade() -> None:
 @app.command()
 def current() -> None:
     """Print the database's revision and the one that this version needs."""
-    now, head = schema.current(Settings())
+    now, head = schema.current(load_settings())
     out.print(f"database: {now or 'empty'}   this version: {head}")

@@ -15,7 +15,7 @@ from app.commands.output import print_json, print_table
 from backend.bootstrap import connect
 from backend.errors import StageflowError
 from backend.queue.client import ping
-from backend.settings import Settings
+from backend.settings import Settings, load_settings
 from backend.storage import schema
 
 LOW_DISK = 2 * 2**30
@@ -43,7 +43,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
 
         stageflow doctor --json
     """
-    settings = Settings()
+    settings = load_settings()
     findings = [_look(check, settings) for check in CHECKS]
     if as_json:
         print_json(findings)

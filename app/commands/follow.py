@@ -1,8 +1,8 @@
 """Watch a run from the terminal: a bar per phase, an error with advice at the end."""
 
 import time
-from contextlib import ExitStack, contextmanager
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from rich.progress import (
     BarColumn,

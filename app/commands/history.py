@@ -1,6 +1,7 @@
 """Runs of the team, found again: list, show, logs, cancel, export."""
 
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,7 +56,7 @@ def runs(
                 r["plan"] or "",
                 formats.percent(r["accuracy"]),
                 formats.seconds(r["seconds_per_minibatch"]),
-                formats.moment(run.created_at),
+                formats.ago(run.created_at),
             ]
             for r, run in zip(rows, page.runs, strict=True)
         ],
@@ -117,7 +118,11 @@ def logs(
         lines = backend.runs.logs(run_id, after=after)
         for line in lines:
             rank = f"rank {line.rank} " if line.rank is not None else ""
-            out.print(f"{line.time:%H:%M:%S} {rank}{line.text}", markup=False, highlight=False)
+            out.print(
+                f"{datetime.fromtimestamp(line.time):%H:%M:%S} {rank}{line.text}",
+                markup=False,
+                highlight=False,
+            )
             after = line.seq
         if not lines and (not follow or run.state.is_final):
             return

@@ -7,9 +7,11 @@ import typer
 
 from app import formats
 from app.commands.follow import follow, node_agent
+from app.commands.history import show
 from app.commands.output import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend, connect
-from backend.profiles.document import to_document
+from backend.codec import from_plain
+from backend.profiles.document import write_profile
 from backend.runs.run import Run
 from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 
@@ -22,9 +24,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     """Store and queue a run; a queue that does not answer is a warning, not a loss."""
     submitted = backend.runs.submit(spec, name)
-    if submitted.warning:
-        warn(submitted.warning)
-    return submitted.run
+    if problem := backend.runs.why_waiting(submitted):
+        warn(problem)
+    return submitted
 
 
 def profile(
@@ -44,8 +46,6 @@ def profile(
 
         stageflow profile my_model.py --batch 32 -o my_profile.json
     """
-    from backend.runs.spec import ProfileSpec
-
     backend = connect()
     definition = backend.definitions.resolve(model)
     spec = ProfileSpec(definition.id, microbatch, repetitions)
@@ -54,7 +54,7 @@ def profile(
     assert run.summary.profile_id is not None
     stored = backend.profiles.get(run.summary.profile_id)
     if output:
-        output.write_text(to_document(stored.profile))
+        output.write_bytes(write_profile(stored.profile))
         err.print(f"wrote {output}")
     if as_json:
         return print_json({"id": stored.id, "run_id": run.id, "profile": stored.profile})
@@ -121,15 +121,11 @@ def run(
         return print_json({"id": queued.id}) if as_json else out.print(f"run {queued.id} is queued")
     with node_agent(backend):
         final = follow(backend, submit(backend, spec, name or definition.name))
-    from app.commands.history import show
-
     return show(final.id, as_json)
 
 
 def optimizer_spec(name: str, learning_rate: float) -> OptimizerSpec:
     """Raises `InvalidInput` for an unknown optimizer."""
-    from backend.codec import from_plain
-
     chosen: OptimizerSpec = from_plain(
         OptimizerSpec, {"name": name, "learning_rate": learning_rate}
     )

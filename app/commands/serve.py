@@ -9,7 +9,7 @@ import typer
 from app import launch
 from app.commands.output import out
 from backend.bootstrap import connect
-from backend.settings import Settings
+from backend.settings import Settings, load_settings
 from backend.storage import schema
 
 Port = Annotated[int | None, typer.Option(help="Port of the dashboard (default 8501).")]
@@ -19,7 +19,7 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on (default 12
 def settings_for(host: str | None = None, port: int | None = None) -> Settings:
     """The settings of the environment with what the command line overrides."""
     given = {"host": host, "port": port}
-    return Settings().model_copy(update={k: v for k, v in given.items() if v is not None})
+    return load_settings().model_copy(update={k: v for k, v in given.items() if v is not None})
 
 
 def create_if_new(settings: Settings) -> None:
@@ -73,7 +73,7 @@ def worker() -> None:
 
         STAGEFLOW_REDIS_URL=redis://host/0 STAGEFLOW_DATABASE_URL=postgresql://... stageflow worker
     """
-    settings = Settings()
+    settings = load_settings()
     connect(settings)
     command = launch.agent_command()
     with launch.redis(settings):

@@ -1,0 +1,84 @@
+"""A pipeline of equal stages, costed by hand: what `stageflow simulate` asks about."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from backend.pipeline.actions import (
+    AllReduce,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Compute,
+    Forward,
+    Message,
+    Recv,
+    Send,
+    Step,
+)
+from backend.pipeline.lower import lower
+from backend.pipeline.program import Program
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.pipeline.simulate import simulate
+from backend.pipeline.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class UniformDurations:
+    """The same seconds on every stage: `backward` is the input's gradient, `backward_weight`
+    the weights'; a full backward takes both. Updates and reductions are free."""
+
+    forward: float
+    backward: float
+    backward_weight: float = 0.0
+    transfer_seconds: float = 0.0
+
+    def compute(self, rank: int, action: Compute) -> float:
+        match action:
+            case Forward():
+                return self.forward
+            case Backward():
+                return self.backward + self.backward_weight
+            case BackwardInput():
+                return self.backward
+            case BackwardWeight():
+                return self.backward_weight
+            case Step():
+                return 0.0
+
+    def transfer(self, message: Message, source: int, to: int) -> float:
+        return self.transfer_seconds
+
+    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
+        return 0.0
+
+    @property
+    def microbatch_seconds(self) -> float:
+        """F + B + W."""
+        return self.forward + self.backward + self.backward_weight
+
+
+def simulate_uniform(
+    name: str, positions: int, microbatches: int, durations: UniformDurations
+) -> tuple[Program, Timeline]:
+    """One batch of `microbatches` on a straight pipeline. Raises `InvalidInput`."""
+    member = schedule(name)
+    batch = microbatches if member.flushes else 1
+    program = lower(member, Shape((1,) * positions, microbatches, batch))
+    return program, simulate(program, durations)
+
+
+def bubble_rate(timeline: Timeline, busy: float) -> float:
+    """(cost - busy) / cost, where the cost is the longest over ranks of last end - first start
+    and `busy` = m (F + B + W) (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024)."""
+    cost = cost_seconds(timeline)
+    return (cost - busy) / cost if cost else 0.0
+
+
+def cost_seconds(timeline: Timeline) -> float:
+    """The longest over ranks of (last end - first start), messages not counted."""
+    spans: defaultdict[int, list[float]] = defaultdict(list)
+    for span in timeline.spans:
+        if not isinstance(span.action, Send | Recv | AllReduce):
+            spans[span.rank] += [span.start, span.end]
+    return max((max(times) - min(times) for times in spans.values()), default=0.0)
