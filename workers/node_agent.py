@@ -6,6 +6,7 @@ The database is the truth; a message from the queue only makes the agent look so
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import structlog
 
@@ -52,9 +53,11 @@ class NodeAgent:
         self._stop.set()
 
     def join(self, seconds: float = 8.0) -> None:
-        """Wait, after `stop`, until no run is carried any more."""
+        """Wait, after `stop`, until no run is carried any more; then leave the list of nodes."""
         for _ in range(SLOTS):
             self._slots.acquire(timeout=seconds)
+        with suppress(StageflowError):
+            self._backend.nodes.leave(self._backend.settings.node)
 
     def _carry(self, run_id: int) -> None:
         """With a slot in hand, which is given back."""

@@ -2,13 +2,13 @@
 
 from celery import Celery
 
-from backend.queue.messages import RUN_TASK
+from backend.queue.messages import RUN
 from workers.node_agent import NodeAgent
 
 
 def register(app: Celery, agent: NodeAgent) -> None:
     """Answer the messages of `backend.queue` with `agent`."""
 
-    @app.task(name=RUN_TASK)  # type: ignore[untyped-decorator]  # celery has no types
+    @app.task(name=RUN)  # type: ignore[untyped-decorator]  # celery has no types
     def run(run_id: int) -> None:
         agent.run(run_id)

@@ -24,6 +24,10 @@ class NodeStore(Protocol):
         """Note a sign of life, by the store's own clock."""
         ...
 
+    def leave(self, name: str) -> None:
+        """Forget the node."""
+        ...
+
     def list(self, lease: float) -> Sequence[Node]:
         """The freshest first; alive = seen within `lease` seconds."""
         ...
@@ -45,3 +49,7 @@ class NodeService:
     ) -> None:
         """The agent of node `name` is alive, has these devices and runs these versions."""
         self._store.beat(name, devices, versions or {})
+
+    def leave(self, name: str) -> None:
+        """The agent of node `name` has ended by itself: nobody need wait for a lease."""
+        self._store.leave(name)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Device
@@ -25,6 +25,10 @@ class SqlNodes:
             self._write(name, devices, versions)
         except IntegrityError:  # another one of this name made the row just now
             self._write(name, devices, versions)
+
+    def leave(self, name: str) -> None:
+        with self._database.write() as session:
+            session.execute(delete(NodeRow).where(NodeRow.name == name))
 
     def list(self, lease: float) -> Sequence[Node]:
         query = select(NodeRow, DatabaseClock() - NodeRow.heartbeat).order_by(
