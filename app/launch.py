@@ -61,6 +61,7 @@ def agent_command() -> list[str]:
 
 
 def dashboard_command() -> list[str]:
+    """The command of the dashboard, which reads its address from the settings."""
     return [sys.executable, "-m", "app.asgi"]
 
 

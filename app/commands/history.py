@@ -12,8 +12,9 @@ from app import formats
 from app.commands.output import err, out, print_json, print_table
 from app.export import run_document
 from backend.bootstrap import connect
+from backend.runs.listing import RunFilter
+from backend.runs.records import LogLine
 from backend.runs.run import Run
-from backend.runs.service import RunFilter
 from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 
@@ -117,17 +118,17 @@ def logs(
         run = backend.runs.get(run_id)
         lines = backend.runs.logs(run_id, after=after)
         for line in lines:
-            rank = f"rank {line.rank} " if line.rank is not None else ""
-            out.print(
-                f"{datetime.fromtimestamp(line.time):%H:%M:%S} {rank}{line.text}",
-                markup=False,
-                highlight=False,
-            )
+            out.print(_log_text(line), markup=False, highlight=False, soft_wrap=True)
             after = line.seq
         if not lines and (not follow or run.state.is_final):
             return
         if not lines:
             time.sleep(0.5)
+
+
+def _log_text(line: LogLine) -> str:
+    source = f"rank {line.rank}" if line.rank is not None else "agent"
+    return f"{datetime.fromtimestamp(line.time):%H:%M:%S} {source} {line.text}"
 
 
 def cancel(run_id: RunId) -> None:

@@ -43,4 +43,5 @@ def print_error(error: StageflowError) -> None:
 
 
 def warn(text: str) -> None:
+    """Something to know that does not stop the command, on standard error."""
     err.print(f"[yellow]Warning:[/] {text}", highlight=False, soft_wrap=True)
