@@ -45,7 +45,10 @@ class Cluster:
                     "count must be 1 or more, bandwidth above 0, latency 0 or more.",
                 )
         if self.device.speed <= 0:
-            raise InvalidInput(f"cluster: device speed {self.device.speed:g} is not above 0")
+            raise InvalidInput(
+                f"cluster: device speed {self.device.speed:g} is not above 0",
+                "1.0 is as fast as the profiled device, 2.0 twice as fast.",
+            )
 
     @property
     def num_devices(self) -> int:

@@ -1,0 +1,81 @@
+"""Cluster files: what people write, and what they write wrong."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
+from backend.errors import InvalidInput
+
+ONE = "levels: [{count: 2, bandwidth: 1}]"
+
+
+def test_the_example_is_two_levels_and_a_device():
+    assert read_cluster(EXAMPLE) == Cluster(
+        (Level(4, 12e9, 5e-6), Level(4, 1.25e9)), Device("V100", 16e9, 1.0)
+    )
+
+
+def test_numbers_that_yaml_reads_as_strings_are_numbers():
+    cluster = read_cluster("levels: [{count: '3', bandwidth: 12e9, latency: 5e-6}]")
+    assert cluster.levels == (Level(3, 12e9, 5e-6),)
+
+
+def test_a_device_may_be_left_out():
+    assert read_cluster(ONE).device == Device()
+
+
+@given(
+    st.lists(
+        st.builds(Level, st.integers(1, 64), st.floats(1, 1e12), st.floats(0, 1)),
+        min_size=1,
+        max_size=3,
+    ),
+    st.builds(
+        Device,
+        st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1),
+        st.none() | st.floats(1, 1e12),
+        st.floats(0.01, 100),
+    ),
+)
+def test_what_is_written_is_read_back(levels, device):
+    cluster = Cluster(tuple(levels), device)
+    assert read_cluster(write_cluster(cluster)) == cluster
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("levels: [{count: 4, bandwidth: 12e9", "line 1"),
+        ("levels:\n  - count: 4\n   bandwidth: 1", "line 3"),
+        ("a\x00b", "not valid YAML"),
+        ("[" * 3000, "not valid YAML"),
+        ("", "mapping"),
+        ("just text", "mapping"),
+        ("levels: 4", "levels: a list"),
+        ("levels: []", "levels: a list"),
+        ("levels: [4]", r"levels\[0\]: a mapping"),
+        ("levels: [{count: 4}]", r"levels\[0\]: bandwidth is missing"),
+        ("levels: [{bandwidth: 4}]", r"levels\[0\]: count is missing"),
+        ("levels: [{count: 2, bandwith: 1}]", "unknown field 'bandwith'"),
+        ("levels: [{count: 2.5, bandwidth: 1}]", r"levels\[0\].count: 2.5"),
+        ("levels: [{count: yes, bandwidth: 1}]", r"levels\[0\].count: True"),
+        ("levels: [{count: .inf, bandwidth: 1}]", r"levels\[0\].count: inf"),
+        ("levels: [{count: 2, bandwidth: fast}]", r"levels\[0\].bandwidth: 'fast'"),
+        ("levels: [{count: 2, bandwidth: .nan}]", r"levels\[0\].bandwidth: nan"),
+        ("levels: [{count: 2, bandwidth: 0}]", "bandwidth 0"),
+        ("levels: [{count: 2, bandwidth: 1, latency: -1}]", r"levels\[0\].latency: -1"),
+        ("levels: [{count: 0, bandwidth: 1}]", "count 0"),
+        (ONE + "\ndevice: V100", "device: a mapping"),
+        (ONE + "\ndevice: {speed: 0}", "speed 0"),
+        (ONE + "\ndevice: {memory: lots}", "device.memory: 'lots'"),
+        (ONE + "\nracks: 2", "unknown field 'racks'"),
+        ("!!python/object/apply:os.system ['true']", "python/object"),
+        ("x" * 200_000, "200000 characters"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_words(text, words):
+    with pytest.raises(InvalidInput, match=words) as refusal:
+        read_cluster(text)
+    assert refusal.value.advice
