@@ -94,7 +94,9 @@ class Epoch:
     microbatches: int
 
     @staticmethod
-    def shuffled(data: Batch, microbatch: int, microbatches: int, seed: int, number: int) -> "Epoch":
+    def shuffled(
+        data: Batch, microbatch: int, microbatches: int, seed: int, number: int
+    ) -> "Epoch":
         generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
         order = torch.randperm(len(data[0]), generator=generator)
         return Epoch(data, order, microbatch, microbatches)

@@ -6,7 +6,7 @@ import textwrap
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 CONTEXT, WIDTH, HEADS, DEPTH, TOKENS = 64, 64, 4, 4, 128
 
@@ -23,8 +23,9 @@ class Attention(nn.Module):
         batch, length, width = x.shape
         heads = self.qkv(x).view(batch, length, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
         query, key, value = heads.unbind(0)
-        y = F.scaled_dot_product_attention(query, key, value, is_causal=True)
-        return self.project(y.transpose(1, 2).reshape(batch, length, width))
+        y = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        joined: Tensor = self.project(y.transpose(1, 2).reshape(batch, length, width))
+        return joined
 
 
 class Block(nn.Module):
@@ -38,7 +39,9 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.norm1(x))
-        return x + self.down(F.gelu(self.up(self.norm2(x))))
+        hidden = functional.gelu(self.up(self.norm2(x)))
+        total: Tensor = x + self.down(hidden)
+        return total
 
 
 class GPT(nn.Module):
@@ -57,7 +60,8 @@ class GPT(nn.Module):
         x = self.tokens(text) + self.places(places)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x))
+        logits: Tensor = self.head(self.norm(x))
+        return logits
 
 
 def model() -> nn.Module:

@@ -22,7 +22,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.relu(self.norm1(self.conv1(x)))
         y = self.norm2(self.conv2(y))
-        return self.relu(y + self.skip(x))
+        total: Tensor = self.relu(y + self.skip(x))
+        return total
 
 
 class ResNet(nn.Module):
@@ -44,7 +45,8 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.blocks(self.relu(self.norm(self.stem(x))))
-        return self.head(self.pool(x).flatten(1))
+        logits: Tensor = self.head(self.pool(x).flatten(1))
+        return logits
 
 
 def model() -> nn.Module:

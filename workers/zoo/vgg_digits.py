@@ -22,10 +22,11 @@ def model() -> nn.Module:
     classifier += [nn.Linear(2048, 1024), nn.ReLU(), nn.Linear(1024, 10)]
     parts = {"features": nn.Sequential(*features), "classifier": nn.Sequential(*classifier)}
     network = nn.Sequential(OrderedDict(parts))
-    for layer in network.modules():
-        if isinstance(layer, nn.Conv2d | nn.Linear):
-            nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-            nn.init.zeros_(layer.bias)
+    for name, parameter in network.named_parameters():
+        if name.endswith("bias"):
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.kaiming_normal_(parameter, nonlinearity="relu")
     return network
 
 

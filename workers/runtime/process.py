@@ -1,0 +1,43 @@
+"""How a process of a run begins: one thread, and an end when its parent ends."""
+
+import ctypes
+import os
+import signal
+import sys
+
+import torch
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process when its parent ends; SIGTERM ends it at once too.
+
+    A handler that the parent ignored would be inherited, so the default is set again.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if not sys.platform.startswith("linux"):
+        return
+    parent = os.getppid()
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def use_one_thread() -> None:
+    """Ranks share the machine's cores, so each takes one."""
+    torch.set_num_threads(1)
+
+
+def device(local_rank: int = 0) -> torch.device:
+    """The GPU that torchrun's LOCAL_RANK names, or the CPU."""
+    if torch.cuda.is_available():
+        chosen = torch.device("cuda", local_rank % torch.cuda.device_count())
+        torch.cuda.set_device(chosen)
+        return chosen
+    return torch.device("cpu")
+
+
+def device_name(chosen: torch.device) -> str:
+    """As people know it: "cpu", "NVIDIA H200"."""
+    return torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else chosen.type
