@@ -1,0 +1,76 @@
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import AllReduce, Flow, Forward, Message, Recv, Send, Step
+from backend.pipeline.columns import SCHEMA, decode, encode
+from backend.pipeline.timeline import Span
+
+MESSAGE = Message(Flow.GRADIENT, 1, 7)
+SPANS = (
+    Span(0, 0, Forward(0, 7, 2), 0.125, 0.25),
+    Span(0, 1, Send(MESSAGE, 3), 0.25, 0.26),
+    Span(1, 0, Recv(MESSAGE, 0), 0.0, 0.3),
+    Span(1, 1, AllReduce(1, (1, 2), 3), 0.3, 1e9),
+    Span(1, 2, Step(1, 3), 1e9, 1e9),
+    Span(1, 3, Step(1, 3), 1e9, 1e9),
+)
+
+times = st.floats(allow_nan=False)
+spans = st.builds(
+    Span,
+    rank=st.integers(0, 2**31 - 1),
+    index=st.integers(0, 2**31 - 1),
+    action=st.builds(Forward, *[st.integers(0, 99)] * 3),
+    start=times,
+    end=times,
+)
+
+
+def test_spans_come_back_in_order_and_to_the_last_bit():
+    assert decode(encode(SPANS)) == SPANS
+
+
+def test_no_spans_are_spans_too():
+    assert decode(encode(())) == ()
+
+
+@given(st.lists(spans))
+def test_any_spans_come_back(some):
+    assert decode(encode(some)) == tuple(some)
+
+
+def test_repeated_actions_are_stored_once():
+    once = len(encode([Span(0, 0, Forward(0, 0), 0.0, 0.0)]))
+    many = encode([Span(0, i, Forward(0, 0), 0.0, 0.0) for i in range(10_000)])
+    assert len(many) < once + 4 * 10_000
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.7, 0.99])
+def test_a_cut_off_file_is_refused_and_not_taken_for_a_shorter_one(keep):
+    data = encode(SPANS)
+    with pytest.raises(InvalidInput, match="are no spans"):
+        decode(data[: int(keep * len(data))])
+
+
+def test_other_bytes_and_other_columns_are_refused():
+    with pytest.raises(InvalidInput, match="these 7 bytes are no spans"):
+        decode(b"garbage")
+    with pytest.raises(InvalidInput, match="columns x are no spans"):
+        decode(arrow(pa.table({"x": [1]})))
+
+
+def test_another_version_of_the_format_is_refused():
+    table = pa.table([[] for _ in SCHEMA], schema=SCHEMA)
+    assert decode(arrow(table)) == ()
+    with pytest.raises(InvalidInput, match="no spans of this version"):
+        decode(arrow(table.replace_schema_metadata({"stageflow": "spans 2"})))
+
+
+def arrow(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
