@@ -3,12 +3,10 @@
 The database is the truth; a message from the queue only makes the agent look sooner.
 """
 
-import os
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-
-import structlog
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
@@ -21,7 +19,7 @@ LOOK_OUT = 2.0
 SLOTS = 1
 """Runs at a time: a run has the node's devices to itself, so that its times mean something."""
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class NodeAgent:
@@ -33,6 +31,7 @@ class NodeAgent:
         self._num_gpus = len(gpus())
         self._stop = threading.Event()
         self._slots = threading.Semaphore(SLOTS)
+        self._reporting = threading.Lock()
 
     def start(self) -> None:
         """End what a dead agent left behind, then report the node and look out for runs."""
@@ -56,17 +55,19 @@ class NodeAgent:
         """Wait, after `stop`, until no run is carried any more; then leave the list of nodes."""
         for _ in range(SLOTS):
             self._slots.acquire(timeout=seconds)
-        with suppress(StageflowError):
+        with self._reporting, suppress(StageflowError):
             self._backend.nodes.leave(self._backend.settings.node)
 
     def _carry(self, run_id: int) -> None:
         """With a slot in hand, which is given back."""
         try:
+            if self._stop.is_set():
+                return
             attempt = self._backend.runs.claim(run_id, self._backend.settings.node)
             if attempt is not None:
-                log.info("run claimed", run=run_id, attempt=attempt.number)
+                log.info("run %d claimed, attempt %d", run_id, attempt.number)
                 Supervision(self._backend, attempt, self._stop, self._num_gpus).run()
-                log.info("run ended", run=run_id, state=str(self._backend.runs.get(run_id).state))
+                log.info("run %d ended", run_id)
         finally:
             self._slots.release()
 
@@ -79,11 +80,13 @@ class NodeAgent:
             threading.Thread(target=self._carry, args=(waiting[0],), daemon=True).start()
 
     def _beat(self) -> None:
-        self._backend.nodes.beat(self._backend.settings.node, self._devices, versions())
+        with self._reporting:
+            if not self._stop.is_set():
+                self._backend.nodes.beat(self._backend.settings.node, self._devices, versions())
 
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):
-            log.warning("orphans ended", folder=str(folder), agent=os.getpid())
+            log.warning("ended the processes that a dead agent left in %s", folder)
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
         def loop() -> None:
@@ -91,9 +94,9 @@ class NodeAgent:
                 try:
                     work()
                 except StageflowError as fault:
-                    log.warning(f"{work.__name__} failed", reason=str(fault))
+                    log.warning("%s: %s", work.__name__, fault)
                 except Exception:
-                    log.exception(f"{work.__name__} failed")
+                    log.exception(work.__name__)
                 self._stop.wait(seconds)
 
         threading.Thread(target=loop, daemon=True).start()

@@ -1,8 +1,7 @@
 """The last writes of an attempt: what is left of the journal, the prediction, the end."""
 
+import logging
 import time
-
-import structlog
 
 from backend.runs.attempt import Attempt
 from backend.runs.fence import LeaseLost
@@ -14,7 +13,7 @@ from workers.supervisor.measured import num_microbatches, summarise
 
 PAUSE = 0.5
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 def conclude(attempt: Attempt, journal: Journal, ending: Ending, lease: float) -> None:
@@ -27,7 +26,7 @@ def conclude(attempt: Attempt, journal: Journal, ending: Ending, lease: float) -
     except LeaseLost:
         raise
     except Exception as fault:
-        log.exception("last words not written", run=attempt.run.id)
+        log.exception("run %d: last words not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, journal.folder)
     _finish(attempt, ending, summary, lease)
@@ -51,7 +50,7 @@ def _finish(attempt: Attempt, ending: Ending, summary: RunSummary, lease: float)
         try:
             return attempt.finish(ending.state, summary, ending.error)
         except (DatabaseUnreachable, StorageFull) as fault:
-            log.warning("end not written", run=attempt.run.id, reason=str(fault))
+            log.warning("run %d: end not written: %s", attempt.run.id, fault)
             if time.monotonic() > deadline:
                 return None
             time.sleep(PAUSE)

@@ -1,10 +1,9 @@
 """One attempt at a run, from the claim to its end: the only writer to the database."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-
-import structlog
 
 from backend.bootstrap import Backend
 from backend.runs.attempt import Attempt
@@ -29,7 +28,7 @@ GIVE_UP = 0.7
 anybody may count the run as lost."""
 
 Command = Callable[[Job], Sequence[str]]
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class Supervision:
@@ -64,7 +63,7 @@ class Supervision:
             disk.let_go(self._folder)
             conclude(self._attempt, self._journal, ending, self._backend.settings.lease)
         except LeaseLost as fault:
-            log.warning("lease lost", run=self._attempt.run.id, reason=str(fault))
+            log.warning("run %d: %s", self._attempt.run.id, fault)
 
     def _carried(self) -> Ending:
         try:
@@ -73,7 +72,7 @@ class Supervision:
         except LeaseLost:
             raise
         except Exception as fault:
-            log.exception("attempt failed", run=self._attempt.run.id)
+            log.exception("run %d failed", self._attempt.run.id)
             return failed(fault, self._folder)
 
     def _ranks_watched(self, port: int) -> Ending:
