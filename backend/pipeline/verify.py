@@ -25,9 +25,9 @@ class ProgramUnsound(StageflowError):
 def verify(program: Program) -> tuple[Fault, ...]:
     """Every fault, rank by rank; empty for a sound program.
 
-    A sound program runs to its end on any number of ranks with blocking receives and
-    all-reduces, computes everything once from the right inputs and weights, and holds no
-    more than its schedule promises. Raises `InvalidInput` for an unknown schedule.
+    A sound program runs to its end with blocking receives and all-reduces, whatever the
+    timing; it computes everything once from the right inputs and weights, and holds no more
+    than its schedule promises. Raises `InvalidInput` for an unknown schedule.
     """
     rule = schedule(program.schedule)
     if len(program.ranks) != program.shape.num_ranks:
