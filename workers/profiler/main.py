@@ -52,7 +52,8 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     inputs, targets = (tensor.to(chosen) for tensor in batch)
     reporter.started()
     repetitions = measure(layered, (inputs, targets), definition.loss, spec.repetitions)
-    for done, measured in enumerate(repetitions, start=1):
+    for done, so_far in enumerate(repetitions, start=1):
+        measured = so_far
         reporter(_progress(done, spec.repetitions))
     forward, backward, _ = measured.seconds(measured.whole)
     profile = Profile(

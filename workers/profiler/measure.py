@@ -79,17 +79,16 @@ def measure(
     layers = [_bench(layered, i, i + 1, loss) for i in range(count)]
     whole = _bench(layered, 0, count, loss)
     inputs, targets = batch
-    nothing = _nothing(inputs.device)
-    benches = [*layers, whole, nothing]
-    measured = Measured([bench.times for bench in layers], whole.times, nothing.times)
+    nothings = _nothings(count)
+    measured = Measured([bench.times for bench in layers], whole.times, nothings[0].times)
     for repetition in range(WARM_UP + repetitions):
         if repetition == WARM_UP:
-            for bench in benches:
+            for bench in (*layers, whole, nothings[0]):
                 bench.times.clear()
         with untouched(layered.model):
             _sweep(layers, inputs, targets)
             _sweep([whole], inputs, targets)
-            _sweep([nothing], torch.zeros(1, device=inputs.device), targets)
+            _sweep(nothings, torch.zeros(1, device=inputs.device), targets)
         yield measured
 
 
@@ -101,10 +100,23 @@ def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss) -> _Bench:
     return _Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), Times())
 
 
-def _nothing(device: torch.device) -> _Bench:
-    spec = TensorSpec((1,), torch.float32, requires_grad=True)
-    stage = Stage(nn.Identity(), (spec,), lambda output, target: output)
-    return _Bench(stage, {}, Momentum(0.0, 0.0), Times())
+def _nothings(count: int) -> list[_Bench]:
+    """A chain of stages that do nothing, as long as the model, sharing their times."""
+    spec, times = TensorSpec((1,), torch.float32, requires_grad=True), Times()
+    stages = (
+        Stage(_Nothing(), (spec,), _first if number == count - 1 else None)
+        for number in range(count)
+    )
+    return [_Bench(stage, {}, Momentum(0.0, 0.0), times) for stage in stages]
+
+
+class _Nothing(nn.Module):
+    def forward(self, bundle: Tensor) -> Tensors:
+        return (bundle,)
+
+
+def _first(output: Tensors, target: Tensor) -> Tensor:
+    return output[0]
 
 
 def _sweep(benches: list[_Bench], inputs: Tensor, targets: Tensor) -> None:
