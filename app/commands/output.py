@@ -11,8 +11,11 @@ from rich.table import Table
 from backend.codec import to_plain
 from backend.errors import StageflowError
 
-out = Console()
-err = Console(stderr=True)
+PIPED_WIDTH = 160
+"""Columns of a table that goes into a file or a pipe, where nothing says how wide it may be."""
+
+out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
+err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
 
 
 def print_json(value: object) -> None:
@@ -29,7 +32,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     """Print rows under a title; the cells are already formatted."""
     table = Table(title=title or None, title_justify="left", header_style="bold", box=None)
     for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number == 0)
+        table.add_column(column, overflow="fold", no_wrap=number < 2)
     for row in rows:
         table.add_row(*(str(cell) for cell in row))
     out.print(table)
