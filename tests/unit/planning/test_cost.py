@@ -1,0 +1,65 @@
+"""The cost model's formulas, by hand."""
+
+import numpy as np
+import pytest
+
+from backend.cluster.cluster import Device
+from backend.planning.cost import (
+    Chain,
+    between,
+    cut_seconds,
+    spans,
+    stage_seconds,
+    sync_seconds,
+)
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+LAYERS = tuple(
+    Layer(f"l{n}", "Linear", forward=n, backward=2 * n, output_bytes=10 * n, parameter_bytes=n)
+    for n in (1, 2, 3)
+)
+
+
+def test_a_ring_moves_four_shares_of_the_weights_through_each_link():
+    assert sync_seconds(1000, members=4, bandwidth=10) == pytest.approx(4 * 3 / 4 * 1000 / 10)
+
+
+def test_one_member_has_nothing_to_synchronise():
+    assert sync_seconds(1000, members=1, bandwidth=10) == 0
+    assert stage_seconds(3.0, 1000, members=1, bandwidth=10) == 3.0
+
+
+def test_a_stage_takes_the_longer_of_compute_and_synchronisation():
+    assert stage_seconds(900.0, 1000, members=4, bandwidth=10) == pytest.approx(900 / 4)
+    assert stage_seconds(3.0, 1000, members=4, bandwidth=10) == pytest.approx(300 / 4)
+
+
+def test_a_cut_carries_activations_there_and_gradients_back():
+    assert cut_seconds(50, bandwidth=10) == 10
+
+
+def test_a_chain_sums_by_differences():
+    chain = Chain(Profile("p", ModelGraph.chain(LAYERS), 1), Device(speed=2.0))
+    assert chain.num_layers == 3
+    assert chain.compute[3] - chain.compute[1] == pytest.approx((6 + 9) / 2)
+    assert chain.parameters.tolist() == [0, 1, 3, 6]
+    assert chain.cuts.tolist() == [0, 10, 20, 0]
+
+
+def test_the_update_counts_as_compute():
+    layer = Layer("l", "Linear", 1, 2, 0, 8, update=4)
+    chain = Chain(Profile("p", ModelGraph((layer,), ()), 1), Device())
+    assert chain.compute[1] == 7
+
+
+def test_a_skip_connection_is_in_every_cut_that_it_crosses():
+    graph = ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2)))
+    assert Chain(Profile("p", graph, 1), Device()).cuts.tolist() == [0, 10, 30, 0]
+
+
+def test_a_stage_without_layers_is_never_the_smallest():
+    sums = spans(np.array([0.0, 1.0, 3.0]))
+    assert sums[2, 0] == 3
+    assert sums[2, 1] == 2
+    assert np.isinf([sums[1, 1], sums[0, 2]]).all()
+    assert between(np.array([0.0, 1.0, 3.0]))[1, 1] == 0

@@ -1,0 +1,45 @@
+"""Bytes of a stage, counted by hand."""
+
+import pytest
+
+from backend.cluster.cluster import Device
+from backend.errors import InvalidInput
+from backend.planning.memory import check_memory, stage_memory
+from backend.planning.plan import PlanDoesNotFit, Stage
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+LAYERS = (
+    Layer("a", "Linear", 1, 1, output_bytes=100, parameter_bytes=1000),
+    Layer("b", "Linear", 1, 1, output_bytes=20, parameter_bytes=3000),
+    Layer("c", "add", 1, 1, output_bytes=3, parameter_bytes=0),
+)
+PROFILE = Profile("p", ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2))), 1)
+
+
+@pytest.mark.parametrize(("optimizer", "copies"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
+def test_weights_versions_gradients_and_state_are_counted(optimizer, copies):
+    bytes_needed = stage_memory(PROFILE, Stage(0, 2, (0,)), 3, 0, optimizer)
+    assert bytes_needed == 4000 * (3 + 1 + copies)
+
+
+def test_activations_in_flight_include_the_bundle_that_comes_in():
+    assert stage_memory(PROFILE, Stage(0, 1, (0,)), 0, 2, "sgd") == 1000 + 2 * 100
+    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd") == 5 * (100 + 20 + 3)
+
+
+def test_an_unknown_optimizer_names_the_known_ones():
+    with pytest.raises(InvalidInput, match="lion") as refusal:
+        stage_memory(PROFILE, Stage(0, 1, (0,)), 1, 1, "lion")
+    assert "adam" in refusal.value.advice
+
+
+def test_a_stage_that_does_not_fit_is_named_with_the_excess():
+    with pytest.raises(
+        PlanDoesNotFit, match=r"stage 1 needs 3.00 KiB.*V100 has 2.00 KiB: 1.00 KiB"
+    ):
+        check_memory((1024.0, 3072.0), Device("V100", memory=2048))
+
+
+def test_what_fits_exactly_and_what_is_not_known_pass():
+    check_memory((2048.0,), Device(memory=2048))
+    check_memory((1e30,), Device(memory=None))
