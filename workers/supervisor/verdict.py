@@ -15,7 +15,7 @@ LOADING = 600.0
 """The same for a rank that has not begun its work (imports, loading the data)."""
 
 PEER_KINDS = frozenset({"PeerLost"})
-PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe", "gloo")
+PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe")
 DISK_WORDS = ("no space left on device", "errno 28")
 FREE_SPACE = "Free some space there, or set STAGEFLOW_HOME to a larger disk, and run it again."
 CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})

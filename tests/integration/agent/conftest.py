@@ -1,5 +1,8 @@
 """A backend in a folder of its own, and ranks that do what a test's definition says."""
 
+import os
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -12,9 +15,10 @@ import pytest
 
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
+from backend.queue.embedded import EmbeddedRedis
 from backend.runs.job import Job
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
+from backend.runs.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from workers.supervisor import processes
@@ -42,9 +46,9 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def backend(settings: Settings) -> Iterator[Backend]:
     upgrade(settings)
-    yield connect(settings)
-    left = processes.of_attempt(settings.home, ())
-    assert not left
+    backend = connect(settings)
+    yield backend
+    backend.close()
 
 
 @pytest.fixture
@@ -96,3 +100,65 @@ def eventually() -> Callable[..., None]:
 def living() -> Callable[[Path], list[psutil.Process]]:
     """The processes of an attempt, wherever they have gone."""
     return lambda folder: processes.of_attempt(folder, ())
+
+
+class Stack:
+    """A home with a database, a real Redis and a real agent process."""
+
+    def __init__(self, settings: Settings) -> None:
+        upgrade(settings)
+        self.settings = settings
+        self.backend = connect(settings)
+        self.redis = EmbeddedRedis(settings)
+        self.agent: subprocess.Popen[bytes] | None = None
+
+    def start_agent(self) -> None:
+        fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in self.settings.model_dump().items()}
+        with (self.settings.home / "agent.log").open("ab") as output:
+            self.agent = subprocess.Popen(
+                [sys.executable, "-m", "workers.agent"],
+                env=os.environ | fields,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.wait(lambda: [node for node in self.backend.nodes.list() if node.alive])
+
+    def end_agent(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """The agent's exit code."""
+        assert self.agent is not None
+        self.agent.send_signal(number)
+        return self.agent.wait(30)
+
+    def finished(self, spec: RunSpec) -> Run:
+        return self.until_final(self.backend.runs.submit(spec).id)
+
+    def until_final(self, run_id: int) -> Run:
+        self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
+        return self.backend.runs.get(run_id)
+
+    def wait(self, holds: Callable[[], object], seconds: float = 90) -> None:
+        deadline = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < deadline, self.agent_log()
+            time.sleep(0.05)
+
+    def agent_log(self) -> str:
+        return (self.settings.home / "agent.log").read_text()[-5000:]
+
+    def close(self) -> None:
+        if self.agent is not None and self.agent.poll() is None:
+            self.end_agent()
+        self.redis.stop()
+        self.backend.close()
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One for a whole file: its tests leave the agent and Redis running."""
+    home = tmp_path_factory.mktemp("stack") / "home"
+    stack = Stack(Settings(home=home, node="tester", heartbeat=0.5, lease=4))
+    stack.redis.start()
+    stack.start_agent()
+    yield stack
+    stack.close()

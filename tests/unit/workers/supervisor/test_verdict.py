@@ -64,7 +64,7 @@ def test_the_verdict_waits_for_the_other_ranks_to_be_heard():
 
 def test_a_rank_that_raised_is_blamed_before_a_peer_that_lost_it():
     tally = two_ranks()
-    tally.hear(0, Failed(0, "RankFailed", "gloo: Connection reset by peer"), 2.0)
+    tally.hear(0, Failed(0, "RankFailed", "[gloo] Connection reset by peer"), 2.0)
     tally.hear(1, Failed(1, "ModelRaised", "ValueError: boom", "", "Traceback"), 2.1)
     error = tally.error(2.0 + SETTLE)
     assert error is not None

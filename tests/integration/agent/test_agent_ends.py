@@ -1,0 +1,104 @@
+"""An agent that is killed or stopped, and a Redis that goes away: nothing is left behind."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.queue.client import redis_client
+from backend.queue.messages import queue_name
+from backend.runs.spec import ProfileSpec
+from backend.runs.states import RunState
+
+pytestmark = pytest.mark.slow
+
+Living = Callable[[Path], list[psutil.Process]]
+
+SLEEPS = """
+import subprocess, sys, time
+child = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
+def model():
+    time.sleep(600)
+def example(batch): ...
+"""
+QUICK = """
+import torch
+from torch import nn
+def model():
+    return nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3))
+def example(batch):
+    return torch.rand(batch, 8), torch.randint(3, (batch,))
+"""
+
+
+def asleep(stack, living: Living) -> tuple[int, Path]:
+    """A run whose rank and grandchild sleep."""
+    definition = stack.backend.definitions.add("sleeps.py", SLEEPS.encode())
+    run = stack.backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
+    folder = stack.settings.run_folder(run.id, 1)
+    stack.wait(lambda: len(living(folder)) == 2)
+    return run.id, folder
+
+
+def quick(stack) -> ProfileSpec:
+    definition = stack.backend.definitions.add("quick.py", QUICK.encode())
+    return ProfileSpec(definition.id, repetitions=1)
+
+
+def test_a_killed_agent_loses_the_run_and_the_next_one_cleans_up(stack, living: Living):
+    run_id, folder = asleep(stack, living)
+    stack.end_agent(signal.SIGKILL)
+    assert living(folder)
+    assert (folder / "ranks.json").exists()
+    stack.start_agent()
+    stack.wait(lambda: not living(folder))
+    run = stack.until_final(run_id)
+    assert run.state is RunState.FAILED
+    assert run.error is not None
+    assert run.error.kind == "AgentLost"
+    stack.wait(lambda: not (folder / "ranks.json").exists())
+    assert stack.finished(quick(stack)).state is RunState.SUCCEEDED
+
+
+def test_a_stopped_agent_ends_its_ranks_and_says_so(stack, living: Living):
+    run_id, folder = asleep(stack, living)
+    waiting = stack.backend.runs.submit(quick(stack))
+    assert stack.end_agent() == 0
+    assert not living(folder)
+    run = stack.backend.runs.get(run_id)
+    assert run.error is not None
+    assert run.error.kind == "AgentStopped"
+    assert not stack.backend.nodes.list()
+    assert stack.backend.runs.get(waiting.id).state is RunState.QUEUED
+    stack.start_agent()
+    assert stack.until_final(waiting.id).state is RunState.SUCCEEDED
+
+
+def test_without_redis_a_run_waits_and_the_agent_finds_it(stack):
+    stack.redis.stop()
+    run = stack.backend.runs.submit(quick(stack))
+    reason = stack.backend.runs.why_waiting(run)
+    assert run.state is RunState.QUEUED
+    assert reason is not None
+    assert "Redis" in reason
+    assert stack.until_final(run.id).state is RunState.SUCCEEDED
+
+
+def test_an_agent_without_redis_can_be_stopped(stack):
+    stack.redis.stop()
+    assert stack.end_agent() == 0
+    stack.redis.start()
+    stack.start_agent()
+    assert stack.finished(quick(stack)).state is RunState.SUCCEEDED
+
+
+def test_after_redis_is_back_the_agent_takes_messages_again(stack):
+    stack.redis.stop()
+    stack.redis.start()
+    runs = [stack.backend.runs.submit(quick(stack)) for _ in range(2)]
+    assert [stack.until_final(run.id).state for run in runs] == [RunState.SUCCEEDED] * 2
+    with redis_client(stack.settings) as client:
+        stack.wait(lambda: client.llen(f"stageflow:{queue_name('tester')}") == 0)

@@ -1,0 +1,45 @@
+"""What a machine has: GPUs as nvidia-smi tells them, else cores."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.cluster.cluster import Device
+from workers import devices
+
+
+def test_a_table_of_gpus():
+    table = "NVIDIA H200, 143771\nTesla, V100, 16384\n\n"
+    assert devices.parse_gpus(table) == (
+        Device("NVIDIA H200", 143771 * 1024**2),
+        Device("Tesla, V100", 16384 * 1024**2),
+    )
+
+
+def test_a_gpu_without_a_memory_of_its_own():
+    assert devices.parse_gpus("NVIDIA GB10, [N/A]\n") == (Device("NVIDIA GB10", None),)
+
+
+def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = folder / "nvidia-smi"
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_gpus_come_before_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    nvidia_smi(tmp_path, "echo 'NVIDIA L4, 23034'", monkeypatch)
+    assert devices.devices() == (Device("NVIDIA L4", 23034 * 1024**2),)
+
+
+def test_a_driver_that_fails_leaves_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    nvidia_smi(tmp_path, "echo 'Failed to initialize NVML'; exit 9", monkeypatch)
+    found = devices.devices()
+    assert len(found) == psutil.cpu_count()
+    assert sum(device.memory or 0 for device in found) <= psutil.virtual_memory().total
+
+
+def test_versions_name_what_runs_depend_on():
+    assert {"python", "torch", "celery"} <= set(devices.versions())
