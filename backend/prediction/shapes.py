@@ -6,10 +6,9 @@ from backend.errors import InvalidInput
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 
-MIN_UNITS = 8
-FILLS = 4
-"""A simulated segment is at least 8 units and 4 times what fills the pipeline; the steady
-state is read from its second half (ours; a test holds it against a segment twice as long)."""
+FILLS = 8
+"""A simulated segment has at least 8 microbatches per device and two units; the steady state
+is read from its second half (ours; a test holds it against a segment four times as long)."""
 
 
 def microbatch_unit(plan: Plan) -> int:
@@ -34,5 +33,5 @@ def training_shape(plan: Plan, num_microbatches: int) -> Shape:
 def steady_shape(plan: Plan) -> Shape:
     """The shape of a segment that is long enough to show the steady state."""
     unit = microbatch_unit(plan)
-    units = max(MIN_UNITS, -(-FILLS * plan.partition.num_devices // unit))
+    units = max(2, -(-FILLS * plan.partition.num_devices // unit))
     return Shape(plan.partition.replicas, unit * (units + units % 2), plan.batch)
