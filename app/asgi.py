@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from app import boundary
 from backend.errors import StageflowError
-from backend.settings import Settings
+from backend.settings import load_settings
 from backend.storage import schema
 
 HERE = Path(__file__).parent
@@ -23,7 +23,7 @@ def healthz(request: Request) -> JSONResponse:
     """200 with status, version and schema; 503 where the database is absent or outdated."""
     body: dict[str, Any] = {"version": _version()}
     try:
-        now, needed = schema.current(Settings())
+        now, needed = schema.current(load_settings())
     except StageflowError as error:
         return JSONResponse(body | {"status": "down", "problem": str(error)}, status_code=503)
     status = "ok" if now == needed else "outdated"
@@ -74,5 +74,5 @@ def serve(host: str, port: int) -> None:
 
 
 if __name__ == "__main__":
-    settings = Settings()
+    settings = load_settings()
     serve(settings.host, settings.port)

@@ -91,8 +91,10 @@ def change(value: float, base: float) -> str:
 
 
 def times(value: float | None) -> str:
-    """A factor: "5.1×"."""
-    return NOTHING if value is None or not isfinite(value) else f"{_three(value, digits=2)}×"
+    """A factor: "1.03×", "5.1×"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    return f"{value:.2f}×" if abs(value) < 2 else f"{_three(value, digits=2)}×"
 
 
 def count(value: int | None, noun: str = "", plural: str = "") -> str:

@@ -8,7 +8,8 @@ from app import services, state
 from app.boundary import boundary
 from app.state import Page
 
-STYLE = Path(__file__).parent / "style.css"
+HERE = Path(__file__).parent
+SIDEBAR = 240  # pixels
 
 SECTIONS = {
     "Prepare": (
@@ -25,15 +26,16 @@ SECTIONS = {
 
 def navigation() -> st.Page:
     """The pages, grouped by what a person is doing, in the order of the work."""
+    home = st.Page(Page.HOME.value, title="Stageflow", default=True, visibility="hidden")
     return st.navigation(
-        {
+        {"": [home]}
+        | {
             section: [
                 st.Page(
                     page.value,
                     title=title,
                     icon=f":material/{icon}:",
                     url_path=Path(page.value).stem,
-                    default=page is Page.MODELS,
                 )
                 for page, title, icon in pages
             ]
@@ -45,9 +47,13 @@ def navigation() -> st.Page:
 def main() -> None:
     """Draw the page that the URL names, once the database has been found in order."""
     st.set_page_config(
-        page_title="Stageflow", page_icon=":material/stacked_bar_chart:", layout="wide"
+        page_title="Stageflow",
+        page_icon=str(HERE / "icon.svg"),
+        layout="wide",
+        initial_sidebar_state=SIDEBAR,
     )
-    st.html(STYLE)
+    st.logo(str(HERE / "logo.svg"), icon_image=str(HERE / "icon.svg"), size="large")
+    st.html(HERE / "style.css")
     page = navigation()
     with boundary():
         services.backend()

@@ -9,8 +9,9 @@ import streamlit as st
 
 
 class Page(StrEnum):
-    """The pages, by their file; the URL path is the file's stem."""
+    """The pages, by their file; the URL path is the file's stem (of the home page: none)."""
 
+    HOME = "views/home.py"
     MODELS = "views/models.py"
     PROFILE = "views/profile.py"
     PLAN = "views/plan.py"
@@ -32,6 +33,7 @@ class Param(StrEnum):
     KIND = "kind"
     TEXT = "text"
     PAGE = "page"
+    PLANNER = "planner"
 
 
 class Key(StrEnum):

@@ -62,5 +62,8 @@ def _parameters(drawing: go.Figure, profile: Profile) -> None:
             "rangemode": "tozero",
             "title": {"text": unit},
             "automargin": True,
+            "tickmode": "auto",
+            "nticks": 5,
+            "tickformat": ".3~g",
         }
     )

@@ -8,39 +8,51 @@ from app.formats import bandwidth, count, size
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Partition
 
+FEWEST = 8  # cells that the strip always has room for, so that two are not giants
+
 
 def placement(cluster: Cluster, cut: Partition) -> go.Figure:
     """One cell per device in the hue of its stage, empty where it has none; servers apart."""
     inner = cluster.levels[0].count
     places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
     holder = {device: n for n, stage in enumerate(cut.stages) for device in stage.devices}
-    drawing = figure(height=76, legend=False)
+    drawing = figure(height=64, legend=False)
     drawing.add_bar(
         x=places,
         y=[1] * cluster.num_devices,
         width=0.92,
         marker={
             "color": [
-                palette.faint(palette.stage(holder[d]), 0.45) if d in holder else palette.IDLE
+                palette.stage(holder[d]) if d in holder else palette.IDLE
                 for d in range(cluster.num_devices)
             ],
             "line": {"width": 0},
         },
-        text=[f"{holder[d]}" if d in holder else "·" for d in range(cluster.num_devices)],
+        text=[_text(holder.get(d), cluster.num_devices) for d in range(cluster.num_devices)],
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
+        textfont={"color": "#1B2430", "size": 11},
         hovertext=[_hover(cluster, d, holder.get(d)) for d in range(cluster.num_devices)],
         hoverinfo="text",
     )
     servers = range(-(-cluster.num_devices // inner))
     drawing.update_xaxes(
         tickvals=[(places[s * inner] + places[(s + 1) * inner - 1]) / 2 for s in servers],
-        ticktext=[f"server {s}" for s in servers] if len(cluster.levels) > 1 else ["devices"],
+        ticktext=[f"server {s}" for s in servers]
+        if len(cluster.levels) > 1
+        else ["devices, by number of their stage"],
         fixedrange=True,
+        range=[-0.6, max(places[-1], FEWEST) + 0.6],
     )
     drawing.update_yaxes(visible=False, fixedrange=True)
     return drawing
+
+
+def _text(stage: int | None, num_devices: int) -> str:
+    if stage is None:
+        return "·"
+    return f"stage {stage}" if num_devices <= FEWEST else str(stage)
 
 
 def _hover(cluster: Cluster, device: int, stage: int | None) -> str:

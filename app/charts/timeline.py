@@ -44,24 +44,46 @@ def microbatch(action: Action) -> int:
             return action.microbatch
 
 
-def within(timeline: Timeline, window: Window) -> Timeline:
-    """The spans of the window's microbatches, and the updates among them, from second 0."""
-    chosen = [s for s in timeline.spans if window.holds(microbatch(s.action))]
-    busy = [s for s in chosen if not isinstance(s.action, Send | Recv)]
-    if not busy:
-        return Timeline(())
-    origin, last = min(s.start for s in busy), max(s.end for s in busy)
-    updates = [s for s in timeline.spans if microbatch(s.action) < 0 and origin <= s.start <= last]
-    shifted = (
-        Span(s.rank, s.index, s.action, s.start - origin, s.end - origin)
-        for s in (*chosen, *updates)
-        if s.end >= origin
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Spans that fall into `seconds` from the stretch's start, which is second 0. What had
+    begun before starts below 0, what ends after it ends above `seconds`."""
+
+    spans: tuple[Span, ...]
+    seconds: float
+
+    @property
+    def num_ranks(self) -> int:
+        return max((span.rank for span in self.spans), default=-1) + 1
+
+
+def whole(timeline: Timeline) -> Stretch:
+    """All of a timeline."""
+    return Stretch(timeline.spans, max((span.end for span in timeline.spans), default=0.0))
+
+
+def within(timeline: Timeline, window: Window) -> Stretch:
+    """Everything that happens while the window's microbatches are worked on."""
+    own = [s for s in timeline.spans if window.holds(microbatch(s.action)) and _busy(s)]
+    if not own:
+        return Stretch((), 0.0)
+    origin, last = min(s.start for s in own), max(s.end for s in own)
+    return Stretch(
+        tuple(
+            Span(s.rank, s.index, s.action, s.start - origin, s.end - origin)
+            for s in timeline.spans
+            if s.start < last and s.end > origin
+        ),
+        last - origin,
     )
-    return Timeline(tuple(sorted(shifted, key=lambda s: (s.rank, s.start, s.index))))
+
+
+def _busy(span: Span) -> bool:
+    return not isinstance(span.action, Send | Recv)
 
 
 def timeline(
-    upper: Timeline, ghost: Timeline | None = None, rank_names: Sequence[str] = ()
+    upper: Stretch, ghost: Stretch | None = None, rank_names: Sequence[str] = ()
 ) -> go.Figure:
     """Draw `upper` with `ghost` thin below it, on one axis from second 0.
 
@@ -71,8 +93,9 @@ def timeline(
     num_ranks = max(upper.num_ranks, ghost.num_ranks if ghost else 0)
     names = [*rank_names[:num_ranks]] or [f"rank {rank}" for rank in range(num_ranks)]
     row = 44 if ghost else 32
-    drawing = figure(height=90 + row * max(num_ranks, 1))
-    factor, unit = time_unit(max(upper.makespan, ghost.makespan if ghost else 0.0))
+    drawing = figure(height=72 + row * max(num_ranks, 1))
+    extent = max(upper.seconds, ghost.seconds if ghost else 0.0)
+    factor, unit = time_unit(extent)
     main = _Lane(offset=-0.34 if ghost else -0.36, width=0.46 if ghost else 0.72)
     _waiting(drawing, upper, main, factor)
     _spans(drawing, upper, main, factor, ghostly=False)
@@ -80,7 +103,10 @@ def timeline(
         _spans(drawing, ghost, _Lane(offset=0.17, width=0.17), factor, ghostly=True)
     drawing.update_layout(barmode="overlay", bargap=0)
     drawing.update_xaxes(
-        title={"text": unit}, showgrid=True, gridcolor=palette.GRID, rangemode="tozero"
+        ticksuffix=f" {unit}",
+        range=[0, extent * factor * 1.01],
+        showgrid=True,
+        gridcolor=palette.GRID,
     )
     drawing.update_yaxes(
         tickvals=list(range(num_ranks)),
@@ -101,7 +127,7 @@ class _Lane:
 
 
 def _spans(
-    drawing: go.Figure, shown: Timeline, lane: _Lane, factor: float, *, ghostly: bool
+    drawing: go.Figure, shown: Stretch, lane: _Lane, factor: float, *, ghostly: bool
 ) -> None:
     source = "predicted" if ghostly else ""
     labels = not ghostly and len(shown.spans) <= MAX_LABELS
@@ -167,7 +193,7 @@ def _hover(span: Span, source: str) -> str:
     return "<br>".join(lines)
 
 
-def _waiting(drawing: go.Figure, shown: Timeline, lane: _Lane, factor: float) -> None:
+def _waiting(drawing: go.Figure, shown: Stretch, lane: _Lane, factor: float) -> None:
     gaps = _gaps(shown)
     drawing.add_bar(
         orientation="h",
@@ -183,19 +209,19 @@ def _waiting(drawing: go.Figure, shown: Timeline, lane: _Lane, factor: float) ->
     )
 
 
-def _gaps(shown: Timeline) -> list[tuple[int, float, float]]:
+def _gaps(shown: Stretch) -> list[tuple[int, float, float]]:
     """(rank, start, end) of each stretch in which a rank has nothing to do."""
     gaps: list[tuple[int, float, float]] = []
-    last = max((s.end for s in shown.spans), default=0.0)
+    last = shown.seconds
     smallest = last / 2_000  # a sliver that no screen can show
     for rank in range(shown.num_ranks):
         now = 0.0
         for span in sorted(
-            (s for s in shown.spans if s.rank == rank and not isinstance(s.action, Send | Recv)),
+            (s for s in shown.spans if s.rank == rank and _busy(s)),
             key=lambda s: s.start,
         ):
-            if span.start - now > smallest:
-                gaps.append((rank, now, span.start))
+            if min(span.start, last) - now > smallest:
+                gaps.append((rank, now, min(span.start, last)))
             now = max(now, span.end)
         if last - now > smallest:
             gaps.append((rank, now, last))

@@ -55,10 +55,10 @@ def zoo() -> None:
 
 
 def _entry(entry: ZooEntry) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"**{plain(entry.name)}**  \n:gray[:small[{plain(entry.title)}]]", width="stretch"
-        )
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False):
+        with st.container(gap=None):
+            st.markdown(f"**{plain(entry.name)}**")
+            st.caption(plain(entry.title))
         if st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:"):
             _add(entry.name)
 

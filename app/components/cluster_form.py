@@ -23,7 +23,8 @@ def cluster_form() -> Cluster:
     """The chosen cluster. Raises `InvalidInput` where the URL holds a broken one."""
     written = state.text(Param.CLUSTER, DEFAULT)
     name, count = _preset(written)
-    chosen = st.selectbox(
+    row = st.container(horizontal=True)
+    chosen = row.selectbox(
         "Cluster",
         [*PRESETS, CUSTOM],
         index=[*PRESETS, CUSTOM].index(name),
@@ -31,8 +32,13 @@ def cluster_form() -> Cluster:
     )
     if chosen == CUSTOM:
         return _custom(written if name == CUSTOM else EXAMPLE)
-    wanted = st.number_input(
-        "Devices" if chosen == "local" else "Servers", 1, MOST, count, key=f"count-{chosen}"
+    wanted = row.number_input(
+        "Devices" if chosen == "local" else "Servers",
+        1,
+        MOST,
+        count,
+        key=f"count-{chosen}",
+        width=110,
     )
     state.put(Param.CLUSTER, f"{chosen}:{wanted}")
     return preset(chosen, int(wanted))

@@ -19,9 +19,7 @@ def definition_list(definitions: Sequence[Definition]) -> None:
         (
             Column("Model", 2.6, _name),
             Column("Version", 0.9, lambda d: st.markdown(f"v{d.version}")),
-            Column(
-                "Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]", help=d.digest)
-            ),
+            Column("Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]")),
             Column("Size", 1.0, lambda d: st.markdown(size(d.size))),
             Column("Added", 1.2, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
             Column("", 2.4, _actions),

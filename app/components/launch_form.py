@@ -1,8 +1,11 @@
 """Ask for a training run by a plan."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from app import services, state
+from app.components.plan_form import OPTIMIZERS, OptimizerName
 from app.state import Page
 from backend.planning.plan import Plan
 from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
@@ -13,11 +16,15 @@ DATA = {
     "synthetic": "synthetic, of the model's shape",
     "definition": "the model file's own data()",
 }
-OPTIMIZERS = ("momentum", "sgd", "adam")
 
 
-def launch_form(definition_id: int, plan: Plan, plan_id: int, optimizer: str, name: str) -> None:
-    """Submits the run and opens its page. Raises `InvalidInput` on values out of range."""
+def launch_form(
+    definition_id: int, plan: Plan, keep: Callable[[], int], optimizer: OptimizerName, name: str
+) -> None:
+    """Keeps the plan (`keep` gives its id), submits the run and opens its page.
+
+    Raises `InvalidInput` on values out of range.
+    """
     with st.form("launch", border=False):
         title = st.text_input("Name", name, max_chars=120)
         left, right = st.columns(2)
@@ -35,7 +42,7 @@ def launch_form(definition_id: int, plan: Plan, plan_id: int, optimizer: str, na
     spec = TrainSpec(
         definition_id=definition_id,
         plan=plan,
-        plan_id=plan_id,
+        plan_id=keep(),
         data=DataSpec(data, int(samples)),
         optimizer=OptimizerSpec(chosen, learning_rate=rate),
         epochs=int(epochs),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Literal
 
 import streamlit as st
 
@@ -9,7 +10,8 @@ from app import state
 from backend.runs.records import LogLine
 
 SHOWN = 500
-HEIGHT = 320
+HEIGHT = 320  # pixels
+LINES_SEEN = 13  # in that height
 
 
 def log_view(
@@ -36,7 +38,8 @@ def log_view(
         )
     lines = found(everything(), wanted) if wanted else list(tail)
     shown = lines[-SHOWN:]
-    with st.container(height=HEIGHT, autoscroll=follow, border=True, key=f"log-{run_id}"):
+    height: int | Literal["content"] = HEIGHT if len(shown) > LINES_SEEN else "content"
+    with st.container(height=height, autoscroll=follow, border=True, key=f"log-box-{run_id}"):
         if shown:
             st.code("\n".join(map(line_text, shown)), language=None, wrap_lines=True)
         else:

@@ -1,7 +1,7 @@
 """Choose one of several stored things; the choice is in the URL."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import streamlit as st
 
@@ -17,6 +17,7 @@ def pick(
     param: Param,
     identify: Callable[[T], object],
     describe: Callable[[T], str],
+    width: int | Literal["stretch"] = "stretch",
 ) -> T:
     """The thing that the URL names, else the first; a selectbox to choose another.
 
@@ -28,7 +29,7 @@ def pick(
     if st.session_state.get(key) not in by_id or st.session_state.get(f"{key}-url") != named:
         st.session_state[key] = named if named in by_id else next(iter(by_id))
     chosen: str = st.selectbox(
-        label, list(by_id), format_func=lambda found: describe(by_id[found]), key=key
+        label, list(by_id), format_func=lambda found: describe(by_id[found]), key=key, width=width
     )
     if named or chosen != next(iter(by_id)):
         state.put(param, chosen)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import streamlit as st
 
@@ -13,7 +14,8 @@ from backend.cluster.cluster import Cluster
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
 from backend.runs.profiles import StoredProfile
 
-OPTIMIZERS = ("momentum", "sgd", "adam")
+OptimizerName = Literal["momentum", "sgd", "adam"]
+OPTIMIZERS: tuple[OptimizerName, ...] = get_args(OptimizerName)
 DEFAULT_BATCH = 4
 
 
@@ -25,36 +27,37 @@ class Wanted:
     cluster: Cluster
     schedule: str
     batch: int
-    optimizer: str
+    optimizer: OptimizerName
 
 
 def plan_form(profiles: Sequence[StoredProfile]) -> Wanted:
-    """Draw the inputs in one row; the newest of `profiles` is the default."""
-    first, second, third = st.columns([1.3, 1.3, 1.4], gap="medium")
-    with first:
-        stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
-        optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str)
-    with second:
-        cluster = cluster_form()
-    with third:
-        schedule = pick(
-            "Schedule",
-            [member.name for member in training_schedules()],
-            Param.SCHEDULE,
-            str,
-            lambda name: SCHEDULES[name].title,
-        )
-        batch = _batch() if SCHEDULES[schedule].flushes else 1
+    """Draw the inputs side by side; the newest of `profiles` is the default."""
+    with st.container(border=True, key="panels-plan"):
+        with st.container():
+            stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
+        with st.container():
+            cluster = cluster_form()
+        with st.container(horizontal=True):
+            schedule = _schedule()
+            batch = _batch() if SCHEDULES[schedule].flushes else 1
+            optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str, width=130)
     return Wanted(stored, cluster, schedule, batch, optimizer)
+
+
+def _schedule() -> str:
+    names = [member.name for member in training_schedules()]
+    return pick("Schedule", names, Param.SCHEDULE, str, lambda name: SCHEDULES[name].title)
 
 
 def _batch() -> int:
     batch = st.number_input(
-        "Microbatches per update",
+        "Batch",
         1,
         1024,
         min(state.number(Param.BATCH) or DEFAULT_BATCH, 1024),
+        help="Microbatches per update of the weights",
         key="batch-input",
+        width=110,
     )
     state.put(Param.BATCH, batch)
     return int(batch)

@@ -68,9 +68,7 @@ def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:
     )
 
 
-def _throughput(
-    run: Run, points: Sequence[MetricPoint], predicted: Prediction | None
-) -> Figure:
+def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
     value = run.summary.samples_per_second or (points[-1].value if points else None)
     note = ""
     if predicted and value is not None:

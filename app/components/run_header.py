@@ -42,7 +42,7 @@ def _onwards(run: Run) -> None:
     elif (
         isinstance(run.spec, TrainSpec)
         and run.spec.plan_id is not None
-        and st.button("Its plan", icon=":material/account_tree:")
+        and st.button("Open plan", icon=":material/account_tree:")
     ):
         state.go(Page.PLAN, plan=run.spec.plan_id)
 

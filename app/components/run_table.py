@@ -19,7 +19,7 @@ def run_table(runs: Sequence[Run]) -> None:
         "runs",
         (
             Column("Run", 2.6, _name),
-            Column("State", 1.3, lambda run: state_badge(run.state)),
+            Column("State", 1.6, lambda run: state_badge(run.state)),
             Column("Plan", 2.0, lambda run: st.markdown(f":small[{plain(plan_label(run))}]")),
             Column("Accuracy", 1.0, lambda run: st.markdown(percent(run.summary.accuracy))),
             Column("Took", 1.1, lambda run: st.markdown(took(run))),

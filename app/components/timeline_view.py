@@ -1,9 +1,18 @@
 """One timeline, or a measured above a predicted one, with a window that fits the screen."""
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from app.charts.frame import CONFIG
-from app.charts.timeline import MAX_BARS, Window, num_microbatches, timeline, within
+from app.charts.timeline import (
+    MAX_BARS,
+    Stretch,
+    Window,
+    num_microbatches,
+    timeline,
+    whole,
+    within,
+)
 from app.formats import count
 from backend.pipeline.timeline import Timeline
 
@@ -12,13 +21,17 @@ PLACES = ("Start", "Middle", "End", "All")
 
 
 def timeline_view(
-    key: str, upper: Timeline, ghost: Timeline | None = None, rank_names: tuple[str, ...] = ()
+    key: str,
+    upper: Timeline,
+    ghost: Timeline | None = None,
+    rank_names: tuple[str, ...] = (),
+    controls: DeltaGenerator | None = None,
 ) -> None:
-    """Draw it, with a choice of the stretch that is shown when it is long."""
+    """Draw it; when it is long, with a choice of the stretch that is shown, in `controls`."""
     total = num_microbatches(upper)
     if total <= LEGIBLE * 1.5:
-        return _draw(key, upper, ghost, rank_names)
-    place = st.segmented_control(
+        return _draw(key, whole(upper), whole(ghost) if ghost else None, rank_names)
+    place = (controls or st.container()).segmented_control(
         "Stretch",
         PLACES,
         default="Start",
@@ -26,24 +39,17 @@ def timeline_view(
         key=f"{key}-stretch",
         label_visibility="collapsed",
     )
-    window = _window(str(place), total, upper, ghost)
+    window = _window(place, total, upper, ghost)
     _draw(key, within(upper, window), within(ghost, window) if ghost else None, rank_names)
+    cut = place == "All" and window.stop < total
     st.caption(
-        f"Microbatches {window.first} to {window.stop - 1} of {count(total)}"
-        + (
-            f": as many as can be drawn at once ({MAX_BARS:,} bars)."
-            if _cut(place, window, total)
-            else "."
-        )
+        f"While microbatches {window.first} to {window.stop - 1} of {count(total)} are worked on"
+        + (f": as many as can be drawn at once ({MAX_BARS:,} bars)." if cut else ".")
     )
     return None
 
 
-def _cut(place: object, window: Window, total: int) -> bool:
-    return place == "All" and window.stop < total
-
-
-def _window(place: str, total: int, upper: Timeline, ghost: Timeline | None) -> Window:
+def _window(place: str | None, total: int, upper: Timeline, ghost: Timeline | None) -> Window:
     size = LEGIBLE
     match place:
         case "Middle":
@@ -57,5 +63,5 @@ def _window(place: str, total: int, upper: Timeline, ghost: Timeline | None) -> 
             return Window(0, size)
 
 
-def _draw(key: str, upper: Timeline, ghost: Timeline | None, rank_names: tuple[str, ...]) -> None:
+def _draw(key: str, upper: Stretch, ghost: Stretch | None, rank_names: tuple[str, ...]) -> None:
     st.plotly_chart(timeline(upper, ghost, rank_names), key=f"{key}-chart", config=CONFIG)

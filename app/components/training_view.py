@@ -9,7 +9,7 @@ from app.charts.curve import curve
 from app.charts.frame import CONFIG
 from app.components.card import card
 from app.components.figures import figures
-from app.components.measured_view import measured_view
+from app.components.measured_view import measured_view, time_view
 from app.components.run_figures import Readings, run_figures
 from backend.errors import NotFound
 from backend.pipeline.bubbles import bubble
@@ -32,9 +32,13 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
         waiting=bubble(measured) if measured else None,
         predicted_waiting=bubble(predicted) if predicted else None,
     )
-    figures(run_figures(run, readings, prediction_of(run)), "run")
-    measured_view(run)
-    _curves(run, losses, accuracies)
+    if losses or measured or not run.state.is_final:
+        figures(run_figures(run, readings, prediction_of(run)), "run")
+    shown = measured_view(run)
+    with st.container(key="panels-run"):
+        if shown is not None:
+            time_view(run, shown)
+        _curves(run, losses, accuracies)
 
 
 def prediction_of(run: Run) -> Prediction | None:
@@ -47,15 +51,12 @@ def prediction_of(run: Run) -> Prediction | None:
         return None
 
 
-def _curves(
-    run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[MetricPoint]
-) -> None:
+def _curves(run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[MetricPoint]) -> None:
     if not losses:
         return
-    left, right = st.columns(2, gap="medium")
-    with left, card("Loss", "per minibatch"):
+    with card("Loss", "per minibatch"):
         _curve(losses, "loss")
-    with right, card("Accuracy", "on held-out data, after each epoch"):
+    with card("Accuracy", "held out, after each epoch"):
         target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
         if accuracies:
             _curve(accuracies, "accuracy", target, share=True)

@@ -8,16 +8,18 @@ from app.components.card import card
 from app.components.definition_list import definition_list
 from app.components.empty_state import empty_state
 from app.components.page_header import page_header
+from app.formats import count
 
 
 def page() -> None:
     """The kept definitions beside the ways to add one."""
     definitions = services.backend().definitions.list()
     page_header("Models", "A model is a Python file. Profile it, plan it, train it.")
-    kept, adding = st.columns([2.2, 1], gap="medium")
+    with st.container(key="split-models"):
+        kept, adding = st.columns([2.2, 1], gap="medium")
     with kept:
         if definitions:
-            with card("Kept models", f"{len(definitions)} versions, newest first"):
+            with card("Kept models", f"{count(len(definitions), 'version')}, newest first"):
                 definition_list(definitions)
         else:
             empty_state(

@@ -67,7 +67,7 @@ def _header(stored: StoredProfile) -> None:
         f"measured {ago(stored.created_at)}"
     )
     with page_header(plain(found.name), line):
-        if stored.run_id is not None and st.button("Its run", icon=":material/monitoring:"):
+        if stored.run_id is not None and st.button("Open run", icon=":material/monitoring:"):
             state.go(Page.RUN, id=stored.run_id)
         st.download_button(
             "JSON",

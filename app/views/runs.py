@@ -39,7 +39,7 @@ def page() -> None:
 
 
 def _filter() -> RunFilter:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="run-filter"):
+    with st.container(horizontal=True, vertical_alignment="top", key="run-filter"):
         text = st.text_input(
             "Search",
             key=Param.TEXT.value,

@@ -1,0 +1,6 @@
+"""Where "/" leads: to the runs if there are any, else to where a first one begins."""
+
+from app import services, state
+from app.state import Page
+
+state.go(Page.RUNS if services.backend().runs.list(limit=1).total else Page.MODELS)
