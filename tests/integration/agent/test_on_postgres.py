@@ -1,0 +1,87 @@
+"""The same supervision on PostgreSQL, and what it does when the database goes away."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.bootstrap import Backend
+from backend.runs.run import Run
+from backend.runs.states import RunState
+from backend.settings import Settings
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow]
+
+Living = Callable[[Path], list[psutil.Process]]
+
+TELLS = """
+def work(rank, say, folder):
+    say(Started(rank))
+    print("hello from", rank)
+    say(Metrics("accuracy", (1,), (0.5,), (1.0,), 0))
+    say(Finished(rank, 1))
+"""
+SLEEPS = """
+import time
+def work(rank, say, folder):
+    say(Started(rank))
+    while True:
+        say(Heartbeat(rank))
+        time.sleep(0.2)
+"""
+
+
+@dataclass
+class Server:
+    """A PostgreSQL server that can be stopped and started again on the same data."""
+
+    folder: Path
+
+    def start(self) -> None:
+        self.server = pytest.importorskip("pgserver").get_server(str(self.folder))
+
+    def stop(self) -> None:
+        self.server.cleanup()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path / "pg")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def settings(tmp_path: Path, server: Server) -> Settings:
+    url = f"postgresql://postgres:@/postgres?host={server.folder}"
+    return Settings(home=tmp_path / "home", node="tester", database_url=url, heartbeat=0.5, lease=3)
+
+
+def test_a_run_is_kept_and_another_outlives_no_lost_database(
+    backend: Backend,
+    server: Server,
+    queued: Callable[[str], Run],
+    supervised: Callable[..., Run],
+    living: Living,
+    eventually: Callable[..., None],
+):
+    run = supervised(queued(TELLS))
+    assert (run.state, run.summary.accuracy) == (RunState.SUCCEEDED, 0.5)
+    assert {line.text for line in backend.runs.logs(run.id)} >= {"hello from 0", "hello from 1"}
+
+    def lose_the_database(folder: Path) -> None:
+        eventually(lambda: len(living(folder)) == 2)
+        server.stop()
+        eventually(lambda: not living(folder))
+        server.start()
+
+    lost = queued(SLEEPS)
+    supervised(lost, lose_the_database)
+    eventually(lambda: backend.runs.expire() or backend.runs.get(lost.id).state.is_final)
+    lost = backend.runs.get(lost.id)
+    assert lost.error is not None
+    assert lost.error.kind == "AgentLost"
+    assert backend.runs.get(run.id) == run
