@@ -10,7 +10,11 @@ def test_the_papers_clusters_have_their_published_links():
     assert [level.bandwidth for level in cluster_a().levels] == [12e9, 1.25e9]
     assert [level.bandwidth for level in cluster_b().levels] == [30e9, 3.125e9]
     assert [level.bandwidth for level in cluster_c().levels] == [5e9]
-    assert (cluster_a().num_devices, cluster_b().num_devices, cluster_c().num_devices) == (16, 16, 4)
+    assert (cluster_a().num_devices, cluster_b().num_devices, cluster_c().num_devices) == (
+        16,
+        16,
+        4,
+    )
 
 
 def test_local_is_one_level_of_cores():

@@ -150,6 +150,7 @@ def test_replicas_of_an_inner_pipeline_alternate_between_servers():
     assert partition.stages == (Stage(0, 1, (0, 2)), Stage(1, 2, (1, 3)))
 
 
-def test_work_that_would_take_minutes_is_refused_with_its_size():
-    with pytest.raises(PlanDoesNotFit, match="500 layers on 4096 devices"):
-        pipedream(uniform(500, 1.0, 1, 1), Cluster((Level(4096, 1e9),)))
+@pytest.mark.parametrize("num_layers", [1, 500])
+def test_work_that_would_take_minutes_is_refused_with_its_size(num_layers):
+    with pytest.raises(PlanDoesNotFit, match=f"{num_layers} layers on 4096 devices"):
+        pipedream(uniform(num_layers, 1.0, 1, 1), Cluster((Level(4096, 1e9),)))

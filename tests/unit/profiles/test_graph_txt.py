@@ -22,8 +22,11 @@ def node(name, text="Linear(1, 1)", forward=1.0, backward=2.0, size="8", paramet
     )
 
 
-CHAIN = node("node2") + node("node1", "Input", 50.0, 0.0) + node("node3") + (
-    "\tnode1 -- node2\n\tnode2 -- node3\n"
+CHAIN = (
+    node("node2")
+    + node("node1", "Input", 50.0, 0.0)
+    + node("node3")
+    + ("\tnode1 -- node2\n\tnode2 -- node3\n")
 )
 
 
