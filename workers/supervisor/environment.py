@@ -14,7 +14,7 @@ PROJECT = Path(workers.__file__).parent.parent
 def rank_environment(
     rank: int, world_size: int, port: int, home: Path, num_gpus: int = 0
 ) -> dict[str, str]:
-    """The variables of one rank, as torchrun names them.
+    """The variables of one rank, as torchrun names them; rank r sees GPU r alone.
 
     `home` is the attempt's folder: whatever a library caches stays with the run, and the
     value marks every process of the attempt (see `processes.of_attempt`).
@@ -30,7 +30,7 @@ def rank_environment(
         "WORLD_SIZE": str(world_size),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
-        "CUDA_VISIBLE_DEVICES": str(rank % num_gpus) if num_gpus else "",
+        "CUDA_VISIBLE_DEVICES": str(rank) if rank < num_gpus else "",
     }
 
 

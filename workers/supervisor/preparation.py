@@ -1,10 +1,9 @@
 """What the ranks of an attempt are given: the definition as a file and job.json."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-import psutil
 
 from backend.bootstrap import Backend
 from backend.codec import to_json
@@ -54,11 +53,23 @@ def rank_command(job: Job) -> Sequence[str]:
     return [sys.executable, "-u", "-m", module, str(Path(job.folder) / JOB_FILE)]
 
 
+def gpus_for(world_size: int, num_gpus: int) -> int:
+    """How many GPUs the ranks use: one each, or none where there are too few for that,
+    because NCCL refuses two ranks on one GPU."""
+    return world_size if world_size <= num_gpus else 0
+
+
 def sharing(world_size: int, num_gpus: int) -> Sequence[str]:
-    """What to warn of where ranks must share devices."""
-    if num_gpus and world_size > num_gpus:
-        return (f"{world_size} ranks share {num_gpus} GPU(s): expect longer times than planned",)
-    cores = len(psutil.Process().cpu_affinity() or ()) or psutil.cpu_count() or 1
-    if not num_gpus and world_size > cores:
-        return (f"{world_size} ranks share {cores} CPU core(s): expect longer times than planned",)
-    return ()
+    """What to warn of where there are too few devices."""
+    if world_size <= num_gpus:
+        return ()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    warnings = []
+    if num_gpus:
+        warnings.append(
+            f"{world_size} ranks and {num_gpus} GPU(s): NCCL allows one rank per GPU, "
+            "so the ranks run on CPU cores"
+        )
+    if world_size > (cores or 1):
+        warnings.append(f"{world_size} ranks share {cores} CPU core(s): slower than planned")
+    return warnings

@@ -15,7 +15,7 @@ from workers.supervisor import disk
 from workers.supervisor.conclusion import conclude
 from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
 from workers.supervisor.journal import Journal
-from workers.supervisor.preparation import prepare, rank_command, sharing
+from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
 from workers.supervisor.verdict import SILENCE, Tally
@@ -81,7 +81,7 @@ class Supervision:
         self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
         for warning in sharing(job.world_size, self._num_gpus):
             self._say(warning)
-        ranks = Ranks(job, self._command(job), port, self._num_gpus)
+        ranks = Ranks(job, self._command(job), port, gpus_for(job.world_size, self._num_gpus))
         tally = Tally(job.world_size, time.monotonic(), self._silence)
         try:
             ending = self._watched(ranks, tally)

@@ -33,8 +33,8 @@ def test_it_names_the_rank_as_torchrun_does():
 
 
 @pytest.mark.parametrize(
-    ("rank", "num_gpus", "visible"), [(0, 0, ""), (1, 2, "1"), (2, 2, "0"), (3, 1, "0")]
+    ("rank", "num_gpus", "visible"), [(0, 0, ""), (1, 2, "1"), (0, 2, "0"), (3, 4, "3")]
 )
-def test_ranks_share_the_gpus_there_are(rank: int, num_gpus: int, visible: str):
+def test_a_rank_sees_its_own_gpu_alone(rank: int, num_gpus: int, visible: str):
     env = rank_environment(rank, 4, 2950, Path("/x"), num_gpus)
     assert env["CUDA_VISIBLE_DEVICES"] == visible
