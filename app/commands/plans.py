@@ -23,8 +23,7 @@ from backend.prediction.uniform import (
     cost_seconds,
     simulate_uniform,
 )
-from backend.profiles.document import read_profile
-from backend.profiles.graph_txt import read_graph
+from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -38,6 +37,9 @@ def plan(
         Path | None, typer.Option(help="Cluster YAML; this machine's devices without it.")
     ] = None,
     devices: Annotated[int, typer.Option(min=1, help="Devices of this machine, without YAML.")] = 2,
+    microbatch: Annotated[
+        int | None, typer.Option("--batch", min=1, help="Samples per microbatch of a graph.txt.")
+    ] = None,
     planner: Annotated[str, typer.Option(help="Only this planner (default: all, ranked).")] = "",
     schedule: Annotated[str, typer.Option(help="gpipe, 1f1b-flush or pipedream.")] = "pipedream",
     microbatches: Annotated[
@@ -55,7 +57,7 @@ def plan(
 
         stageflow plan --profile vgg16/graph.txt --cluster servers.yaml --json
     """
-    found, profile_id = _profile(profile)
+    found, profile_id = _profile(profile, microbatch)
     where = read_cluster(_text(cluster)) if cluster else local(devices)
     proposals = [
         proposal
@@ -113,16 +115,13 @@ def _plain(profile: Profile, proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def _profile(name: str) -> tuple[Profile, int | None]:
+def _profile(name: str, microbatch: int | None) -> tuple[Profile, int | None]:
     """A stored profile by id, or one read from a file."""
     if name.isdigit():
         stored = connect().profiles.get(int(name))
         return stored.profile, stored.id
     path = Path(name)
-    text = _text(path)
-    if path.suffix == ".txt":
-        return read_graph(text, path.parent.name or path.stem), None
-    return read_profile(text), None
+    return read_profile_file(str(path), _text(path), microbatch), None
 
 
 def _text(path: Path) -> str:
