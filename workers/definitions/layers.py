@@ -80,7 +80,8 @@ def _one_layer(model: nn.Module, example: Tensor, notes: tuple[str, ...]) -> Lay
 
 
 def _num_bytes(parameters: Iterable[Tensor]) -> int:
-    return sum(p.nbytes for p in {id(p): p for p in parameters}.values())
+    """Bytes of those that are trained, each once."""
+    return sum(p.nbytes for p in {id(p): p for p in parameters}.values() if p.requires_grad)
 
 
 class _Cutter:

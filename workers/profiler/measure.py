@@ -96,7 +96,7 @@ def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss) -> _Bench:
     is_last = stop == len(layered.layers)
     module = cut(layered, first, stop).train()
     stage = Stage(module, layered.specs[first], loss if is_last else None)
-    weights = {name: w.detach().clone().requires_grad_() for name, w in stage.weights.items()}
+    weights = {name: w.clone().requires_grad_() for name, w in stage.weights.items()}
     return _Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), Times())
 
 

@@ -66,13 +66,20 @@ def failed(rank: int, error: Exception) -> Failed:
         place = f" while writing {error.filename}" if error.filename else ""
         advice = "Free some space where runs are kept (STAGEFLOW_HOME), then run it again."
         return Failed(rank, "DiskFull", f"The disk is full{place}.", advice, detail)
-    if isinstance(error, MemoryError) or "out of memory" in str(error).lower():
+    if is_out_of_memory(error):
         advice = "Use smaller microbatches, or more stages."
         return Failed(rank, "OutOfMemory", f"Rank {rank} ran out of memory.", advice, detail)
     if _is_lost_peer(error):
         advice = "Look at the other ranks: one of them ended first."
         return Failed(rank, "PeerLost", f"Rank {rank} lost another rank.", advice, detail)
     return Failed(rank, type(error).__name__, str(error) or type(error).__name__, detail=detail)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether Python, torch or CUDA say that no memory is left."""
+    text = str(error).lower()
+    signs = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(sign in text for sign in signs)
 
 
 def _is_lost_peer(error: Exception) -> bool:

@@ -33,8 +33,8 @@ class Stage:
 
     @property
     def weights(self) -> dict[str, Tensor]:
-        """The module's own parameters by the model's names."""
-        return dict(self.module.named_parameters())
+        """The trained parameters of the module, by the model's names."""
+        return {n: p.detach() for n, p in self.module.named_parameters() if p.requires_grad}
 
     def run(self, inputs: Tensors, weights: Mapping[str, Tensor]) -> Any:
         """The bundle that goes out, or the model's output on the last stage."""

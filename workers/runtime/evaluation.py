@@ -1,0 +1,90 @@
+"""Accuracy on held-out data: a forward-only program through the same ranks."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from backend.pipeline.actions import (
+    Action,
+    AllReduce,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Recv,
+    Send,
+    Step,
+)
+from backend.pipeline.routing import makes, needs
+from backend.pipeline.shape import Shape
+from workers.runtime.data import Epoch
+from workers.runtime.seated import Seated
+
+
+class Evaluation:
+    """One pass over the held-out samples with the newest weights, in evaluation mode.
+
+    `correct` of `counted` predictions on this rank, padding left out; 0 of 0 where this
+    rank has no last stage, or where the targets are no classes.
+    """
+
+    def __init__(self, seated: Seated, shape: Shape, epoch: Epoch) -> None:
+        self._seated, self._shape, self._epoch = seated, shape, epoch
+        self.correct = 0
+        self.counted = 0
+        seated.share_buffers()
+        seated.train(False)
+
+    def perform(self, index: int, action: Action) -> None:
+        """Do one action of the forward-only program."""
+        match action:
+            case Forward():
+                self._forward(action)
+            case Send(message, to):
+                self._seated.mail.send(message, to)
+            case Recv(message):
+                self._seated.mail.receive(message)
+            case Backward() | BackwardInput() | BackwardWeight() | Step() | AllReduce():
+                raise AssertionError(f"an evaluation learns nothing, but has {action}")
+
+    def _forward(self, action: Forward) -> None:
+        number, microbatch = action.stage, action.microbatch
+        stage, device = self._seated.stages[number], self._seated.world.device
+        if number > 0:
+            inputs = self._seated.mail.take(needs(action, self._shape))
+        else:
+            inputs = (self._epoch.inputs(microbatch).to(device),)
+        weights = self._seated.weights[number].at(action.version)
+        try:
+            with torch.no_grad():
+                result = stage.run(inputs, weights)
+        except Exception as error:
+            raise self._seated.raised(error, number, inputs) from error
+        if stage.loss is not None:
+            self._count(result, self._epoch.targets(microbatch).to(device), microbatch)
+        else:
+            self._seated.mail.put(makes(action, self._shape), result)
+
+    def _count(self, output: Any, targets: Tensor, microbatch: int) -> None:
+        predictions = predicted_classes(output, targets)
+        if predictions is not None:
+            real = self._epoch.num_real(microbatch)
+            matches = predictions[:real] == targets[:real]
+            self.correct += int(matches.sum())
+            self.counted += matches.numel()
+
+
+def predicted_classes(output: Any, targets: Tensor) -> Tensor | None:
+    """The likeliest class per target; None where the targets are no classes.
+
+    The classes are the output's last dimension, (N, ..., C) for targets (N, ...), or else
+    its second one, (N, C, ...), as torch's own cross entropy has it.
+    """
+    if not isinstance(output, Tensor) or targets.is_floating_point():
+        return None
+    if output.shape[:-1] == targets.shape:
+        return output.argmax(-1)
+    if output.dim() > 1 and output.shape[:1] + output.shape[2:] == targets.shape:
+        return output.argmax(1)
+    return None

@@ -1,0 +1,36 @@
+"""One rank of a training run: `python -m workers.runtime.main job.json`, torchrun or not."""
+
+import os
+import sys
+from pathlib import Path
+
+from backend.codec import from_json
+from backend.runs.job import Job
+from workers.runtime.process import die_with_parent, use_one_thread
+from workers.runtime.reporter import Reporter
+from workers.runtime.run import train
+from workers.runtime.world import join, leave
+
+
+def main() -> int:
+    """Exit code 0 when the run is done; otherwise a `Failed` line was printed."""
+    die_with_parent()
+    use_one_thread()
+    reporter = Reporter(int(os.environ.get("RANK", "0")))
+    code = reporter.report(lambda: run(Path(sys.argv[1]), reporter))
+    sys.stdout.flush()
+    if code:
+        os._exit(code)  # messages to ranks that are gone must not hold the process
+    return code
+
+
+def run(job_file: Path, reporter: Reporter) -> int:
+    """Meet the other ranks and train; the epochs done."""
+    job: Job = from_json(Job, job_file.read_bytes())
+    epochs = train(job, join(), reporter)
+    leave()
+    return epochs
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""What an executor must know about its program before it starts."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from backend.pipeline.actions import (
+    Action,
+    AllReduce,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Recv,
+    Send,
+    Step,
+)
+from backend.pipeline.program import Program
+
+
+def last_reads(actions: Sequence[Action]) -> dict[tuple[int, int], int]:
+    """(stage, version) -> the index of the last action of this rank that reads it."""
+    last: dict[tuple[int, int], int] = {}
+    for index, action in enumerate(actions):
+        match action:
+            case (
+                Forward(stage, _, version)
+                | Backward(stage, _, version)
+                | BackwardInput(stage, _, version)
+                | BackwardWeight(stage, _, version)
+            ):
+                last[stage, version] = index
+            case Step() | Send() | Recv() | AllReduce():
+                pass
+    return last
+
+
+def applied(program: Program, stage: int) -> dict[int, tuple[int, ...]]:
+    """version -> the microbatches whose gradients its `Step` applies, over all replicas."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for rank in program.shape.group_of(stage):
+        pending: list[int] = []
+        for action in program.ranks[rank]:
+            match action:
+                case Backward(at, microbatch) | BackwardWeight(at, microbatch):
+                    if at == stage:
+                        pending.append(microbatch)
+                case Step(at, version):
+                    if at == stage:
+                        found[version] += pending
+                        pending = []
+                case Forward() | BackwardInput() | Send() | Recv() | AllReduce():
+                    pass
+    return {version: tuple(sorted(microbatches)) for version, microbatches in found.items()}

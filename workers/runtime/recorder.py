@@ -1,0 +1,37 @@
+"""Spans of the actions that a rank performs, on a clock that all ranks of a machine share."""
+
+import time
+from pathlib import Path
+
+import torch
+
+from backend.pipeline.actions import Action
+from backend.pipeline.columns import encode
+from backend.pipeline.timeline import Span
+from backend.runs.events import Spans
+from workers.runtime.world import World
+
+
+class Recorder:
+    """One segment of one rank; seconds count from rank 0's start of the segment."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._spans: list[Span] = []
+        world.barrier()
+        self._origin = world.agreed(time.clock_gettime(time.CLOCK_MONOTONIC))
+
+    def now(self) -> float:
+        """Seconds since the origin, after the GPU has caught up."""
+        if self._world.on_gpu:
+            torch.cuda.current_stream().synchronize()
+        return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
+
+    def add(self, index: int, action: Action, start: float, end: float) -> None:
+        self._spans.append(Span(self._world.rank, index, action, start, end))
+
+    def write(self, folder: Path, segment: int) -> Spans:
+        """Write the spans into the job's folder; the event that announces them."""
+        path = folder / f"spans-{self._world.rank}-{segment}.arrow"
+        path.write_bytes(encode(self._spans))
+        return Spans(self._world.rank, segment, str(path), len(self._spans))

@@ -1,0 +1,135 @@
+"""A training run on one rank: load, then epochs of training and evaluation, then save."""
+
+import math
+from pathlib import Path
+
+import torch
+
+from backend.errors import InvalidInput
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.schedules.forward_only import FORWARD_ONLY
+from backend.pipeline.shape import Shape
+from backend.runs.events import Progress
+from backend.runs.job import Job
+from backend.runs.spec import TrainSpec
+from workers.definitions.loader import load
+from workers.definitions.prepare import prepare
+from workers.runtime import data
+from workers.runtime.data import Epoch
+from workers.runtime.evaluation import Evaluation
+from workers.runtime.executor import execute
+from workers.runtime.losses import Losses
+from workers.runtime.recorder import Recorder
+from workers.runtime.reporter import Reporter
+from workers.runtime.saving import save
+from workers.runtime.seated import Seated, seated
+from workers.runtime.training import Training
+from workers.runtime.world import World
+
+
+def train(job: Job, world: World, reporter: Reporter) -> int:
+    """Train as the job says and save the weights into its folder; the epochs done.
+
+    Every rank calls it. Raises what `prepare`, `data.load` and `seated` raise, `ModelRaised`
+    and `LossNotFinite`.
+    """
+    if not isinstance(job.spec, TrainSpec):
+        raise InvalidInput(f"job {job.name!r} asks for a {job.spec.kind} run, not for training")
+    run = _Run(job, job.spec, world, reporter)
+    reporter.started()
+    epochs = run.epochs()
+    save(run.seated, Path(job.folder), reporter)
+    return epochs
+
+
+class _Run:
+    """What stays the same over the epochs of one run."""
+
+    def __init__(self, job: Job, spec: TrainSpec, world: World, reporter: Reporter) -> None:
+        if world.rank == 0:
+            reporter(Progress("load", 0, 1))
+        self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
+        definition = load(Path(job.definition))
+        self.data = data.load(spec.data, definition)
+        self.shape = segment_shape(spec, len(self.data.train[0]))
+        self.program = lower(schedule(spec.plan.schedule), self.shape)
+        inputs, targets = self.data.train
+        first = torch.arange(spec.plan.microbatch)
+        batch = (inputs[first], targets[first])
+        layered = prepare(definition, batch, spec.seed, world.device)
+        self.seated: Seated = seated(
+            world, self.shape, spec.plan.partition, definition, layered, spec.optimizer
+        )
+        torch.manual_seed(spec.seed * 1_000_003 + world.rank)
+        if self.seated.is_reporter:
+            self._tell(layered.notes)
+
+    def epochs(self) -> int:
+        """Train epoch by epoch until the target or the last; how many were done."""
+        for number in range(self.spec.epochs):
+            losses = Losses(
+                self.reporter, self.seated.is_reporter, self.shape, number, self.spec.epochs
+            )
+            seconds = self._train(number, losses)
+            accuracy = self._evaluate()
+            samples = self.shape.microbatches * self.spec.plan.microbatch
+            losses.end(seconds, samples, accuracy)
+            target = self.spec.target_accuracy
+            if target is not None and accuracy is not None and accuracy >= target:
+                return number + 1
+        return self.spec.epochs
+
+    def _train(self, number: int, losses: Losses) -> float:
+        """One segment; its seconds."""
+        microbatch, microbatches = self.spec.plan.microbatch, self.shape.microbatches
+        epoch = Epoch.shuffled(self.data.train, microbatch, microbatches, self.spec.seed, number)
+        training = Training(self.seated, self.program, epoch, losses)
+        recorder = Recorder(self.seated.world)
+        actions = self.program.ranks[self.seated.seat.rank]
+        execute(actions, training.perform, self.seated.mail, recorder)
+        seconds = recorder.now()
+        self.reporter(recorder.write(self.folder, number))
+        return seconds
+
+    def _evaluate(self) -> float | None:
+        """The share of held-out targets that are predicted right; None if they are no classes."""
+        microbatch = self.spec.plan.microbatch
+        shape = evaluation_shape(self.shape, len(self.data.held_out[0]), microbatch)
+        epoch = Epoch.in_order(self.data.held_out, microbatch, shape.microbatches)
+        evaluation = Evaluation(self.seated, shape, epoch)
+        actions = lower(FORWARD_ONLY, shape).ranks[self.seated.seat.rank]
+        execute(actions, evaluation.perform, self.seated.mail, Recorder(self.seated.world))
+        correct, counted = self.seated.world.total([evaluation.correct, evaluation.counted])
+        return correct / counted if counted else None
+
+    def _tell(self, notes: tuple[str, ...]) -> None:
+        total, microbatch = len(self.data.train[0]), self.spec.plan.microbatch
+        used = self.shape.microbatches * microbatch
+        text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
+        left = "; those left over are others in every epoch." if used < total else "."
+        self.reporter.log(text + left)
+        for note in notes:
+            self.reporter.log(note)
+
+
+def segment_shape(spec: TrainSpec, samples: int) -> Shape:
+    """One epoch: as many whole rounds of replicas and batches as the samples fill.
+    Raises `InvalidInput` where they do not fill one."""
+    replicas, plan = spec.plan.partition.replicas, spec.plan
+    unit = math.lcm(*replicas, plan.batch)
+    rounds = samples // (plan.microbatch * unit)
+    if rounds == 0:
+        raise InvalidInput(
+            f"{samples} training samples are fewer than one round of {unit} microbatches of "
+            f"{plan.microbatch}",
+            "Use smaller microbatches, fewer of them per batch, or more data.",
+        )
+    return Shape(replicas, rounds * unit, plan.batch)
+
+
+def evaluation_shape(training: Shape, samples: int, microbatch: int) -> Shape:
+    """Enough microbatches for all samples, shared evenly by the replicas."""
+    unit = math.lcm(*training.replicas)
+    rounds = -(-samples // (microbatch * unit))
+    return Shape(training.replicas, max(1, rounds) * unit, chunks=training.chunks)

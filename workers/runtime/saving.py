@@ -1,0 +1,62 @@
+"""The trained model as safetensors: a file per stage, then one with the model's own names."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from backend.runs.events import Artifact
+from workers.runtime.reporter import Reporter
+from workers.runtime.seated import Seated
+
+MODEL_FILE = "model.safetensors"
+
+
+def save(seated: Seated, folder: Path, reporter: Reporter) -> None:
+    """Every stage's first replica writes its weights; rank 0 then joins them.
+
+    All ranks call it and share the job's folder.
+    """
+    for stage in seated.leads:
+        path = _stage_file(folder, stage)
+        save_file(_stage_state(seated, stage), path)
+        reporter(Artifact(path.name, str(path)))
+    seated.world.barrier()
+    if seated.world.rank == 0:
+        path = folder / MODEL_FILE
+        save_file(_joined(seated, folder), path)
+        reporter(Artifact(path.name, str(path)))
+
+
+def _stage_file(folder: Path, stage: int) -> Path:
+    return folder / f"stage-{stage}.safetensors"
+
+
+def _stage_state(seated: Seated, number: int) -> dict[str, Tensor]:
+    """What the stage holds of the model's state: parameters and persistent buffers."""
+    module, trained = seated.stages[number].module, seated.weights[number].newest
+    state = dict(module.named_parameters()) | dict(module.named_buffers()) | trained
+    wanted = seated.layered.model.state_dict().keys()
+    return {name: _plain(tensor) for name, tensor in state.items() if name in wanted}
+
+
+def _joined(seated: Seated, folder: Path) -> dict[str, Tensor]:
+    """All stages' tensors under every name that the model's own `state_dict` has.
+
+    A tensor with several names (tied weights) is written under each; a parameter that no
+    layer uses keeps its first value.
+    """
+    found: dict[str, Tensor] = {}
+    for stage in range(len(seated.layers)):
+        found |= load_file(_stage_file(folder, stage))
+    initial = seated.layered.model.state_dict(keep_vars=True)
+    by_identity = {id(initial[name]): tensor for name, tensor in found.items()}
+    return {
+        name: by_identity.get(id(tensor), tensor).detach().cpu().clone()
+        for name, tensor in initial.items()
+    }
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor.detach().to("cpu", copy=True).contiguous(memory_format=torch.contiguous_format)

@@ -1,0 +1,88 @@
+"""The processes of one run: who they are, and what all of them agree on."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from workers.runtime.process import device
+
+PATIENCE = timedelta(minutes=30)
+"""How long a rank waits for another one before it gives up."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """This process among the run's. Every method is called by all ranks in the same order."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type == "cuda"
+
+    def barrier(self) -> None:
+        self.total([0.0])
+
+    def agreed(self, value: float) -> float:
+        """Rank 0's value."""
+        tensor = torch.tensor([value], dtype=torch.float64, device=self.device)
+        dist.broadcast(tensor, src=0)
+        return float(tensor.item())
+
+    def total(self, values: Sequence[float]) -> list[float]:
+        """The sums over all ranks."""
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(tensor)
+        return [float(value) for value in tensor.tolist()]
+
+    def group(self, ranks: tuple[int, ...]) -> "Group":
+        return Group(ranks, dist.new_group(list(ranks), timeout=PATIENCE))
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some ranks; its methods are called by those ranks alone."""
+
+    ranks: tuple[int, ...]
+    handle: dist.ProcessGroup
+
+    def sum(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The sums over the group, by one message per dtype."""
+        sums = [tensor.clone() for tensor in tensors]
+        for dtype in dict.fromkeys(tensor.dtype for tensor in sums):
+            same = [tensor for tensor in sums if tensor.dtype == dtype]
+            flat = torch.cat([tensor.reshape(-1) for tensor in same])
+            dist.all_reduce(flat, group=self.handle)
+            parts = torch.split(flat, [tensor.numel() for tensor in same])
+            for tensor, part in zip(same, parts, strict=True):
+                tensor.copy_(part.view_as(tensor))
+        return sums
+
+    def broadcast(self, tensor: Tensor) -> None:
+        """Give the tensor of the group's first rank to all."""
+        dist.broadcast(tensor, src=self.ranks[0], group=self.handle)
+
+
+def join() -> World:
+    """Meet the other ranks as RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT say; a process
+    without them is alone. NCCL where there are GPUs, gloo on CPUs."""
+    rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
+    chosen = device(int(os.environ.get("LOCAL_RANK", rank)))
+    backend = "nccl" if chosen.type == "cuda" else "gloo"
+    alone = None if "MASTER_ADDR" in os.environ else "tcp://127.0.0.1:0"
+    dist.init_process_group(
+        backend, init_method=alone, rank=rank, world_size=size, timeout=PATIENCE
+    )
+    return World(rank, size, chosen)
+
+
+def leave() -> None:
+    """Part from the others; every rank calls it."""
+    dist.destroy_process_group()
