@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import delete, select
 
+from backend.errors import NotFound
 from backend.runs.fence import Fence
 from backend.runs.records import StoredArtifact
 from backend.storage.database import Database
@@ -26,7 +27,12 @@ class SqlArtifacts:
         self._folder = folder
 
     def add(self, fence: Fence, name: str, path: Path) -> StoredArtifact:
-        """Raises `StorageFull` on a full disk, `LeaseLost` as every fenced write."""
+        """Raises `StorageFull` on a full disk, `NotFound` where there is no such file,
+        `LeaseLost` as every fenced write."""
+        if not path.is_file():
+            raise NotFound(f"there is no file {path} to keep as {name!r}")
+        with self._database.write() as session:
+            hold(session, fence)
         try:
             digest, size = _keep(path, self._folder)
         except OSError as fault:

@@ -14,7 +14,8 @@ from backend.errors import NotFound
 from backend.storage.database import Database
 from backend.storage.tables import ContentRow, DefinitionRow
 
-TRIES = 5
+TRIES = 20
+"""More than the people who upload one name in the same instant."""
 
 
 class SqlDefinitions:

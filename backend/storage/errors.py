@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
 
 from backend.errors import StageflowError
 
@@ -74,9 +74,9 @@ def _of_database(fault: DBAPIError, url: URL) -> StageflowError | None:
         )
     if any(sign in reason.lower() for sign in MISSING):
         return SchemaOutdated(f"{where}: {str(fault.orig).splitlines()[0]}")
-    if isinstance(fault, OperationalError) and not isinstance(fault, ProgrammingError):
+    if type(fault) is DatabaseError or isinstance(fault, OperationalError | InterfaceError):
         return DatabaseUnreachable(
             f"{where}: {str(fault.orig).strip().splitlines()[0]}",
-            "Check that the server runs and that STAGEFLOW_DATABASE_URL is right.",
+            "Check that it is there and that STAGEFLOW_DATABASE_URL and STAGEFLOW_HOME are right.",
         )
     return None

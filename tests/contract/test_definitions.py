@@ -1,0 +1,96 @@
+"""Definitions are kept by content and version, whatever the database."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from backend.bootstrap import Backend
+from backend.definitions.definition import Definition, InvalidDefinition
+from backend.errors import NotFound
+
+ONE = b"def model():\n    return 1\n"
+TWO = b"def model():\n    return 2\n"
+
+
+def test_what_was_added_comes_back(backend: Backend):
+    added = backend.definitions.add("tiny.py", ONE)
+    assert (added.name, added.version, added.filename, added.size) == ("tiny", 1, "tiny.py", 26)
+    assert backend.definitions.get(added.id) == added
+    assert backend.definitions.source(added.id) == ONE
+
+
+def test_equal_bytes_under_one_name_are_one_version(backend: Backend):
+    first = backend.definitions.add("tiny.py", ONE)
+    assert backend.definitions.add("tiny.py", ONE) == first
+
+
+def test_new_bytes_under_an_old_name_are_the_next_version(backend: Backend):
+    backend.definitions.add("tiny.py", ONE)
+    second = backend.definitions.add("tiny.py", TWO)
+    assert second.version == 2
+    assert backend.definitions.add("tiny.py", ONE).version == 1
+
+
+def test_equal_bytes_under_two_names_share_their_content(backend: Backend):
+    a, b = backend.definitions.add("a.py", ONE), backend.definitions.add("b.py", ONE)
+    assert a.digest == b.digest
+    assert a.id != b.id
+    assert backend.definitions.source(b.id) == ONE
+
+
+def test_the_list_is_newest_first(backend: Backend):
+    added = [backend.definitions.add(f"{name}.py", ONE) for name in "abc"]
+    assert list(backend.definitions.list()) == added[::-1]
+
+
+@pytest.mark.parametrize("call", ["get", "source"])
+def test_an_unknown_id_is_not_found(backend: Backend, call: str):
+    with pytest.raises(NotFound, match="no definition 7"):
+        getattr(backend.definitions, call)(7)
+
+
+def test_a_refused_file_leaves_nothing_behind(backend: Backend):
+    with pytest.raises(InvalidDefinition):
+        backend.definitions.add("broken.py", b"def model(:\n")
+    assert not backend.definitions.list()
+
+
+def test_many_who_upload_one_name_at_once_get_a_version_each(backend: Backend):
+    def add(number: int) -> Definition:
+        return backend.definitions.add("tiny.py", ONE + b"# %d\n" % number)
+
+    with ThreadPoolExecutor(8) as pool:
+        added = list(pool.map(add, range(16)))
+    assert sorted(each.version for each in added) == list(range(1, 17))
+    for number, each in enumerate(added):
+        assert backend.definitions.source(each.id) == ONE + b"# %d\n" % number
+
+
+def test_a_name_resolves_to_its_newest_version_and_a_label_to_its_own(backend: Backend):
+    first = backend.definitions.add("tiny.py", ONE)
+    second = backend.definitions.add("tiny.py", TWO)
+    assert backend.definitions.resolve("tiny") == second
+    assert backend.definitions.resolve(first.label) == first
+
+
+@pytest.mark.parametrize("model", ["nothing", "tiny@3", "tiny@x", "missing.py"])
+def test_what_is_not_there_does_not_resolve(backend: Backend, model: str):
+    backend.definitions.add("tiny.py", ONE)
+    with pytest.raises(NotFound):
+        backend.definitions.resolve(model)
+
+
+def test_a_path_is_added_when_it_resolves(backend: Backend, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(ONE)
+    assert backend.definitions.resolve(str(path)).name == "mine"
+
+
+def test_every_zoo_model_is_a_sound_definition(backend: Backend):
+    entries = backend.definitions.zoo()
+    assert entries
+    for entry in entries:
+        added = backend.definitions.resolve(entry.name)
+        assert (added.name, added.source, added.version) == (entry.name, "zoo", 1)
+        assert entry.title
+        assert backend.definitions.add_zoo(entry.name) == added

@@ -1,0 +1,118 @@
+"""Profiles, plans, predicted timelines and nodes, whatever the database."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.codec import to_json
+from backend.definitions.definition import Definition
+from backend.errors import InvalidInput, NotFound
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.predict import predict, predicted_program
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.plans import StoredPlan
+from backend.runs.ports import Stores
+from backend.runs.spec import ProfileSpec, TrainSpec
+
+LAYERS = tuple(Layer(f"l{i}", "Linear", 1e-3, 2e-3, 64, 128) for i in range(4))
+PROFILE = Profile("tiny", ModelGraph.chain(LAYERS), 8, notes=("measured on a Tuesday",))
+CLUSTER = Cluster((Level(2, 1e9, 1e-5),), Device("cpu", 1e9, 1.0))
+PLAN = Plan("even", Partition((Stage(0, 2, (0,)), Stage(2, 4, (1,)))), "pipedream", 8)
+
+
+@pytest.fixture
+def plan(backend: Backend, definition: Definition) -> StoredPlan:
+    profile = backend.profiles.add(PROFILE, definition.id)
+    return backend.plans.save(profile.id, CLUSTER, predict(PROFILE, CLUSTER, PLAN))
+
+
+def test_a_profile_comes_back_whole(backend: Backend, definition: Definition):
+    stored = backend.profiles.add(PROFILE, definition.id)
+    assert stored.profile == PROFILE
+    assert backend.profiles.get(stored.id) == stored
+    assert list(backend.profiles.list(definition.id)) == [stored]
+    assert not backend.profiles.list(definition.id + 1)
+
+
+def test_a_profile_of_nothing_is_refused(backend: Backend, definition: Definition):
+    with pytest.raises(NotFound, match="no definition 9"):
+        backend.profiles.add(PROFILE, 9)
+    with pytest.raises(NotFound, match="no run 9"):
+        backend.profiles.add(PROFILE, definition.id, 9)
+    with pytest.raises(NotFound, match="no profile 9"):
+        backend.profiles.get(9)
+
+
+def test_a_profile_is_brought_in_as_json(backend: Backend, definition: Definition):
+    stored = backend.profiles.import_json(to_json(Profile, PROFILE), definition.id)
+    assert stored.profile == PROFILE
+    with pytest.raises(InvalidInput, match="graph"):
+        backend.profiles.import_json(b'{"name": "x", "microbatch": 1}', definition.id)
+
+
+def test_a_plan_comes_back_whole(backend: Backend, plan: StoredPlan):
+    assert plan.cluster == CLUSTER
+    assert plan.plan == PLAN
+    assert plan.name == PLAN.label
+    assert backend.plans.get(plan.id) == plan
+    assert list(backend.plans.list(plan.profile_id)) == [plan]
+    assert not backend.plans.list(plan.profile_id + 1)
+
+
+def test_a_plan_of_nothing_is_refused(backend: Backend, plan: StoredPlan):
+    with pytest.raises(NotFound, match="no profile 99"):
+        backend.plans.save(99, CLUSTER, plan.prediction)
+    with pytest.raises(NotFound, match="no plan 99"):
+        backend.plans.get(99)
+
+
+def test_a_run_of_a_stored_plan_gets_its_predicted_timeline(
+    backend: Backend, definition: Definition, plan: StoredPlan
+):
+    run = backend.runs.submit(TrainSpec(definition.id, PLAN, plan.id))
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    assert attempt.predict(segment=2, num_microbatches=6)
+    _, expected = predicted_program(PROFILE, CLUSTER, PLAN, 6)
+    assert backend.runs.timeline(run.id, "predicted", 2) == expected
+    assert list(backend.runs.segments(run.id, "predicted")) == [2]
+
+
+def test_without_a_stored_plan_there_is_nothing_to_predict(
+    backend: Backend, definition: Definition
+):
+    for spec in (TrainSpec(definition.id, PLAN), ProfileSpec(definition.id)):
+        run = backend.runs.submit(spec)
+        attempt = backend.runs.claim(run.id, "here")
+        assert attempt is not None
+        assert not attempt.predict(segment=0, num_microbatches=6)
+        assert backend.runs.timeline(run.id, "predicted") is None
+
+
+def test_a_plan_that_is_not_for_this_model_is_refused(
+    backend: Backend, definition: Definition, plan: StoredPlan
+):
+    other = backend.definitions.add("other.py", b"def model(): ...\n")
+    shorter = replace(PLAN, partition=Partition((Stage(0, 3, (0,)),)))
+    for spec, fault in (
+        (TrainSpec(other.id, PLAN, plan.id), f"made for definition {definition.id}"),
+        (TrainSpec(definition.id, shorter, plan.id), "covers 3 layers"),
+    ):
+        with pytest.raises(InvalidInput, match=fault):
+            backend.runs.submit(spec)
+    with pytest.raises(NotFound, match="no plan 99"):
+        backend.runs.submit(TrainSpec(definition.id, PLAN, 99))
+
+
+def test_nodes_are_listed_by_their_last_sign_of_life(backend: Backend, stores: Stores):
+    devices = (Device("gpu", 8e9), Device("cpu"))
+    backend.nodes.beat("a", devices, {"torch": "2.13"})
+    backend.nodes.beat("b")
+    backend.nodes.beat("a", devices[:1], {"torch": "2.14"})
+    a, b = backend.nodes.list()
+    assert (a.name, a.devices, a.versions, a.alive) == ("a", devices[:1], {"torch": "2.14"}, True)
+    assert (b.name, b.devices, b.versions) == ("b", (), {})
+    assert a.heartbeat_at >= b.heartbeat_at
+    assert not any(node.alive for node in stores.nodes.list(lease=-1.0))

@@ -1,0 +1,184 @@
+"""The life of a run: submitted, found, claimed once, fenced, ended."""
+
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from backend.bootstrap import Backend
+from backend.definitions.definition import Definition
+from backend.errors import InvalidInput, NotFound
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.fence import LeaseLost
+from backend.runs.listing import RunFilter
+from backend.runs.ports import Stores
+from backend.runs.run import Run, RunError, RunProgress, RunSummary
+from backend.runs.service import AGENT_LOST
+from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.states import IllegalMove, RunState
+
+PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
+
+
+def train(definition: Definition, **changes) -> TrainSpec:
+    return replace(TrainSpec(definition.id, PLAN), **changes)
+
+
+def test_a_submitted_run_is_queued_and_comes_back_whole(backend: Backend, definition: Definition):
+    spec = train(definition, target_accuracy=0.9, optimizer=OptimizerSpec("adam"))
+    run = backend.runs.submit(spec, "my run")
+    assert (run.name, run.state, run.attempt, run.error) == ("my run", RunState.QUEUED, 0, None)
+    assert backend.runs.get(run.id) == run
+    assert run.spec == spec
+
+
+def test_a_run_is_named_after_its_model(run: Run):
+    assert run.name == "tiny profile"
+
+
+def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run):
+    assert list(backend.runs.waiting()) == [run.id]
+    reason = backend.runs.why_waiting(run)
+    assert reason is not None
+    assert "Redis does not answer" in reason
+    assert "stageflow up" in reason
+    backend.runs.cancel(run.id)
+    assert backend.runs.why_waiting(backend.runs.get(run.id)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"epochs": 0},
+        {"optimizer": OptimizerSpec(learning_rate=0.0)},
+        {"optimizer": OptimizerSpec(learning_rate=inf)},
+        {"optimizer": OptimizerSpec(momentum=1.0)},
+        {"target_accuracy": 1.5},
+        {"data": DataSpec("nowhere")},
+        {"data": DataSpec(samples=0)},
+        {"plan": replace(PLAN, schedule="nonsense")},
+        {"plan": replace(PLAN, schedule="forward-only")},
+        {"plan": replace(PLAN, microbatch=0)},
+        {"plan": replace(PLAN, batch=0)},
+    ],
+)
+def test_a_faulty_training_is_refused_and_not_stored(backend, definition, changes):
+    with pytest.raises(InvalidInput) as caught:
+        backend.runs.submit(train(definition, **changes))
+    assert caught.value.advice
+    assert backend.runs.list().total == 0
+
+
+@pytest.mark.parametrize("changes", [{"microbatch": 0}, {"repetitions": 0}])
+def test_a_faulty_profiling_is_refused(backend: Backend, definition: Definition, changes):
+    with pytest.raises(InvalidInput, match="is 0"):
+        backend.runs.submit(ProfileSpec(definition.id, **changes))
+
+
+def test_an_unknown_definition_is_refused(backend: Backend):
+    with pytest.raises(NotFound, match="no definition 9"):
+        backend.runs.submit(ProfileSpec(9))
+
+
+def test_filters_meet_and_pages_are_newest_first(backend: Backend, definition: Definition):
+    other = backend.definitions.add("other.py", b"def model(): ...\n")
+    profile = backend.runs.submit(ProfileSpec(definition.id), "50% of a profile")
+    training = backend.runs.submit(train(definition), "Training 1")
+    foreign = backend.runs.submit(train(other), "training 2")
+    backend.runs.cancel(foreign.id)
+
+    def found(**wanted) -> list[int]:
+        return [run.id for run in backend.runs.list(RunFilter(**wanted)).runs]
+
+    assert found() == [foreign.id, training.id, profile.id]
+    assert found(kind="train") == [foreign.id, training.id]
+    assert found(text="TRAINING") == [foreign.id, training.id]
+    assert found(text="%") == [profile.id]
+    assert found(states=(RunState.CANCELLED,)) == [foreign.id]
+    assert found(definition_id=definition.id, kind="train") == [training.id]
+    page = backend.runs.list(limit=1, offset=1)
+    assert ([run.id for run in page.runs], page.total) == ([training.id], 3)
+
+
+def test_a_run_is_claimed_once(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    assert (attempt.number, attempt.run.state, attempt.run.node) == (1, RunState.STARTING, "here")
+    assert attempt.run.started_at is not None
+    assert backend.runs.claim(run.id, "there") is None
+    assert not backend.runs.waiting()
+
+
+def test_a_run_that_is_not_there_cannot_be_claimed(backend: Backend):
+    assert backend.runs.claim(99, "here") is None
+
+
+def test_an_attempt_goes_through_its_states(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    attempt.running()
+    assert backend.runs.get(run.id).state is RunState.RUNNING
+    attempt.progress(RunProgress("layers", 3, 9))
+    assert backend.runs.get(run.id).progress == RunProgress("layers", 3, 9)
+    summary = RunSummary(accuracy=0.5, epochs=2, profile_id=4)
+    attempt.finish(RunState.SUCCEEDED, summary)
+    ended = backend.runs.get(run.id)
+    assert (ended.state, ended.summary, ended.error) == (RunState.SUCCEEDED, summary, None)
+    assert ended.finished_at is not None
+
+
+def test_an_error_is_kept_whatever_characters_it_has(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    error = RunError("ModelRaised", "what\0is\udc80this", "mend it", "Traceback …")
+    attempt.finish(RunState.FAILED, RunSummary(loss=float("nan")), error)
+    ended = backend.runs.get(run.id)
+    assert ended.error == replace(error, message="what\N{REPLACEMENT CHARACTER}is?this")
+    assert ended.summary.loss is None
+
+
+def test_a_move_against_the_rules_changes_nothing(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    with pytest.raises(IllegalMove):
+        attempt.finish(RunState.SUCCEEDED, RunSummary())
+    assert backend.runs.get(run.id).state is RunState.STARTING
+
+
+def test_a_queued_run_is_cancelled_at_once(backend: Backend, run: Run):
+    cancelled = backend.runs.cancel(run.id)
+    assert cancelled.state is RunState.CANCELLED
+    assert cancelled.finished_at is not None
+    assert backend.runs.claim(run.id, "here") is None
+
+
+def test_a_live_run_is_asked_to_end(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    assert attempt.beat() is False
+    assert backend.runs.cancel(run.id).state is RunState.STARTING
+    assert attempt.beat() is True
+
+
+def test_an_ended_run_stays_what_it_is(backend: Backend, run: Run):
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    attempt.finish(RunState.FAILED, RunSummary(), RunError("X", "y"))
+    ended = backend.runs.get(run.id)
+    assert backend.runs.cancel(run.id) == ended
+
+
+def test_a_run_whose_lease_is_over_is_failed_and_fenced(
+    backend: Backend, stores: Stores, definition: Definition
+):
+    lost, held = (backend.runs.submit(ProfileSpec(definition.id)) for _ in range(2))
+    attempt = backend.runs.claim(lost.id, "here")
+    assert attempt is not None
+    assert backend.runs.claim(held.id, "here") is not None
+    assert not backend.runs.expire()
+    stores.runs.beat(attempt._fence, lease=-1.0)
+    assert list(backend.runs.expire()) == [lost.id]
+    assert backend.runs.get(lost.id).error == AGENT_LOST
+    assert backend.runs.get(held.id).state is RunState.STARTING
+    with pytest.raises(LeaseLost):
+        attempt.beat()
