@@ -2,6 +2,7 @@
 
 import logging
 import time
+from math import inf
 
 from backend.runs.attempt import Attempt
 from backend.runs.fence import LeaseLost
@@ -12,6 +13,8 @@ from workers.supervisor.journal import Journal
 from workers.supervisor.measured import num_microbatches, summarise
 
 PAUSE = 0.5
+LAST_WORDS = 2.0
+"""Seconds for what the ranks of a run that did not succeed still had to tell."""
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +39,7 @@ def _write(attempt: Attempt, journal: Journal, ending: Ending) -> None:
     """Beside the last segment that was measured goes its prediction."""
     if ending is SUCCEEDED:
         journal.begin()
-    journal.flush()
+    journal.flush(inf if ending is SUCCEEDED else LAST_WORDS)
     results = journal.results
     if ending is SUCCEEDED and results.segment is not None:
         attempt.beat()

@@ -1,7 +1,9 @@
 """What the ranks say, written to the database in batches: log, metrics, progress, files."""
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from backend.codec import from_json
@@ -17,6 +19,8 @@ from workers.supervisor.lines import Heard
 
 MAX_LOG_LINES = 100_000
 """Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
+
+MAX_BEHIND = 1_000
 
 FileEvent = Spans | ProfileReady | Artifact
 
@@ -72,13 +76,13 @@ class Journal:
                 pass
         return event
 
-    def log(self, rank: int | None, time: float, text: str) -> None:
+    def log(self, rank: int | None, when: float, text: str) -> None:
         """One line of the run's log; rank None is the agent."""
         self._num_logs += 1
         if self._num_logs == MAX_LOG_LINES:
             rank, text = None, f"the log is cut off here: more than {MAX_LOG_LINES} lines"
         if self._num_logs <= MAX_LOG_LINES or rank is None:
-            self._logs.append((rank, time, text))
+            self._logs.append((rank, when, text))
 
     def _note(self, event: Metrics) -> None:
         self._metrics.append(event)
@@ -93,18 +97,25 @@ class Journal:
             self._attempt.running()
             self._has_begun = True
 
-    def flush(self) -> None:
-        """Write everything; raises `LeaseLost` and what the storage raises."""
+    @property
+    def is_behind(self) -> bool:
+        """The ranks tell more than the database takes: let them wait."""
+        return len(self._metrics) + len(self._files) > MAX_BEHIND
+
+    def flush(self, seconds: float = inf) -> None:
+        """Write what there is, for about `seconds` at most; raises `LeaseLost` and what the
+        storage raises."""
+        deadline = time.monotonic() + seconds
         if self._logs:
             self._attempt.logs(self._logs)
             self._logs = []
-        while self._metrics:
-            self._attempt.metrics(self._metrics[0])
-            self._metrics.popleft()
         if self._progress is not None:
             self._attempt.progress(self._progress)
             self._progress = None
-        while self._files:
+        while self._metrics and time.monotonic() < deadline:
+            self._attempt.metrics(self._metrics[0])
+            self._metrics.popleft()
+        while self._files and time.monotonic() < deadline:
             self._store(self._files[0])
             self._files.popleft()
 

@@ -61,13 +61,23 @@ def reap(runs: Path) -> list[Path]:
     return [file.parent for file in sorted(runs.glob(f"*/*/{FILE}")) if _reap(file)]
 
 
+def is_held(folder: Path) -> bool:
+    """Does a living agent have this attempt in hand?"""
+    return _known(folder / FILE).agent.is_alive
+
+
 def _reap(file: Path) -> bool:
-    try:
-        known: Ranks = from_json(Ranks, file.read_bytes())
-    except (InvalidInput, OSError):
-        known = Ranks(Pid(0, 0.0), ())
+    known = _known(file)
     if known.agent.is_alive:
         return False
     processes.end(file.parent, {pid.number for pid in known.ranks if pid.is_alive}, grace=0.5)
     forget(file.parent)
     return True
+
+
+def _known(file: Path) -> Ranks:
+    try:
+        known: Ranks = from_json(Ranks, file.read_bytes())
+    except (InvalidInput, OSError):
+        return Ranks(Pid(0, 0.0), ())
+    return known

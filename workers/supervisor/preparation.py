@@ -1,21 +1,29 @@
 """What the ranks of an attempt are given: the definition as a file and job.json."""
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from backend.bootstrap import Backend
 from backend.codec import to_json
+from backend.errors import StageflowError
 from backend.runs.job import Job
 from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
+from workers.supervisor import orphans
 
 JOB_FILE = "job.json"
 
 
+class FolderInUse(StageflowError):
+    """Two databases share one home, and their runs meet in a folder."""
+
+
 def prepare(backend: Backend, run: Run, folder: Path) -> Job:
     """Make `folder` (readable by its owner alone) and fill it; raises `OSError`, `NotFound`."""
+    clear(folder)
     folder.mkdir(parents=True, mode=0o700)
     definition = backend.definitions.get(run.spec.definition_id)
     source = folder / "definition" / Path(definition.filename).name
@@ -32,6 +40,18 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
     )
     (folder / JOB_FILE).write_bytes(to_json(Job, job))
     return job
+
+
+def clear(folder: Path) -> None:
+    """Remove working files that a run of the same number in another database left here;
+    raises `FolderInUse` where that run still goes on."""
+    if orphans.is_held(folder):
+        raise FolderInUse(
+            f"{folder} is in use by a run of another database",
+            "Give each database a STAGEFLOW_HOME of its own.",
+        )
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def world_size(spec: RunSpec) -> int:

@@ -94,14 +94,20 @@ class Supervision:
     def _watched(self, ranks: Ranks, tally: Tally) -> Ending:
         """Look after the ranks until there is an end to report."""
         while True:
-            heard = ranks.lines.take(TICK)
-            now = time.monotonic()
-            for line in heard:
-                tally.hear(line.rank, self._journal.hear(line), now)
-            tally.exited(ranks.exits(), now)
-            ending = self._ending(tally, now)
+            if self._journal.is_behind:
+                time.sleep(TICK)
+            else:
+                self._listen(ranks, tally)
+            ending = self._ending(tally, time.monotonic())
             if ending is not None:
                 return ending
+
+    def _listen(self, ranks: Ranks, tally: Tally) -> None:
+        heard = ranks.lines.take(TICK)
+        now = time.monotonic()
+        for line in heard:
+            tally.hear(line.rank, self._journal.hear(line), now)
+        tally.exited(ranks.exits(), now)
 
     def _ending(self, tally: Tally, now: float) -> Ending | None:
         if self._stop.is_set():
@@ -120,7 +126,7 @@ class Supervision:
         try:
             if tally.all_started:
                 self._journal.begin()
-            self._journal.flush()
+            self._journal.flush(FLUSH)
             if now - self._renewed < self._backend.settings.heartbeat:
                 return self._backend.runs.get(self._attempt.run.id).cancel_requested
             cancelled = self._attempt.beat()

@@ -1,5 +1,6 @@
 """One attempt with real processes and a real database: every end that it can have."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from backend.bootstrap import Backend
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from workers.supervisor.orphans import Pid, remember
 
 Queued = Callable[[str], Run]
 Supervised = Callable[..., Run]
@@ -223,3 +225,51 @@ def test_a_run_can_be_cancelled_before_its_ranks_have_started_their_work(
     run = queued("import time\ndef work(rank, say, folder):\n    time.sleep(600)\n")
     ended = supervised(run, lambda folder: backend.runs.cancel(run.id))
     assert ended.state is RunState.CANCELLED
+
+
+def test_a_flood_of_events_delays_neither_their_order_nor_the_cancel(
+    backend: Backend,
+    queued: Queued,
+    supervised: Supervised,
+    living: Living,
+    eventually: Callable[..., None],
+):
+    work = """
+    def work(rank, say, folder):
+        say(Started(rank))
+        step = 0
+        while True:
+            step += 1
+            say(Metrics("loss", (step,), (1.0,), (float(step),), 0))
+    """
+    run = queued(work)
+
+    def cancel(folder: Path) -> None:
+        eventually(lambda: len(backend.runs.metrics(run.id, "loss")) > 100)
+        backend.runs.cancel(run.id)
+        eventually(lambda: not living(folder), seconds=5)
+
+    assert supervised(run, cancel).state is RunState.CANCELLED
+
+
+def test_leftovers_of_another_database_make_way(
+    backend: Backend, queued: Queued, supervised: Supervised
+):
+    run = queued(WORKS)
+    folder = backend.settings.run_folder(run.id, 1)
+    folder.mkdir(parents=True)
+    (folder / "weights.bin").write_text("of another run")
+    assert supervised(run).state is RunState.SUCCEEDED
+
+
+def test_a_folder_that_another_agent_works_in_is_not_touched(
+    backend: Backend, queued: Queued, supervised: Supervised
+):
+    run = queued(WORKS)
+    folder = backend.settings.run_folder(run.id, 1)
+    folder.mkdir(parents=True)
+    remember(folder, Pid.of(os.getppid()), ())
+    ended = supervised(run)
+    assert ended.error is not None
+    assert ended.error.kind == "FolderInUse"
+    assert (folder / "ranks.json").exists()
