@@ -158,11 +158,23 @@ def redis_server() -> str:
 
 
 def _end(process: psutil.Process) -> None:
-    try:
-        process.wait(STOP_SECONDS)
-    except psutil.TimeoutExpired:
+    """Wait for the server, which was told to go; kill it where it does not."""
+    if not _gone(process):
         process.kill()
-        process.wait(STOP_SECONDS)
+        _gone(process)
+
+
+def _gone(process: psutil.Process) -> bool:
+    """A zombie whose parent does not collect it is gone, too."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while time.monotonic() < deadline:
+        with suppress(psutil.TimeoutExpired):
+            process.wait(POLL_SECONDS)
+            return True
+        with suppress(psutil.NoSuchProcess):
+            if process.status() == psutil.STATUS_ZOMBIE:
+                return True
+    return False
 
 
 def _last_line(log: Path) -> str:
