@@ -1,0 +1,28 @@
+"""A rank that runs many jobs one after the other: importing torch once for all of them."""
+
+import sys
+from pathlib import Path
+
+from backend.codec import from_json
+from backend.runs.job import Job
+from workers.runtime.process import die_with_parent, use_one_thread
+from workers.runtime.reporter import Reporter
+from workers.runtime.run import train
+from workers.runtime.world import World, join, leave
+
+
+def run(job_file: Path, world: World) -> int:
+    job: Job = from_json(Job, job_file.read_bytes())
+    reporter = Reporter(world.rank)
+    reporter.log(f"case {job.name}")
+    return reporter.report(lambda: train(job, world, reporter))
+
+
+if __name__ == "__main__":
+    die_with_parent()
+    use_one_thread()
+    world = join()
+    for name in sys.argv[1:]:
+        if code := run(Path(name), world):
+            sys.exit(code)
+    leave()
