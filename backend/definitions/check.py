@@ -7,8 +7,9 @@ from backend.definitions.definition import InvalidDefinition
 
 MAX_BYTES = 1 << 20
 CONTRACT = (
-    "A definition is a Python file with `def model()` that returns an nn.Module; `def example"
-    "(batch)` returns (inputs, targets); `def loss(output, target)` and `def data()` are optional."
+    "A definition is a Python file with `def model()` that returns a torch nn.Module. Beside it: "
+    '`def example(batch)` that returns (inputs, targets), or `DATA = "digits"`; '
+    "if wanted, `def loss(output, target)` and `def data()`."
 )
 
 
@@ -30,7 +31,7 @@ def check(filename: str, data: bytes) -> None:
 def _parse(filename: str, data: bytes) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)
+            warnings.simplefilter("ignore")
             return ast.parse(data, filename)
     except SyntaxError as fault:
         line = f" line {fault.lineno}:" if fault.lineno else ""

@@ -1,0 +1,57 @@
+"""A rank's lines: what is written is read, and everything else is log text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.runs.events import (
+    PREFIX,
+    Artifact,
+    Event,
+    Failed,
+    Finished,
+    Heartbeat,
+    Metrics,
+    ProfileReady,
+    Progress,
+    Spans,
+    Started,
+    read_line,
+    write_line,
+)
+
+ranks = st.integers(0, 1000)
+texts = st.text()
+floats = st.floats(allow_nan=False, allow_infinity=False)
+triples = st.lists(st.tuples(st.integers(), floats, floats), max_size=5)
+events = st.one_of(
+    st.builds(Started, rank=ranks),
+    st.builds(Heartbeat, rank=ranks),
+    st.builds(Progress, phase=texts, done=ranks, total=ranks),
+    triples.map(lambda rows: Metrics("loss", *(tuple(column) for column in _columns(rows)))),
+    st.builds(Spans, rank=ranks, segment=ranks, path=texts, num_spans=ranks),
+    st.builds(ProfileReady, path=texts),
+    st.builds(Artifact, name=texts, path=texts),
+    st.builds(Failed, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
+    st.builds(Finished, rank=ranks, epochs=ranks),
+)
+
+
+def _columns(rows):
+    return zip(*rows, strict=True) if rows else ((), (), ())
+
+
+@given(events)
+def test_what_is_written_is_read(event: Event):
+    line = write_line(event)
+    assert line.startswith(PREFIX)
+    assert "\n" not in line
+    assert read_line(line) == event
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "Epoch 3", '{"loss": 1}', PREFIX, PREFIX + '"unheard-of"}', PREFIX + '"started"}'],
+)
+def test_everything_else_is_log_text(line: str):
+    assert read_line(line) is None

@@ -1,0 +1,54 @@
+"""The environment as one typed value."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from backend.errors import InvalidInput
+from backend.settings import MAX_SOCKET_BYTES, Settings, load_settings
+
+
+def test_everything_lies_in_home_by_default(home: Path):
+    settings = load_settings()
+    assert settings.sql_url == f"sqlite:///{home}/stageflow.db"
+    assert settings.artifacts_folder == home / "artifacts"
+    assert settings.run_folder(3, 2) == home / "runs" / "3" / "attempt-2"
+    assert settings.uses_embedded_redis
+    assert str(settings.redis_socket) in settings.broker_url
+
+
+def test_home_is_absolute_whatever_was_given(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STAGEFLOW_HOME", "here")
+    assert load_settings().home == Path.cwd() / "here"
+    monkeypatch.setenv("STAGEFLOW_HOME", "~/there")
+    assert load_settings().home == Path.home() / "there"
+
+
+@pytest.mark.parametrize("depth", range(60, 160, 7))
+def test_the_socket_is_always_short_enough(depth: int):
+    socket = Settings(home=Path("/" + "d" * depth)).redis_socket
+    assert len(os.fsencode(socket)) < MAX_SOCKET_BYTES
+
+
+def test_ones_own_servers_are_used_and_shown_without_passwords(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("STAGEFLOW_REDIS_URL", "redis://:secret@redis.example:7000/1")
+    monkeypatch.setenv("STAGEFLOW_DATABASE_URL", "postgresql://db.example/stageflow")
+    settings = load_settings()
+    assert not settings.uses_embedded_redis
+    assert settings.broker_place == "redis.example:7000"
+    assert settings.sql_url == "postgresql://db.example/stageflow"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("PORT", "many"), ("PORT", "70000"), ("LEASE", "0"), ("NODE", "")]
+)
+def test_a_faulty_variable_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+):
+    monkeypatch.setenv(f"STAGEFLOW_{name}", value)
+    with pytest.raises(InvalidInput, match=f"STAGEFLOW_{name}={value}") as caught:
+        load_settings()
+    assert name in caught.value.advice
