@@ -45,7 +45,11 @@ def connect(settings: Settings | None = None) -> Backend:
     Raises `SchemaOutdated`, `DatabaseUnreachable`, `StorageFull`, `InvalidInput`."""
     settings = settings or load_settings()
     engine = open_engine(settings)
-    schema.check(engine)
+    try:
+        schema.check(engine)
+    except BaseException:
+        engine.dispose()
+        raise
     return compose(settings, Database(engine), CeleryQueue(settings))
 
 

@@ -6,7 +6,7 @@ import socket
 import tempfile
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from platformdirs import user_state_path
 from pydantic import AfterValidator, Field, ValidationError
@@ -48,8 +48,14 @@ class Settings(BaseSettings):
     lease: float = Field(default=30.0, gt=0)
 
     @property
+    def sqlite_file(self) -> Path:
+        """The database where no `database_url` is given."""
+        return self.home / "stageflow.db"
+
+    @property
     def sql_url(self) -> str:
-        return self.database_url or f"sqlite:///{self.home / 'stageflow.db'}"
+        """Which database it is, as one string."""
+        return self.database_url or f"sqlite:///{self.sqlite_file}"
 
     @property
     def redis_folder(self) -> Path:
@@ -69,7 +75,7 @@ class Settings(BaseSettings):
     @property
     def broker_url(self) -> str:
         """The URL that Celery connects to."""
-        return self.redis_url or f"redis+socket://{self.redis_socket}?virtual_host=0"
+        return self.redis_url or f"redis+socket://{quote(str(self.redis_socket))}?virtual_host=0"
 
     @property
     def broker_place(self) -> str:

@@ -35,7 +35,7 @@ class EmbeddedRedis:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = settings.model_copy(update={"redis_url": ""})  # never somebody's own
         self._folder = settings.redis_folder
         self._socket = settings.redis_socket
         self._pid_file = settings.redis_folder / "redis.pid"

@@ -63,8 +63,10 @@ def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
 
 
 def _url(settings: Settings) -> URL:
+    if not settings.database_url:
+        return URL.create("sqlite", database=str(settings.sqlite_file))
     try:
-        url = make_url(settings.sql_url)
+        url = make_url(settings.database_url)
     except ArgumentError:
         raise InvalidInput(
             f"STAGEFLOW_DATABASE_URL={settings.database_url} is no database URL",

@@ -78,6 +78,15 @@ def test_what_it_holds_outlives_a_kill(settings: Settings, server: EmbeddedRedis
         assert client.lrange("list", 0, -1) == [b"kept"]
 
 
+def test_ones_own_redis_is_never_stopped(settings: Settings, server: EmbeddedRedis):
+    server.start()
+    own = f"redis+socket://{settings.redis_socket}?virtual_host=0"
+    other = EmbeddedRedis(Settings(home=settings.home / "other", redis_url=own))
+    assert not other.is_up()
+    other.stop()
+    assert server.is_up()
+
+
 def test_only_the_owner_can_talk_to_it(settings: Settings, server: EmbeddedRedis):
     server.start()
     assert stat.S_IMODE(settings.redis_socket.stat().st_mode) == 0o700

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,22 @@ def test_a_stopped_redis_leaves_the_run_queued_and_a_new_one_wakes_again(
     assert ping(settings)
     backend.runs.submit(ProfileSpec(definition.id))
     assert len(messages(settings, "here")) == 2
+
+
+@pytest.mark.parametrize("odd", ["a b", "50%20", "what?", "#1", "a;b", "ü@x:1"])
+def test_any_home_will_do(home: Path, odd: str):
+    settings = Settings(home=home / odd, node="here")
+    server = EmbeddedRedis(settings)
+    server.start()
+    try:
+        upgrade(settings)
+        with closing(connect(settings)) as backend:
+            definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
+            backend.runs.submit(ProfileSpec(definition.id))
+        assert len(messages(settings, "here")) == 1
+        assert (settings.home / "stageflow.db").stat().st_size > 0
+    finally:
+        server.stop()
 
 
 def test_a_redis_that_is_not_there_is_named_without_its_password(home: Path):
