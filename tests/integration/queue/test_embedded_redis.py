@@ -109,7 +109,9 @@ def test_it_survives_the_interrupt_and_the_death_of_its_starter(
     )
     assert starter.returncode != 0
     assert server.is_up()
-    assert server.pid() is not None
+    pid = server.pid()
+    assert pid is not None
+    assert os.getsid(pid) == pid
     assert not server.start()
 
 
