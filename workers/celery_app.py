@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_shutting_down
+from celery.signals import worker_init, worker_shutdown, worker_shutting_down
 
 from backend.bootstrap import connect
 from backend.queue.client import celery_app
@@ -32,14 +32,18 @@ def node_app(settings: Settings) -> Celery:
     def stop(**_: Any) -> None:
         """Celery waits for its tasks; this makes them end, and their ranks with them."""
         agent.stop()
-        threading.Thread(target=_leave, args=(agent,), daemon=True).start()
+        threading.Thread(target=_force_out, args=(agent,), daemon=True).start()
+
+    def leave(**_: Any) -> None:
+        agent.join()
 
     worker_init.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)
+    worker_shutdown.connect(leave, weak=False)
     return app
 
 
-def _leave(agent: NodeAgent) -> None:
+def _force_out(agent: NodeAgent) -> None:
     agent.join()
     time.sleep(LAST_WAY_OUT)
     os._exit(0)

@@ -16,21 +16,23 @@ from workers.supervisor.supervision import Supervision
 
 LOOK_OUT = 2.0
 """Seconds between looks for queued runs that no message told of."""
-SLOTS = 1
-"""Runs at a time: a run has the node's devices to itself, so that its times mean something."""
 
 log = logging.getLogger(__name__)
 
 
 class NodeAgent:
-    """One per process. `start` returns at once; `run` blocks until its run has ended."""
+    """One per process. `start` returns at once; `run` blocks until its run has ended.
+
+    It carries one run at a time, which has the node's devices to itself: its times are
+    compared with a prediction.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._devices = devices()
         self._num_gpus = len(gpus())
         self._stop = threading.Event()
-        self._slots = threading.Semaphore(SLOTS)
+        self._slot = threading.Lock()
         self._reporting = threading.Lock()
 
     def start(self) -> None:
@@ -41,9 +43,9 @@ class NodeAgent:
         self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
 
     def run(self, run_id: int) -> None:
-        """Carry one run when a slot is free; nothing where somebody else has it."""
+        """Carry one run when it is its turn; nothing where somebody else has it."""
         while not self._stop.is_set():
-            if self._slots.acquire(timeout=0.5):
+            if self._slot.acquire(timeout=0.5):
                 self._carry(run_id)
                 return
 
@@ -53,13 +55,13 @@ class NodeAgent:
 
     def join(self, seconds: float = 8.0) -> None:
         """Wait, after `stop`, until no run is carried any more; then leave the list of nodes."""
-        for _ in range(SLOTS):
-            self._slots.acquire(timeout=seconds)
+        if self._slot.acquire(timeout=seconds):
+            self._slot.release()
         with self._reporting, suppress(StageflowError):
             self._backend.nodes.leave(self._backend.settings.node)
 
     def _carry(self, run_id: int) -> None:
-        """With a slot in hand, which is given back."""
+        """With the slot in hand, which is given back."""
         try:
             if self._stop.is_set():
                 return
@@ -69,14 +71,14 @@ class NodeAgent:
                 Supervision(self._backend, attempt, self._stop, self._num_gpus).run()
                 log.info("run %d ended", run_id)
         finally:
-            self._slots.release()
+            self._slot.release()
 
     def _look_out(self) -> None:
-        """Fail runs whose agent is lost; carry the oldest that waits if a slot is free."""
+        """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
         if self._backend.runs.expire():
             self._reap()
         waiting = self._backend.runs.waiting()
-        if waiting and self._slots.acquire(blocking=False):
+        if waiting and self._slot.acquire(blocking=False):
             threading.Thread(target=self._carry, args=(waiting[0],), daemon=True).start()
 
     def _beat(self) -> None:

@@ -87,9 +87,14 @@ def test_without_redis_a_run_waits_and_the_agent_finds_it(stack):
     assert stack.until_final(run.id).state is RunState.SUCCEEDED
 
 
-def test_an_agent_without_redis_can_be_stopped(stack):
+def test_an_agent_without_redis_ends_the_run_that_it_found_by_itself(stack, living: Living):
     stack.redis.stop()
+    run_id, folder = asleep(stack, living)
     assert stack.end_agent() == 0
+    assert not living(folder)
+    error = stack.backend.runs.get(run_id).error
+    assert error is not None
+    assert error.kind == "AgentStopped"
     stack.redis.start()
     stack.start_agent()
     assert stack.finished(quick(stack)).state is RunState.SUCCEEDED
