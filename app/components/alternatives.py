@@ -12,6 +12,7 @@ from backend.planning.catalog import PLANNERS
 from backend.prediction.propose import Proposal
 
 KEY = "alternative"
+SHORT = 11
 
 
 def alternatives(proposals: Sequence[Proposal]) -> Proposal:
@@ -40,7 +41,9 @@ def _caption(found: Proposal, best: float) -> str:
 
 
 def _partition(found: Proposal) -> str:
-    return found.prediction.plan.partition.label
+    """Replicas per stage while that is short: "2-1"; else the number of stages."""
+    cut = found.prediction.plan.partition
+    return cut.label if len(cut.label) <= SHORT else f"{len(cut.stages)} stages"
 
 
 def _title(planner: str) -> str:

@@ -19,8 +19,8 @@ DEFAULT = "local:2"
 MOST = 512
 
 
-def cluster_form() -> Cluster:
-    """The chosen cluster. Raises `InvalidInput` where the URL holds a broken one."""
+def cluster_form() -> Cluster | None:
+    """The chosen cluster; None, with the fault said, where the URL holds a broken one."""
     written = state.text(Param.CLUSTER, DEFAULT)
     name, count = _preset(written)
     row = st.container(horizontal=True)
@@ -52,7 +52,7 @@ def _preset(written: str) -> tuple[str, int]:
     return CUSTOM, 2
 
 
-def _custom(written: str) -> Cluster:
+def _custom(written: str) -> Cluster | None:
     cluster = _read(written)
     with st.popover("Describe it", icon=":material/dns:", width="stretch"):
         form, text = st.tabs(["Form", "YAML"])
@@ -61,7 +61,7 @@ def _custom(written: str) -> Cluster:
         with text:
             _by_text(written)
     if cluster is None:
-        st.stop()
+        return None
     state.put(Param.CLUSTER, written)
     st.caption(plain(describe(cluster)))
     return cluster

@@ -30,7 +30,13 @@ def launch_form(
         left, right = st.columns(2)
         epochs = left.number_input("Epochs, at most", min_value=1, value=10)
         target = right.number_input(
-            "Stop at accuracy, %", 0.0, 100.0, 0.0, help="On held-out data; 0 = never stop early"
+            "Stop at accuracy, %",
+            0.0,
+            100.0,
+            0.0,
+            step=1.0,
+            format="%.1f",
+            help="On held-out data; 0 = never stop early",
         )
         data = left.selectbox("Data", list(DATA), format_func=DATA.__getitem__)
         samples = right.number_input("Synthetic samples", min_value=1, value=1024)

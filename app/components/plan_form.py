@@ -30,17 +30,20 @@ class Wanted:
     optimizer: OptimizerName
 
 
-def plan_form(profiles: Sequence[StoredProfile]) -> Wanted:
-    """Draw the inputs side by side; the newest of `profiles` is the default."""
+def plan_form(profiles: Sequence[StoredProfile]) -> Wanted | None:
+    """Draw the inputs side by side; the newest of `profiles` is the default. None, with the
+    fault said, where the cluster is described wrongly."""
     with st.container(border=True, key="panels-plan"):
-        with st.container():
+        with st.container(horizontal=True):
             stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
+            optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str, width=130)
         with st.container():
             cluster = cluster_form()
         with st.container(horizontal=True):
             schedule = _schedule()
             batch = _batch() if SCHEDULES[schedule].flushes else 1
-            optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str, width=130)
+    if cluster is None:
+        return None
     return Wanted(stored, cluster, schedule, batch, optimizer)
 
 

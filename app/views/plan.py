@@ -40,9 +40,11 @@ def page() -> None:
     _open_saved()
     head = st.container()
     wanted = plan_form(profiles)
-    found = planner.proposals(
-        wanted.stored.profile, wanted.cluster, wanted.schedule, wanted.batch, wanted.optimizer
-    )
+    found = _propose(wanted) if wanted else None
+    if wanted is None or found is None:
+        with head:
+            page_header("Plan", "Which layers run where.")
+        return
     row, below = st.container(), st.container()
     with below, st.container(key="split-plan"):
         drawn, beside = st.columns([2.6, 1], gap="medium")
@@ -72,6 +74,13 @@ def _open_saved() -> None:
         (Param.PLAN, None),
     ):
         state.put(param, value)
+
+
+@guarded
+def _propose(wanted: Wanted) -> list[Proposal]:
+    return planner.proposals(
+        wanted.stored.profile, wanted.cluster, wanted.schedule, wanted.batch, wanted.optimizer
+    )
 
 
 def _choose(found: Sequence[Proposal]) -> Proposal:

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import streamlit as st
 
-from app import services, state
+from app import services
 from app.boundary import guarded
 from app.components.card import card
 from app.components.empty_state import empty_state
@@ -66,16 +66,22 @@ def _filter() -> RunFilter:
 @guarded
 def _list(wanted: RunFilter) -> None:
     node_notice()
-    number = state.number(Param.PAGE) or 1
-    found = services.backend().runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1))
-    with card(count(found.total, "run")):
-        if found.runs:
-            run_table(found.runs)
+    runs = services.backend().runs
+    total = runs.list(wanted, limit=1).total
+    table, below = st.container(), st.container()
+    with below:
+        number = _page_number(-(-total // PER_PAGE))
+    with table, card(count(total, "run")):
+        if total:
+            run_table(runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1)).runs)
         else:
             st.caption("No run meets these filters.")
-    pages = -(-found.total // PER_PAGE)
-    if pages > 1:
-        st.pagination(pages, key=Param.PAGE.value, bind="query-params")
+
+
+def _page_number(pages: int) -> int:
+    if pages <= 1:
+        return 1
+    return st.pagination(pages, key=Param.PAGE.value, bind="query-params")
 
 
 page()

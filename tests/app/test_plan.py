@@ -1,0 +1,115 @@
+"""Plan: empty, proposals, alternatives, clusters good and broken, saving, launching."""
+
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import write_cluster
+from backend.runs.spec import TrainSpec
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, figures_of, param, text_of
+
+SERVERS = Cluster((Level(2, 12e9), Level(2, 1.25e9)), Device("V100", 16e9))
+
+
+def test_without_profiles_the_page_leads_to_the_models(backend: Backend, open_page: Open) -> None:
+    assert "No profile yet" in text_of(open_page(Page.PLAN))
+
+
+def test_the_best_proposal_is_shown_with_its_reason(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN)
+    shown = figures_of(page)
+    assert shown["Throughput, samples"][1].endswith("data parallel")
+    assert shown["Staleness"] == ("1 update", "2 weight versions")
+    assert len(page.radio[0].options) > 1
+    assert "Why this one" in text_of(page)
+
+
+def test_another_alternative_can_be_chosen_and_is_in_the_url(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN)
+    before = figures_of(page)["Throughput, samples"]
+    page.radio[0].set_value("even-split").run()
+    assert param(page, "planner") == "even-split"
+    assert figures_of(page)["Throughput, samples"] != before
+    again = open_page(Page.PLAN, planner="even-split")
+    assert figures_of(again) == figures_of(page)
+
+
+def test_a_preset_with_its_count_is_in_the_url(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN, cluster="cluster-a:2")
+    assert "on 8 × V100" in page.title[0].value
+
+
+def test_a_schedule_that_flushes_has_a_batch_and_no_staleness(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, schedule="1f1b-flush", batch=8)
+    shown = figures_of(page)
+    assert shown["Per minibatch"][1] == f"{8 * seed.SAMPLES} samples"
+    assert shown["Staleness"][0] == "none"
+
+
+def test_a_cluster_of_ones_own_travels_in_the_url(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN, cluster=write_cluster(SERVERS))
+    assert "on 4 × V100" in page.title[0].value
+    assert "free" in figures_of(page)["Peak memory"][1]
+
+
+def test_broken_yaml_names_its_line_and_the_inputs_stay(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster="levels: [\n  - oops")
+    assert "line 2" in page.error[0].value
+    assert not page.exception
+    assert [box.label for box in page.selectbox if box.label == "Schedule"]
+
+
+def test_yaml_typed_into_the_page_is_checked_before_it_is_used(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster=write_cluster(SERVERS))
+    page.text_area[0].set_value("levels:\n  - {count: 4}")
+    [form for form in page.button if form.label == "Use this cluster"][1].click().run()
+    assert "bandwidth is missing" in page.error[0].value
+    page.text_area[0].set_value("levels:\n  - {count: 3, bandwidth: 1e9}")
+    [form for form in page.button if form.label == "Use this cluster"][1].click().run()
+    assert "on 3 × cpu" in page.title[0].value
+
+
+def test_a_model_that_fits_nowhere_is_said_with_its_numbers(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    tiny = write_cluster(Cluster((Level(2, 1e9),), Device("toy", 1000)))
+    page = open_page(Page.PLAN, cluster=tiny)
+    assert page.error
+    assert not page.exception
+    assert page.title[0].value == "Plan"
+
+
+def test_saving_keeps_the_plan_and_it_opens_again(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster=write_cluster(SERVERS), planner="even-split")
+    before = figures_of(page)
+    button(page, "Save plan").click().run()
+    saved = backend.plans.list()[0]
+    assert saved.cluster == SERVERS
+    assert saved.plan.planner == "even-split"
+    assert figures_of(open_page(Page.PLAN, plan=saved.id)) == before
+
+
+def test_launching_keeps_the_plan_submits_the_run_and_opens_it(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN)
+    fields = {field.label: field for field in page.number_input}
+    fields["Epochs, at most"].set_value(3)
+    fields["Stop at accuracy, %"].set_value(95.0)
+    button(page, "Start run").click().run()
+    run = backend.runs.list().runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.epochs, run.spec.target_accuracy) == (3, 0.95)
+    assert run.spec.plan_id == backend.plans.list()[0].id
+    assert f"run {run.id}" in page.title[0].value

@@ -1,0 +1,112 @@
+"""Run: none, queued, running, succeeded, failed, cancelled, a profile's, one that is not there."""
+
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.runs.run import RunSummary
+from backend.runs.states import RunState
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, figures_of, param, text_of
+
+
+def test_without_runs_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
+    assert "No run yet" in text_of(open_page(Page.RUN))
+
+
+def test_without_an_id_the_newest_is_shown(seeded: seed.Seeded, open_page: Open) -> None:
+    assert open_page(Page.RUN).title[0].value.endswith(f"run {seeded.queued}")
+
+
+def test_an_unknown_run_is_said_calmly(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=99)
+    assert "run 99" in page.error[0].value
+    assert not page.exception
+
+
+def test_a_queued_run_says_why_it_waits(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.queued)
+    assert page.warning  # no Redis in this test: the page says so and what to do
+    assert not page.exception
+
+
+def test_a_running_run_has_figures_timelines_and_log(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.running)
+    shown = figures_of(page)
+    assert shown["Accuracy, held out"] == ("87.5 %", "target 95 %")
+    assert shown["Per minibatch"][1].startswith("predicted")
+    text = text_of(page)
+    assert "Measured above predicted" in text
+    assert "Where the time went" in text
+    assert "Median error per action" in text
+    assert "update 47 loss" in page.code[0].value
+    assert button(page, "Cancel the run")
+
+
+def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.running)
+    page.text_input[0].set_value("update 7 ").run()
+    assert len(page.code[0].value.splitlines()) == 1
+    page.text_input[0].set_value("nowhere").run()
+    assert "No line holds" in text_of(page)
+
+
+def test_an_older_epoch_can_be_looked_at(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    before = [line for line in text_of(page).splitlines() if "Median error" in line]
+    page.selectbox[0].select_index(4).run()
+    after = [line for line in text_of(page).splitlines() if "Median error" in line]
+    assert before != after
+    assert not page.exception
+
+
+def test_cancelling_asks_the_holder_to_end(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=seeded.running)
+    button(page, "Cancel the run").click().run()
+    assert backend.runs.get(seeded.running).cancel_requested
+
+
+def test_a_failed_run_shows_its_error_first_and_keeps_its_log(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=seeded.failed)
+    assert "nan after update 3" in page.error[0].value
+    assert "smaller learning rate" in page.error[0].value
+    assert "Traceback" in page.expander[0].code[0].value
+    assert any("update 3 loss nan" in code.value for code in page.code)
+    assert not page.metric
+    assert not [b for b in page.button if b.label == "Cancel the run"]
+
+
+def test_a_cancelled_run_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.cancelled)
+    assert "cancelled" in text_of(page)
+    assert not page.error
+
+
+def test_a_profile_run_leads_to_its_profile(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.profiled)
+    assert "The profile is ready" in text_of(page)
+    button(page, "Open profile").click().run()
+    assert param(page, "id") == str(seeded.profile)
+    assert figures_of(page)["Forward"][0] == "10.2 ms"
+
+
+def test_its_plan_is_one_click_away(seeded: seed.Seeded, open_page: Open) -> None:
+    page = button(open_page(Page.RUN, id=seeded.succeeded), "Open plan").click().run()
+    assert page.title[0].value.startswith("vgg\\_digits on 2")
+    assert figures_of(page)["Staleness"][0] == "1 update"
+
+
+def test_the_page_follows_a_run_to_its_end(backend: Backend, open_page: Open) -> None:
+    definition = backend.definitions.add_zoo("vgg_digits")
+    _, profile = seed.profile_run(backend, definition.id)
+    attempt = seed.running(backend, definition.id, seed.plan_for(backend, profile))
+    page = open_page(Page.RUN, id=attempt.run.id)
+    assert "running" in text_of(page)
+    attempt.logs([(None, 0.0, "all ranks ended")])
+    attempt.finish(RunState.SUCCEEDED, RunSummary(accuracy=0.97))
+    page.run()
+    assert "succeeded" in text_of(page)
+    assert "all ranks ended" in page.code[0].value

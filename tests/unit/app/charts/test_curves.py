@@ -1,0 +1,48 @@
+"""Curves and shares."""
+
+import pytest
+
+from app.charts import palette
+from app.charts.attribution import attribution
+from app.charts.curve import MAX_POINTS, curve
+from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
+from backend.prediction.compare import Cause
+
+
+def test_a_short_curve_is_drawn_as_it_is_with_its_target() -> None:
+    figure = curve([1, 2, 3], [0.3, 0.2, 0.1], name="loss", target=0.15)
+    assert list(figure.data[0].y) == [0.3, 0.2, 0.1]
+    assert figure.layout.shapes[0].y0 == 0.15
+
+
+def test_a_long_curve_is_thinned_by_means() -> None:
+    steps = list(range(10 * MAX_POINTS))
+    figure = curve(steps, [float(step % 10) for step in steps], name="loss")
+    assert len(figure.data[0].x) == MAX_POINTS
+    assert list(figure.data[0].y[:3]) == pytest.approx([4.5, 4.5, 4.5])
+
+
+def test_shares_of_each_rank_add_up_to_100_percent() -> None:
+    rows = [
+        ("rank 0", {Cause.FORWARD: 1.0, Cause.BACKWARD: 2.0, Cause.IDLE: 1.0}),
+        ("rank 1", {Cause.FORWARD: 3.0, Cause.WAITING: 1.0}),
+    ]
+    figure = attribution(rows)
+    assert [sum(trace.x[row] for trace in figure.data) for row in (0, 1)] == [100, 100]
+    assert {trace.name for trace in figure.data} == {"forward", "backward", "waiting", "idle"}
+
+
+def test_a_rank_without_time_divides_nothing_by_zero() -> None:
+    assert len(attribution([("rank 0", {})]).data) == 0
+
+
+def test_every_action_has_a_word_and_every_word_a_colour() -> None:
+    message = Message(Flow.GRADIENT, 1, 0)
+    actions = [Forward(0, 0), Backward(0, 0), Step(0), Send(message, 0), Recv(message, 1)]
+    for action in [*actions, AllReduce(0, (0, 1), 1)]:
+        assert palette.kind(action) in palette.COLOURS
+
+
+def test_faint_colours_keep_their_hue() -> None:
+    assert palette.faint("#0072B2", 0.45) == "rgba(0, 114, 178, 0.45)"
+    assert palette.on(palette.FORWARD) != palette.on(palette.BACKWARD)

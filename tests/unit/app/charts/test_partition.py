@@ -1,0 +1,82 @@
+"""Layers as an axis, a partition over it, and the devices below it."""
+
+import pytest
+
+from app.charts import layers, palette
+from app.charts.layer_costs import layer_costs
+from app.charts.partition import partition
+from app.charts.placement import describe, placement
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.planning.plan import Partition, Stage
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+
+def a_profile(num_layers: int, prefix: str = "features") -> Profile:
+    layers = tuple(
+        Layer(f"{prefix}.{i}", "Conv2d", 1e-3 * (i + 1), 2e-3, 2**20, 2**20 * i)
+        for i in range(num_layers)
+    )
+    return Profile("net", ModelGraph.chain(layers), microbatch=16)
+
+
+def test_bars_are_stacked_in_network_order_in_a_unit_that_fits() -> None:
+    figure = layer_costs(a_profile(3))
+    forward, backward, parameters = figure.data
+    assert list(forward.y) == pytest.approx([1, 2, 3])
+    assert list(backward.y) == pytest.approx([2, 2, 2])
+    assert figure.layout.yaxis.title.text == "ms"
+    assert parameters.yaxis == "y2"
+    assert "features.2" in forward.hovertext[2]
+    assert figure.layout.barmode == "stack"
+
+
+def test_a_model_without_parameters_has_no_right_axis() -> None:
+    layer = Layer("act", "ReLU", 1e-3, 1e-3, 10, 0)
+    figure = layer_costs(Profile("net", ModelGraph.chain((layer,)), 1))
+    assert [trace.name for trace in figure.data] == ["forward", "backward"]
+
+
+def test_few_layers_are_all_named_and_long_names_shortened() -> None:
+    places, names = layers.ticks(["a", "a.very.long.module.path.of.a.layer"])
+    assert places == [0, 1]
+    assert names[0] == "a"
+    assert len(names[1]) <= layers.LABEL
+
+
+def test_hundreds_of_layers_are_named_by_module_in_the_middle_of_each() -> None:
+    names = [f"blocks.{block}.{part}" for block in range(24) for part in range(10)]
+    places, labels = layers.ticks(names)
+    assert labels == [f"blocks.{block}" for block in range(24)]
+    assert places[:2] == [4.5, 14.5]
+    assert len(labels) <= layers.EVERY_NAME
+
+
+def test_stages_are_bands_and_cuts_are_lines_with_their_bytes() -> None:
+    cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
+    figure = partition(a_profile(5), cut, (0.012, 0.02))
+    bands = [shape for shape in figure.layout.shapes if shape.type == "rect"]
+    lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
+    assert [(band.x0, band.x1) for band in bands] == [(-0.5, 1.5), (1.5, 4.5)]
+    assert [line.x0 for line in lines] == [1.5]
+    texts = [note.text.replace("\u00a0", " ") for note in figure.layout.annotations]
+    assert "<b>Stage 0</b><br>2 replicas · 12.0 ms" in texts
+    assert "✂ 1.00 MiB" in texts
+
+
+def test_many_stages_have_short_labels() -> None:
+    cut = Partition(tuple(Stage(i, i + 1, (i,)) for i in range(8)))
+    texts = [note.text for note in partition(a_profile(8), cut).layout.annotations]
+    assert "<b>7</b>" in texts
+
+
+def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:
+    cluster = Cluster((Level(2, 12e9), Level(2, 1e9)), Device("V100", 16 * 2**30))
+    cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
+    (cells,) = placement(cluster, cut).data
+    first, second = palette.stage(0), palette.stage(1)
+    assert list(cells.marker.color) == [first, first, second, palette.IDLE]
+    gaps = [right - left for left, right in zip(cells.x, cells.x[1:], strict=False)]
+    assert gaps[1] > gaps[0] == gaps[2]
+    assert describe(cluster).replace("\u00a0", " ") == (
+        "2 servers × 2 V100, 16.0 GiB each, 12.0 GB/s inside, 1.00 GB/s between"
+    )

@@ -1,0 +1,130 @@
+"""Figures of a run, its remaining time, and its log as text."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from app.components.log_view import found, written
+from app.components.plan_figures import plan_figures
+from app.components.run_figures import Readings, epoch_means, run_figures
+from app.components.run_progress import remaining
+from app.components.run_table import plan_label, took
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.prediction import Prediction
+from backend.prediction.propose import Proposal
+from backend.runs.records import LogLine, MetricPoint
+from backend.runs.run import Run, RunProgress, RunSummary
+from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
+from backend.runs.states import RunState
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+PLAN = Plan("straight", Partition((Stage(0, 1, (0,)), Stage(1, 3, (1,)))), "pipedream", 16)
+SPEC = TrainSpec(1, PLAN, target_accuracy=0.9)
+
+
+def a_run(spec: RunSpec = SPEC, **changes: object) -> Run:
+    fields: dict[str, object] = {
+        "id": 7,
+        "name": "net",
+        "spec": spec,
+        "state": RunState.RUNNING,
+        "attempt": 1,
+        "node": "node-1",
+        "created_at": NOW,
+        "started_at": NOW,
+        "finished_at": None,
+        "progress": None,
+        "summary": RunSummary(),
+        "error": None,
+        "cancel_requested": False,
+    }
+    return Run(**(fields | changes))
+
+
+def a_prediction(
+    partition: Partition = PLAN.partition, rate: float = 1000.0, sent: float = 100.0
+) -> Prediction:
+    plan = Plan("straight", partition, "pipedream", 16)
+    stages = len(partition.stages)
+    return Prediction(
+        plan, 0.016, rate, 0.05, sent, (4e6,) * stages, (0.01,) * stages, stages - 1, (2,) * stages
+    )
+
+
+def points(*values: float, per_epoch: int = 2) -> list[MetricPoint]:
+    return [MetricPoint(i, i // per_epoch, value, float(i)) for i, value in enumerate(values)]
+
+
+def test_the_loss_is_the_mean_of_the_epoch_and_falls_in_green() -> None:
+    losses = points(2.0, 1.0, 0.6, 0.4)
+    assert epoch_means(losses) == [1.5, 0.5]
+    loss, accuracy, *_ = run_figures(a_run(), Readings(losses, points(0.95), [], None, None), None)
+    assert (loss.value, loss.note, loss.tone) == ("0.5", "−1 this epoch", "green")
+    assert accuracy.tone == "green"
+
+
+def test_a_missed_target_is_no_alarm_and_nothing_is_invented() -> None:
+    empty = Readings([], points(0.5), [], None, None)
+    loss, accuracy, throughput, minibatch, waiting = run_figures(a_run(), empty, None)
+    assert accuracy.tone == "gray"
+    assert [f.value for f in (loss, throughput, minibatch, waiting)] == ["—"] * 4
+
+
+def test_measured_stands_beside_predicted() -> None:
+    run = a_run(summary=RunSummary(samples_per_second=970.0, seconds_per_minibatch=0.0165))
+    readings = Readings([], [], [], 0.068, 0.051)
+    _, _, throughput, minibatch, waiting = run_figures(run, readings, a_prediction())
+    assert throughput.note == "−3.0\u00a0% on predicted"
+    assert minibatch.note == "predicted 16.0\u00a0ms"
+    assert waiting.note == "predicted 5.1\u00a0%"
+
+
+def test_the_remaining_time_of_a_training_is_at_its_recent_pace() -> None:
+    run = a_run(progress=RunProgress("train", 10, 40))
+    losses = [MetricPoint(step, 0, 1.0, 0.5 * step) for step in range(10)]
+    assert remaining(run, losses, NOW + timedelta(hours=1)) == pytest.approx(15)
+
+
+def test_the_remaining_time_of_a_profile_is_at_its_mean_pace() -> None:
+    run = a_run(ProfileSpec(1), progress=RunProgress("layers", 4, 16))
+    assert remaining(run, [], NOW + timedelta(seconds=10)) == pytest.approx(30)
+
+
+@pytest.mark.parametrize("progress", [None, RunProgress("layers", 0, 16), RunProgress("x", 0, 0)])
+def test_without_a_pace_no_time_is_promised(progress: RunProgress | None) -> None:
+    assert remaining(a_run(progress=progress), [], NOW) is None
+
+
+def test_a_row_says_what_a_run_does_and_how_long() -> None:
+    assert plan_label(a_run()) == "1-1 · pipedream"
+    assert plan_label(a_run(ProfileSpec(1, 8))) == "profile · microbatch 8"
+    assert took(a_run(finished_at=NOW + timedelta(seconds=72))) == "1\u00a0min\u00a012\u00a0s"
+    assert took(a_run(started_at=None)) == "—"
+
+
+def test_the_log_is_searched_whatever_the_case_and_written_in_utc() -> None:
+    lines = [LogLine(1, 0.25, None, "Loading"), LogLine(2, 1.0, 1, "update 3 loss nan")]
+    assert found(lines, "LOSS") == lines[1:]
+    assert written(lines).splitlines() == [
+        "1970-01-01T00:00:00.250+00:00 agent Loading",
+        "1970-01-01T00:00:01.000+00:00 rank1 update 3 loss nan",
+    ]
+
+
+def test_a_plan_is_compared_with_data_parallelism() -> None:
+    cluster = Cluster((Level(2, 1e9),), Device("gpu", 5e6))
+    ours = Proposal(a_prediction(rate=1300.0), 1.3, "because")
+    theirs = Proposal(a_prediction(Partition((Stage(0, 3, (0, 1)),)), 1000.0, 2000.0), 1.0, "")
+    throughput, _, _, memory, sent, staleness = plan_figures(ours, [ours, theirs], cluster)
+    assert (throughput.note, throughput.tone) == ("1.30× data parallel", "green")
+    assert memory.note == "977\u00a0KiB free"
+    assert (sent.note, sent.tone) == ("−95\u00a0% vs data parallel", "green")
+    assert staleness.value == "1\u00a0update"
+    assert plan_figures(theirs, [ours, theirs], cluster)[0].note == "is data parallel"
+
+
+def test_without_data_parallelism_the_reason_is_said() -> None:
+    ours = Proposal(a_prediction(), None, "because")
+    cluster = Cluster((Level(2, 1e9),))
+    assert plan_figures(ours, [ours], cluster)[0].note == "data parallel does not fit"
