@@ -115,9 +115,11 @@ class _Run:
 
 def segment_shape(spec: TrainSpec, samples: int) -> Shape:
     """One epoch: as many whole rounds of replicas and batches as the samples fill.
-    Raises `InvalidInput` where they do not fill one."""
+    A schedule that never flushes updates by microbatch: its batch is 1. Raises `InvalidInput`
+    where the samples do not fill one round."""
     replicas, plan = spec.plan.partition.replicas, spec.plan
-    unit = math.lcm(*replicas, plan.batch)
+    batch = plan.batch if schedule(plan.schedule).flushes else 1
+    unit = math.lcm(*replicas, batch)
     rounds = samples // (plan.microbatch * unit)
     if rounds == 0:
         raise InvalidInput(
@@ -125,7 +127,7 @@ def segment_shape(spec: TrainSpec, samples: int) -> Shape:
             f"{plan.microbatch}",
             "Use smaller microbatches, fewer of them per batch, or more data.",
         )
-    return Shape(replicas, rounds * unit, plan.batch)
+    return Shape(replicas, rounds * unit, batch)
 
 
 def evaluation_shape(training: Shape, samples: int, microbatch: int) -> Shape:

@@ -1,0 +1,98 @@
+"""Starts the real mains on jobs written into a folder."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import workers.zoo
+from backend.codec import to_json
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.events import Event, read_line
+from backend.runs.job import Job
+from backend.runs.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
+
+ROOT = Path(__file__).parents[3]
+HEAD = "import torch\nfrom torch import nn\n"
+
+WriteJob = Callable[[str, RunSpec], Path]
+Start = Callable[..., subprocess.Popen[str]]
+Ended = Callable[..., tuple[list[int], list[Event], str]]
+
+
+@pytest.fixture
+def write_job(tmp_path: Path) -> WriteJob:
+    """A job file for a zoo name or for a definition's text."""
+
+    def write(model: str, spec: RunSpec) -> Path:
+        file = Path(workers.zoo.__file__).parent / f"{model}.py"
+        if "\n" in model:
+            file = tmp_path / "mine.py"
+            file.write_text(HEAD + model)
+        size = spec.plan.partition.num_devices if isinstance(spec, TrainSpec) else 1
+        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size)
+        (tmp_path / "job.json").write_bytes(to_json(Job, job))
+        return tmp_path / "job.json"
+
+    return write
+
+
+@pytest.fixture
+def train_spec() -> Callable[..., TrainSpec]:
+    """One device per stage; `bounds` are the first layers and the number of layers."""
+
+    def spec(*bounds: int, schedule: str = "pipedream", rate: float = 0.05, **more) -> TrainSpec:
+        stages = tuple(Stage(bounds[i], bounds[i + 1], (i,)) for i in range(len(bounds) - 1))
+        plan = Plan("test", Partition(stages), schedule, more.pop("microbatch", 16))
+        data = DataSpec(samples=more.pop("samples", 64))
+        return TrainSpec(1, plan, data=data, optimizer=OptimizerSpec("momentum", rate), **more)
+
+    return spec
+
+
+@pytest.fixture
+def start() -> Start:
+    """Start one process of a main; `world` is (rank, size, port)."""
+
+    def begin(module: str, job: Path, world: tuple[int, int, int] | None = None):
+        environment = dict(os.environ)
+        if world:
+            names = ("RANK", "WORLD_SIZE", "MASTER_PORT")
+            environment |= dict(zip(names, map(str, world), strict=True))
+            environment["MASTER_ADDR"] = "127.0.0.1"
+        command = [sys.executable, "-m", module, str(job)]
+        return subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    return begin
+
+
+@pytest.fixture
+def ended(start: Start) -> Ended:
+    """Run a main on `size` ranks to its end: exit codes, events, all text."""
+
+    def run(module: str, job: Path, size: int = 1) -> tuple[list[int], list[Event], str]:
+        port = free_port()
+        ranks = [start(module, job, (r, size, port) if size > 1 else None) for r in range(size)]
+        texts = [process.communicate(timeout=120)[0] for process in ranks]
+        lines = [line for text in texts for line in text.splitlines()]
+        found = [event for line in lines if (event := read_line(line))]
+        return [process.returncode for process in ranks], found, "".join(texts)
+
+    return run
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

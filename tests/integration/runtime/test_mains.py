@@ -1,0 +1,215 @@
+"""The mains as the supervisor starts them: what they print, write, and how they end."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import workers.zoo
+from backend.codec import from_json
+from backend.pipeline.columns import decode
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.profiles.profile import Profile
+from backend.runs.events import Artifact, Failed, Finished, Metrics, ProfileReady, Spans, Started
+from backend.runs.spec import DataSpec, ProfileSpec
+from workers.definitions.loader import load
+from workers.runtime import data
+
+pytestmark = pytest.mark.slow
+RUNTIME, PROFILER = "workers.runtime.main", "workers.profiler.main"
+ZOO = Path(workers.zoo.__file__).parent
+
+
+def of(kind, found):
+    return [event for event in found if isinstance(event, kind)]
+
+
+def metric(found, name: str) -> list[float]:
+    return [value for event in of(Metrics, found) if event.name == name for value in event.values]
+
+
+def test_two_stages_of_a_residual_network(write_job, train_spec, ended, tmp_path: Path) -> None:
+    spec = train_spec(0, 20, 54, epochs=2, target_accuracy=0.2)
+    codes, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    assert codes == [0, 0], text
+    assert {event.rank for event in of(Started, found)} == {0, 1}
+    epochs = {event.epochs for event in of(Finished, found)}
+    assert epochs == {len(metric(found, "accuracy"))}
+    assert "Each epoch trains on 1424 of 1437 samples" in text
+    _losses_are_numbered(found)
+    _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1])
+    _spans_are_those_of_the_program(found, Shape((1, 1), 89))
+
+
+def _losses_are_numbered(found) -> None:
+    steps = [step for event in of(Metrics, found) if event.name == "loss" for step in event.steps]
+    assert steps == list(range(89 * (1 + max(event.epoch for event in of(Metrics, found)))))
+
+
+def _saved_model_is_as_good_as_reported(folder: Path, accuracy: float) -> None:
+    definition = load(ZOO / "resnet_digits.py")
+    model = definition.model(seed=5)
+    model.load_state_dict(load_file(folder / "model.safetensors"))
+    images, labels = data.load(DataSpec(), definition).held_out
+    with torch.no_grad():
+        matches = model.eval()(images).argmax(-1) == labels
+    assert abs(float(matches.float().mean()) - accuracy) < 0.01
+    assert {file.name for file in folder.glob("stage-*")} == {
+        "stage-0.safetensors",
+        "stage-1.safetensors",
+    }
+
+
+def _spans_are_those_of_the_program(found, shape: Shape) -> None:
+    program = lower(schedule("pipedream"), shape)
+    spans = {}
+    for event in of(Spans, found):
+        if event.segment == 0:
+            spans[event.rank] = decode(Path(event.path).read_bytes())
+            assert len(spans[event.rank]) == event.num_spans
+    for rank, actions in enumerate(program.ranks):
+        assert tuple(span.action for span in spans[rank]) == actions
+        assert [span.index for span in spans[rank]] == list(range(len(actions)))
+        times = [time for span in spans[rank] for time in (span.start, span.end)]
+        assert times == sorted(times)
+        assert times[0] >= 0
+
+
+def test_one_process_without_any_environment(write_job, train_spec, ended) -> None:
+    spec = train_spec(0, 8, schedule="gpipe", epochs=1, rate=0.05)
+    codes, found, text = ended(RUNTIME, write_job("mlp", spec))
+    assert codes == [0], text
+    assert len(metric(found, "loss")) == 89
+    assert len(metric(found, "throughput")) == 1
+    assert {event.name for event in of(Artifact, found)} == {
+        "stage-0.safetensors",
+        "model.safetensors",
+    }
+
+
+def test_torchrun_starts_it_too(write_job, train_spec) -> None:
+    job = write_job("mlp", train_spec(0, 4, 8, epochs=1))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc-per-node", "2", "-m", RUNTIME, str(job)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('{"event":"finished"') == 2
+
+
+DEFINITION = """
+def model():
+    return nn.Sequential(nn.Embedding(10, 8), nn.Flatten(), nn.Linear(16, 3))
+def example(batch):
+    return torch.randint(10, (batch, 2)), torch.randint(3, (batch,))
+"""
+
+
+def test_a_loss_that_is_no_number(write_job, train_spec, ended) -> None:
+    text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
+    codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 3, epochs=2)))
+    assert codes == [1]
+    (failure,) = of(Failed, found)
+    assert failure.kind == "LossNotFinite"
+    assert "The loss of minibatch 0 (epoch 1) is nan." in failure.message
+    assert "learning rate" in failure.advice
+
+
+def test_a_sample_that_the_model_does_not_take(write_job, train_spec, ended) -> None:
+    bad = "def data():\n    x = torch.zeros(64, 2, dtype=torch.long); x[40:] = 77\n"
+    bad += "    return (x, x[:, 0] % 3), (x[:8], x[:8, 0])\n"
+    codes, found, _ = ended(RUNTIME, write_job(DEFINITION + bad, train_spec(0, 3)))
+    assert codes == [1]
+    (failure,) = of(Failed, found)
+    assert failure.kind == "ModelRaised"
+    assert "index out of range" in failure.message
+    assert "stage 0, layer 0" in failure.message
+
+
+def test_a_failure_on_one_rank_ends_the_other(write_job, train_spec, ended) -> None:
+    text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
+    codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 1, 3)), size=2)
+    assert codes == [1, 1]
+    kinds = {event.rank: event.kind for event in of(Failed, found)}
+    assert kinds[1] == "LossNotFinite"
+    assert kinds[0] == "PeerLost"
+
+
+@pytest.mark.parametrize(
+    ("layers", "message"), [(7, "the plan is for 7 layers, but the model has 8")]
+)
+def test_a_plan_for_another_model(write_job, train_spec, ended, layers: int, message: str) -> None:
+    codes, found, _ = ended(RUNTIME, write_job("mlp", train_spec(0, layers)))
+    assert codes == [1]
+    assert message in of(Failed, found)[0].message
+
+
+def test_too_little_data(write_job, train_spec, ended) -> None:
+    spec = train_spec(0, 3, samples=8)
+    codes, found, _ = ended(RUNTIME, write_job(DEFINITION, spec))
+    assert codes == [1]
+    assert "8 training samples are fewer than one round" in of(Failed, found)[0].message
+
+
+def test_a_profile(write_job, ended) -> None:
+    codes, found, text = ended(PROFILER, write_job("mlp", ProfileSpec(1, 4, 3)))
+    assert codes == [0], text
+    (ready,) = of(ProfileReady, found)
+    profile: Profile = from_json(Profile, Path(ready.path).read_bytes())
+    assert len(profile.layers) == 8
+    assert of(Finished, found) == [Finished(0, 0)]
+
+
+def test_a_profile_of_a_factory_that_raises(write_job, ended) -> None:
+    text = "def model():\n    raise ValueError('no width')\nDATA = 'digits'\n"
+    codes, found, _ = ended(PROFILER, write_job(text, ProfileSpec(1, 4, 3)))
+    assert codes == [1]
+    (failure,) = of(Failed, found)
+    assert failure.kind == "DefinitionFailed"
+    assert "mine.py, line 4: ValueError: no width" in failure.message
+    assert "raise ValueError" in failure.detail
+
+
+def _until_started(process: subprocess.Popen[str]) -> None:
+    for line in process.stdout:
+        if '"started"' in line:
+            return
+    raise AssertionError("it ended before it started")
+
+
+def test_sigterm_ends_a_rank(write_job, train_spec, start) -> None:
+    process = start(RUNTIME, write_job("mlp", train_spec(0, 8, epochs=10_000)))
+    _until_started(process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=10) == -signal.SIGTERM
+    process.stdout.close()
+
+
+PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-m", "workers.runtime.main", sys.argv[1]])
+print("child", child.pid, flush=True)
+child.wait()
+"""
+
+
+def test_a_rank_dies_with_its_parent(write_job, train_spec) -> None:
+    job = write_job("mlp", train_spec(0, 8, epochs=10_000))
+    command = [sys.executable, "-c", PARENT, str(job)]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    child = psutil.Process(int(parent.stdout.readline().split()[1]))
+    _until_started(parent)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline, "the rank outlived its parent"
+        time.sleep(0.05)
+    parent.stdout.close()

@@ -1,0 +1,44 @@
+"""The functional rules are torch.optim's own, in place or not."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.runs.spec import OptimizerSpec
+from workers.runtime.optimizers import rule
+
+THEIRS = {
+    "sgd": lambda p: torch.optim.SGD(p, 0.1),
+    "momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.8),
+    "adam": lambda p: torch.optim.Adam(p, 0.1),
+}
+
+
+def gradients(seed: int, step: int) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed * 100 + step)
+    return [torch.randn(shape, generator=generator).double() for shape in ((3, 2), (4,))]
+
+
+@pytest.mark.parametrize("name", THEIRS)
+@settings(deadline=None)
+@given(seed=st.integers(0, 1000), in_place=st.lists(st.booleans(), min_size=1, max_size=6))
+def test_equal_to_torch_optim(name: str, seed: int, in_place: list[bool]) -> None:
+    mine = [torch.ones(3, 2).double(), torch.zeros(4).double()]
+    theirs = [torch.nn.Parameter(weight.clone()) for weight in mine]
+    optimizer = THEIRS[name](theirs)
+    my_rule = rule(OptimizerSpec(name, learning_rate=0.1, momentum=0.8))
+    for step, changes in enumerate(in_place):
+        given_gradients = gradients(seed, step)
+        before = [weight.clone() for weight in mine]
+        new = my_rule.update(mine, given_gradients, changes)
+        assert all(map(torch.equal, given_gradients, gradients(seed, step)))
+        assert all((a is b) == changes for a, b in zip(new, mine, strict=True))
+        assert changes or all(map(torch.equal, mine, before))
+        mine = new
+        for parameter, gradient in zip(theirs, given_gradients, strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    assert all(
+        torch.allclose(a, b, rtol=1e-12, atol=1e-14) for a, b in zip(mine, theirs, strict=True)
+    )
