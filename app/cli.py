@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from app.commands import db, demo, doctor, history, jobs, plans, serve
+from app.commands import db, demo, doctor, history, jobs, models, plans, serve
 from app.commands.output import print_error
 from backend.errors import StageflowError
 
@@ -20,6 +20,7 @@ for command in (
     demo.demo,
     serve.worker,
     doctor.doctor,
+    models.models,
     jobs.profile,
     plans.plan,
     plans.simulate,
@@ -42,3 +43,7 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -37,6 +37,7 @@ def demo(
 
         stageflow demo --no-serve --epochs 5
     """
+    launch.stop_on_sigterm()
     settings = settings_for(host, port)
     launch.check_port(settings.host, settings.port)
     schema.upgrade(settings)

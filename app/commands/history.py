@@ -132,7 +132,12 @@ def _log_text(line: LogLine) -> str:
 
 
 def cancel(run_id: RunId) -> None:
-    """Cancel a queued or running run; all its processes end within seconds."""
+    """Cancel a queued or running run; all its processes end within seconds.
+
+    Example:
+
+        stageflow cancel 42
+    """
     run = connect().runs.cancel(run_id)
     err.print(
         f"run {run.id} is {run.state.value}"

@@ -42,6 +42,7 @@ def up(
 
         stageflow up --port 9000 --no-agent
     """
+    launch.stop_on_sigterm()
     settings = settings_for(host, port)
     create_if_new(settings)
     backend = connect(settings)
@@ -56,7 +57,6 @@ def up(
 
 def wait() -> None:
     """Sleep until Ctrl-C or SIGTERM."""
-    launch.stop_on_sigterm()
     try:
         while True:
             time.sleep(3600)

@@ -1,0 +1,43 @@
+"""`stageflow models`: what can be profiled and trained."""
+
+from typing import Annotated
+
+import typer
+
+from app import formats
+from app.commands.output import print_json, print_table
+from backend.bootstrap import connect
+
+
+def models(
+    add: Annotated[
+        str, typer.Option("--add", help="Keep this Python file or zoo model first.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """List the kept model definitions and the zoo.
+
+    Examples:
+
+        stageflow models
+
+        stageflow models --add my_model.py
+    """
+    definitions = connect().definitions
+    if add:
+        definitions.resolve(add)
+    kept, zoo = definitions.list(), definitions.zoo()
+    if as_json:
+        return print_json({"models": list(kept), "zoo": list(zoo)})
+    print_table(
+        formats.count(len(kept), "kept version")
+        if kept
+        else "No model kept yet: profile one to keep it",
+        ["model", "source", "size", "content", "added"],
+        [
+            [d.label, d.source, formats.size(d.size), d.digest[:12], formats.ago(d.created_at)]
+            for d in kept
+        ],
+    )
+    print_table("Zoo", ["name", "title"], [[entry.name, entry.title] for entry in zoo])
+    return None

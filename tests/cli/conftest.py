@@ -1,0 +1,55 @@
+"""The `stageflow` command as a person runs it: a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STAGEFLOW = [sys.executable, "-m", "app.cli"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+Command = Callable[..., Said]
+
+
+@pytest.fixture
+def stageflow(home: Path) -> Command:
+    """Run `stageflow ARGS` on the test's own home; `env` adds variables."""
+
+    def run(*args: str, env: dict[str, str] | None = None, timeout: float = 240) -> Said:
+        done = subprocess.run(
+            [*STAGEFLOW, *args],
+            env=os.environ | {"STAGEFLOW_HOME": str(home)} | (env or {}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def database(stageflow: Command) -> None:
+    """The home has a database of today's schema."""
+    assert stageflow("db", "upgrade").code == 0

@@ -1,0 +1,203 @@
+"""Commands that need no agent: listing, planning, simulating, and every bad input."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from backend.profiles.document import write_profile
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from tests.cli.conftest import Command
+
+COMMANDS = (
+    "up demo worker doctor models profile plan simulate run runs show logs cancel export db".split()
+)
+
+
+@pytest.fixture
+def profile_file(tmp_path: Path) -> Path:
+    layers = tuple(
+        Layer(f"layer{i}", "Linear", 0.002, 0.004, 4096, 40_000_000, 0.001) for i in range(4)
+    )
+    path = tmp_path / "profile.json"
+    path.write_bytes(write_profile(Profile("toy", ModelGraph.chain(layers), 8)))
+    return path
+
+
+def readable(text: str) -> bool:
+    """An error for people: says so, and shows no traceback."""
+    return "Error:" in text and "Traceback" not in text
+
+
+def test_help_names_every_command(stageflow: Command) -> None:
+    said = stageflow("--help")
+    assert said.code == 0
+    assert all(f" {name} " in said.out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "db"])
+def test_help_of_a_command_has_an_example(stageflow: Command, command: str) -> None:
+    said = stageflow(command, "--help")
+    assert said.code == 0
+    assert f"stageflow {command}" in said.out
+
+
+def test_a_new_home_has_no_runs(stageflow: Command, database: None) -> None:
+    assert stageflow("runs", "--json").json == []
+    assert "stageflow demo" in stageflow("runs").out
+
+
+def test_commands_refuse_an_empty_database_with_the_command_that_mends_it(
+    stageflow: Command,
+) -> None:
+    said = stageflow("runs")
+    assert said.code == 1
+    assert readable(said.err)
+    assert "stageflow db upgrade" in said.err
+
+
+def test_upgrade_is_idempotent_and_current_says_so(stageflow: Command, database: None) -> None:
+    again = stageflow("db", "upgrade")
+    assert again.code == 0
+    now = stageflow("db", "current").out.split()
+    assert now[1] == now[-1]
+
+
+@pytest.mark.parametrize(
+    "args", [("show", "7"), ("logs", "7"), ("cancel", "7"), ("export", "7"), ("run", "--plan", "7")]
+)
+def test_what_does_not_exist_is_said(
+    stageflow: Command, database: None, args: tuple[str, ...]
+) -> None:
+    said = stageflow(*args)
+    assert said.code == 1
+    assert readable(said.err)
+    assert "7" in said.err
+
+
+def test_doctor_finds_a_missing_database_and_then_none(stageflow: Command) -> None:
+    before = stageflow("doctor", "--json")
+    assert before.code == 1
+    assert stageflow("db", "upgrade").code == 0
+    after = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})
+    names = {finding["name"] for finding in after.json}
+    assert {"python", "torch", "devices", "port", "redis", "database", "disk", "workers"} <= names
+    assert all(finding["ok"] is not False for finding in after.json)
+
+
+def test_doctor_says_who_cannot_have_the_port(stageflow: Command, database: None) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = stageflow("doctor", env={"STAGEFLOW_PORT": str(port)})
+    assert said.code == 1
+    assert str(port) in said.out
+
+
+@pytest.mark.parametrize("command", [("up",), ("demo", "--no-serve")])
+def test_a_port_in_use_is_said_with_another_to_choose(
+    stageflow: Command, home: Path, command: tuple[str, ...]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = stageflow(*command, "--port", str(port))
+    assert said.code == 1
+    assert readable(said.err)
+    assert str(port) in said.err
+    assert "--port" in said.err
+
+
+def test_plan_ranks_and_names_layers(stageflow: Command, profile_file: Path) -> None:
+    plans = stageflow("plan", "--profile", str(profile_file), "--devices", "2", "--json").json
+    best = plans["plans"][0]
+    assert [layer for stage in best["stages"] for layer in stage["layers"]] == [
+        f"layer{i}" for i in range(4)
+    ]
+    rates = [plan["samples_per_second"] for plan in plans["plans"]]
+    assert rates == sorted(rates, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("levels: [{count: 2, bandwidth: [", "line"),
+        ("levels: [{count: two, bandwidth: 1e9}]", "count"),
+        ("levels: []", "levels"),
+        ("!!python/object/apply:os.system ['true']", ""),
+    ],
+)
+def test_a_broken_cluster_file_is_said(
+    stageflow: Command, profile_file: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(text)
+    said = stageflow("plan", "--profile", str(profile_file), "--cluster", str(cluster))
+    assert said.code == 1
+    assert readable(said.err)
+    assert told in said.err
+
+
+def test_a_broken_profile_is_said(stageflow: Command, tmp_path: Path) -> None:
+    broken = tmp_path / "profile.json"
+    broken.write_text('{"format": "stageflow-profile"')
+    for path in (broken, tmp_path / "absent.json"):
+        said = stageflow("plan", "--profile", str(path))
+        assert said.code == 1
+        assert readable(said.err)
+
+
+def test_a_faulty_variable_is_said(stageflow: Command) -> None:
+    said = stageflow("runs", env={"STAGEFLOW_PORT": "many"})
+    assert said.code == 1
+    assert readable(said.err)
+    assert "STAGEFLOW_PORT" in said.err
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("def model(:\n", "line 1"),
+        ("import os\n", "model"),
+        ("", "empty"),
+        ("\x00\x01", ""),
+    ],
+)
+def test_a_file_that_is_no_definition_is_refused_before_anything_runs(
+    stageflow: Command, database: None, tmp_path: Path, source: str, told: str
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(source)
+    said = stageflow("profile", str(path))
+    assert said.code == 1
+    assert readable(said.err)
+    assert told in said.err
+    assert stageflow("runs", "--json").json == []
+
+
+def test_simulate_reproduces_a_published_bubble_rate(stageflow: Command) -> None:
+    """Zero-bubble paper, table 9 and 5: 1.5B, p=8, m=24: 0.2431."""
+    said = stageflow(
+        *"simulate --schedule 1f1b-flush --positions 8 --microbatches 24".split(),
+        *"--forward 18.522e-3 --backward 18.086e-3 --backward-weight 9.337e-3".split(),
+        *"--transfer 0.601e-3 --json".split(),
+    )
+    assert round(said.json["bubble_rate"], 4) == 0.2431
+    assert said.json["in_flight"] == [8, 7, 6, 5, 4, 3, 2, 1]
+
+
+def test_an_unknown_schedule_is_said_with_those_that_there_are(stageflow: Command) -> None:
+    said = stageflow(
+        *"simulate --schedule best --positions 2 --microbatches 2 --forward 1 --backward 1".split()
+    )
+    assert said.code == 1
+    assert readable(said.err)
+    assert "gpipe" in said.err
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
