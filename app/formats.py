@@ -82,11 +82,11 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 
 def change(value: float, base: float) -> str:
-    """How far `value` is from `base`, signed: "+3.1 %", "−46 %"."""
+    """How far `value` is from `base`, signed: "+3.1 %", "−46 %", "−99.8 %"."""
     if not base or not isfinite(value / base):
         return NOTHING
     share = value / base - 1
-    digits = 0 if abs(share) >= 0.1 else 1
+    digits = 1 if abs(share) < 0.1 or 0.95 < abs(share) < 1 else 0
     return f"{share * 100:+.{digits}f}{SPACE}%".replace("-", "−")
 
 

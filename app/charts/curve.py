@@ -1,63 +1,70 @@
-"""One metric over the minibatches of a run."""
+"""One metric over the minibatches of a run, as a Vega-Lite specification.
+
+Not Plotly, because Streamlit takes a Plotly chart away and puts a new one there whenever its
+data changes, which flickers while a run is live; a Vega-Lite chart it updates in place.
+"""
 
 from collections.abc import Sequence
+from typing import Any
 
-import plotly.graph_objects as go
+from app.charts.palette import FORWARD, NEUTRAL
 
-from app.charts import palette
-from app.charts.frame import figure
+MAX_POINTS = 1_000
+X, Y = "minibatch", "value"
+FEW = 30
 
-MAX_POINTS = 1_500
+
+def points(steps: Sequence[int], values: Sequence[float]) -> dict[str, list[float]]:
+    """The data by columns. Above `MAX_POINTS` each point is the mean of neighbours."""
+    width = max(1, -(-len(steps) // MAX_POINTS))
+    starts = range(0, len(steps), width)
+    return {
+        X: [_mean(steps[i : i + width]) for i in starts],
+        Y: [_mean(values[i : i + width]) for i in starts],
+    }
 
 
 def curve(
-    steps: Sequence[int],
-    values: Sequence[float],
+    num_points: int,
     *,
     name: str,
     target: float | None = None,
     share: bool = False,
     height: int = 240,
-) -> go.Figure:
-    """A line of `values` at `steps`; `target` as a dashed level; `share` writes percents.
-
-    Above `MAX_POINTS` points each drawn point is the mean of neighbours.
-    """
-    drawing = figure(height, legend=False)
-    xs, ys = _thin(steps, values)
-    drawing.add_scatter(
-        x=xs,
-        y=ys,
-        name=name,
-        mode="lines" if len(xs) > 30 else "lines+markers",
-        line={"color": palette.FORWARD, "width": 1.6},
-        marker={"size": 5},
-        hovertemplate="minibatch %{x:,}<br>"
-        + name
-        + " %{y:"
-        + (".1%" if share else ".4g")
-        + "}<extra></extra>",
-    )
-    if target is not None:
-        drawing.add_hline(
-            y=target,
-            line={"color": palette.NEUTRAL, "width": 1, "dash": "dash"},
-            annotation={"text": "target", "font": {"size": 11, "color": palette.NEUTRAL}},
-        )
-    drawing.update_xaxes(title={"text": "minibatch"})
-    drawing.update_yaxes(tickformat=".0%" if share else None)
-    return drawing
+) -> dict[str, Any]:
+    """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
+    writes percents."""
+    value = {"format": ".0%"} if share else {}
+    encoding = {
+        "x": {"field": X, "type": "quantitative", "axis": {"grid": False, "tickMinStep": 1}},
+        "y": {
+            "field": Y,
+            "type": "quantitative",
+            "title": None,
+            "axis": value,
+            "scale": {"zero": False},
+        },
+    }
+    hover = [
+        {"field": X, "type": "quantitative", "format": ",.0f"},
+        {"field": Y, "title": name, "type": "quantitative", "format": ".1%" if share else ".4g"},
+    ]
+    line = {"type": "line", "color": FORWARD, "strokeWidth": 1.6}
+    dots = {"type": "point", "color": FORWARD, "filled": True, "size": 40}
+    dots["opacity"] = 1 if num_points <= FEW else 0  # invisible, they still take the hover
+    return {
+        "height": height,
+        "encoding": encoding,
+        "layer": [{"mark": line}, {"mark": dots, "encoding": {"tooltip": hover}}]
+        + ([_level(target)] if target is not None else []),
+    }
 
 
-def _thin(steps: Sequence[int], values: Sequence[float]) -> tuple[Sequence[float], Sequence[float]]:
-    width = -(-len(steps) // MAX_POINTS)
-    if width <= 1:
-        return steps, values
-    starts = range(0, len(steps), width)
-    return (
-        [_mean(steps[i : i + width]) for i in starts],
-        [_mean(values[i : i + width]) for i in starts],
-    )
+def _level(target: float) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [5, 4]},
+        "encoding": {"x": None, "y": {"datum": target}},
+    }
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -21,9 +21,10 @@ def partition(
     wordy = len(cut.stages) <= WORDY
     for number, stage in enumerate(cut.stages):
         spent = stage_seconds[number] if stage_seconds else None
-        _band(drawing, number, stage, len(profile.layers), _label(number, stage, spent, wordy))
+        label = _label(number, stage, spent, wordy)
+        _band(drawing, number, stage, label, _hover(profile, number, stage, spent))
     for stage in cut.stages[:-1]:
-        _cut(drawing, stage.stop, profile.graph.cut_bytes[stage.stop - 1])
+        _cut(drawing, stage.stop, profile.graph.cut_bytes[stage.stop - 1], wordy)
     drawing.update_layout(
         margin={"t": 58, "b": 8, "l": 8, "r": 8},
         legend={"y": -0.34, "yanchor": "top"},
@@ -40,7 +41,21 @@ def _label(number: int, stage: Stage, spent: float | None, wordy: bool) -> str:
     return f"{first}<br>{' · '.join(rest)}" if rest else first
 
 
-def _band(drawing: go.Figure, number: int, stage: Stage, num_layers: int, label: str) -> None:
+def _hover(profile: Profile, number: int, stage: Stage, spent: float | None) -> str:
+    layers = profile.layers[stage.first : stage.stop]
+    lines = [
+        f"<b>Stage {number}</b> · {count(stage.replicas, 'replica')}",
+        f"{count(len(layers), 'layer')}: {layers[0].name} to {layers[-1].name}",
+        f"parameters {size(sum(layer.parameter_bytes for layer in layers))}",
+    ]
+    if spent is not None:
+        lines.append(f"{seconds(spent)} of compute per microbatch")
+    if stage.stop < len(profile.layers):
+        lines.append(f"sends {size(profile.graph.cut_bytes[stage.stop - 1])} per microbatch")
+    return "<br>".join(lines)
+
+
+def _band(drawing: go.Figure, number: int, stage: Stage, label: str, hover: str) -> None:
     colour = palette.stage(number)
     drawing.add_vrect(
         x0=stage.first - 0.5,
@@ -50,23 +65,23 @@ def _band(drawing: go.Figure, number: int, stage: Stage, num_layers: int, label:
         layer="below",
     )
     middle = (stage.first + stage.stop - 1) / 2
-    # a narrow stage at either end keeps its label inside the figure
-    side = {True: "left", False: "center"}[middle < 0.08 * num_layers]
     drawing.add_annotation(
-        x=stage.first - 0.4 if side == "left" else middle,
+        x=middle,
         y=1,
         yref="paper",
         yanchor="bottom",
-        xanchor="right" if middle > 0.92 * num_layers else side,
         text=label,
+        hovertext=hover,
         showarrow=False,
         font={"size": 12},
         align="center",
     )
 
 
-def _cut(drawing: go.Figure, stop: int, sent: int) -> None:
+def _cut(drawing: go.Figure, stop: int, sent: int, wordy: bool) -> None:
     drawing.add_vline(x=stop - 0.5, line={"color": palette.NEUTRAL, "width": 1.5})
+    if not wordy:
+        return
     drawing.add_annotation(
         x=stop - 0.5,
         y=1,

@@ -11,8 +11,9 @@ from app.formats import seconds, time_unit
 from backend.pipeline.actions import Action, AllReduce, Recv, Send, Step
 from backend.pipeline.timeline import Span, Timeline
 
+SEAM = "rgba(255, 255, 255, 0.55)"  # between neighbours of one hue
 MAX_BARS = 5_000  # plotly draws this many in about a quarter of a second
-MAX_LABELS = 600
+MAX_LABELS = 40  # per rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,8 @@ def _spans(
     drawing: go.Figure, shown: Stretch, lane: _Lane, factor: float, *, ghostly: bool
 ) -> None:
     source = "predicted" if ghostly else ""
-    labels = not ghostly and len(shown.spans) <= MAX_LABELS
+    num_bars = sum(map(_busy, shown.spans))
+    labels = not ghostly and num_bars <= MAX_LABELS * shown.num_ranks
     for name, spans in _by_kind(shown.spans).items():
         colour = palette.COLOURS[name]
         thin = name == "send"
@@ -146,7 +148,7 @@ def _spans(
             width=0.07 if thin else lane.width,
             marker={
                 "color": palette.faint(colour, 0.45) if ghostly else colour,
-                "line": {"width": 0},
+                "line": {"width": 0 if thin else 0.5, "color": SEAM},
             },
             text=[_label(s.action) for s in spans] if labels else None,
             textposition="inside",

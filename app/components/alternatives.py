@@ -7,12 +7,12 @@ import streamlit as st
 
 from app import state
 from app.formats import change, rate
+from app.naming import partition_name
 from app.state import Param
 from backend.planning.catalog import PLANNERS
 from backend.prediction.propose import Proposal
 
 KEY = "alternative"
-SHORT = 11
 
 
 def alternatives(proposals: Sequence[Proposal]) -> Proposal:
@@ -26,7 +26,7 @@ def alternatives(proposals: Sequence[Proposal]) -> Proposal:
         "Plans",
         list(by_planner),
         key=KEY,
-        format_func=lambda name: f"**{_partition(by_planner[name])}** · {_title(name)}",
+        format_func=lambda name: _label(by_planner[name]),
         captions=[_caption(found, best) for found in by_planner.values()],
         label_visibility="collapsed",
     )
@@ -40,12 +40,8 @@ def _caption(found: Proposal, best: float) -> str:
     return f"{rate(speed)} · {behind}"
 
 
-def _partition(found: Proposal) -> str:
-    """Replicas per stage while that is short: "2-1"; else the number of stages."""
-    cut = found.prediction.plan.partition
-    return cut.label if len(cut.label) <= SHORT else f"{len(cut.stages)} stages"
-
-
-def _title(planner: str) -> str:
-    """The first words of the planner's title: radio buttons need labels that differ."""
-    return re.split("[:,]", PLANNERS[planner].title)[0]
+def _label(found: Proposal) -> str:
+    """Partition and planner: radio buttons need labels that differ."""
+    plan = found.prediction.plan
+    title = re.split("[:,]", PLANNERS[plan.planner].title)[0]
+    return f"**{partition_name(plan.partition)}** · {title}"

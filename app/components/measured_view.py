@@ -1,18 +1,23 @@
 """What the ranks did: the measured timeline above the predicted one, and where time went."""
 
+import time
+
 import streamlit as st
 
 from app import services
 from app.charts.attribution import attribution as attribution_chart
 from app.charts.frame import CONFIG
 from app.components.card import card
-from app.components.rank_names import rank_names
 from app.components.timeline_view import timeline_view
 from app.formats import count, percent, seconds
+from app.naming import rank_names
 from backend.pipeline.timeline import Timeline
 from backend.prediction.compare import attribution, compare
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
+
+NEWEST = -1
+STEADY = 10.0
 
 
 def measured_view(run: Run) -> Timeline | None:
@@ -24,7 +29,7 @@ def measured_view(run: Run) -> Timeline | None:
     with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):
         controls = st.container(horizontal=True, vertical_alignment="center")
         with controls:
-            segment = _segment(segments, run.id)
+            segment = _segment(segments, run)
         measured = runs.timeline(run.id, "measured", segment)
         if measured is None:
             return None
@@ -32,7 +37,7 @@ def measured_view(run: Run) -> Timeline | None:
         names = rank_names(run.spec.plan)
         timeline_view(f"run-{run.id}", measured, predicted, names, controls)
         if predicted is not None:
-            st.caption(_difference(measured, predicted))
+            st.caption(_difference(segment, measured, predicted))
     return measured
 
 
@@ -44,29 +49,40 @@ def time_view(run: Run, measured: Timeline) -> None:
             st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG)
 
 
-def _segment(segments: list[int], run_id: int) -> int:
+def _segment(segments: list[int], run: Run) -> int:
     """The newest unless another is chosen; a new one does not move a choice."""
     if len(segments) == 1:
         return segments[0]
-    newest = -1
+    newest = segments[-1] if run.state.is_final else _steady(segments[-1], run.id)
     chosen: int = st.selectbox(
         "Epoch",
-        [newest, *reversed(segments)],
-        format_func=lambda s: (
-            f"Newest epoch ({segments[-1] + 1})" if s == newest else f"Epoch {s + 1}"
-        ),
-        key=f"segment-{run_id}",
+        [NEWEST, *reversed(segments)],
+        format_func=lambda s: "Newest epoch" if s == NEWEST else f"Epoch {s + 1}",
+        key=f"segment-{run.id}",
         label_visibility="collapsed",
         width=170,
     )
-    return segments[-1] if chosen == newest else chosen
+    return newest if chosen == NEWEST else chosen
 
 
-def _difference(measured: Timeline, predicted: Timeline) -> str:
+def _steady(newest: int, run_id: int) -> int:
+    """The newest segment, but each for `STEADY` seconds at least: short epochs would follow
+    each other faster than anyone can read, and each redraws the chart."""
+    key = f"segment-shown-{run_id}"
+    shown, since = st.session_state.get(key, (newest, 0.0))
+    now = time.monotonic()
+    if shown != newest and now - since < STEADY:
+        return int(shown)
+    if shown != newest or not since:
+        st.session_state[key] = (newest, now)
+    return newest
+
+
+def _difference(segment: int, measured: Timeline, predicted: Timeline) -> str:
     found = compare(measured, predicted)
     error = percent(found.median_share) if found.median_share is not None else "not known"
     whole = f"{seconds(measured.makespan)} measured, {seconds(predicted.makespan)} predicted"
-    parts = [f"Median error per action **{error}**", f"the whole epoch {whole}"]
+    parts = [f"Median error per action **{error}**", f"epoch {segment + 1} as a whole {whole}"]
     if found.unmatched:
         parts.append(f"{count(found.unmatched, 'action')} only in one of the two")
     return " · ".join(parts)

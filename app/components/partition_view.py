@@ -7,6 +7,7 @@ from app.charts.partition import partition
 from app.charts.placement import describe, placement
 from app.components.card import card
 from app.formats import plain
+from app.naming import partition_name
 from backend.cluster.cluster import Cluster
 from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
@@ -17,7 +18,7 @@ MOST_DEVICES = 128
 def partition_view(profile: Profile, cluster: Cluster, prediction: Prediction) -> None:
     """Draw both, in the same hues."""
     cut = prediction.plan.partition
-    with card("Partition", f"{cut.label} · {plain(describe(cluster))}"):
+    with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
         st.plotly_chart(
             partition(profile, cut, prediction.stage_seconds), key="partition", config=CONFIG
         )

@@ -8,6 +8,7 @@ import streamlit as st
 from app.components.grid import Column, grid
 from app.components.state_badge import state_badge
 from app.formats import NOTHING, ago, duration, percent, plain
+from app.naming import plan_name
 from app.state import Page
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
@@ -41,7 +42,7 @@ def _name(run: Run) -> None:
 def plan_label(run: Run) -> str:
     """The plan's short form, or what else the run does."""
     if isinstance(run.spec, TrainSpec):
-        return run.spec.plan.label
+        return plan_name(run.spec.plan)
     return f"profile · microbatch {run.spec.microbatch}"
 
 

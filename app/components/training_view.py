@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.charts.curve import curve
-from app.charts.frame import CONFIG
+from app.charts.curve import X, curve
+from app.charts.curve import points as columns
 from app.components.card import card
 from app.components.figures import figures
 from app.components.measured_view import measured_view, time_view
@@ -67,11 +67,6 @@ def _curves(run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[Metric
 def _curve(
     points: Sequence[MetricPoint], name: str, target: float | None = None, *, share: bool = False
 ) -> None:
-    figure = curve(
-        [point.step for point in points],
-        [point.value for point in points],
-        name=name,
-        target=target,
-        share=share,
-    )
-    st.plotly_chart(figure, key=f"curve-{name}", config=CONFIG)
+    drawn = columns([point.step for point in points], [point.value for point in points])
+    how = curve(len(drawn[X]), name=name, target=target, share=share)
+    st.vega_lite_chart(drawn, how, key=f"curve-{name}")

@@ -16,9 +16,9 @@ from app.components.page_header import page_header
 from app.components.partition_view import partition_view
 from app.components.plan_figures import plan_figures
 from app.components.plan_form import Wanted, plan_form
-from app.components.rank_names import rank_names
 from app.components.timeline_view import timeline_view
 from app.formats import plain
+from app.naming import plan_name, rank_names
 from app.state import Page, Param
 from backend.cluster.document import write_cluster
 from backend.planning.plan import Plan
@@ -95,7 +95,7 @@ def _header(wanted: Wanted, chosen: Proposal) -> None:
     stored = wanted.stored
     line = (
         f"profile **{stored.id}** · microbatch **{stored.profile.microbatch}** · "
-        f"**{plain(chosen.prediction.plan.label)}** · {plain(describe(wanted.cluster))}"
+        f"**{plain(plan_name(chosen.prediction.plan))}** · {plain(describe(wanted.cluster))}"
     )
     title = f"{plain(stored.profile.name)} on {wanted.cluster.num_devices} × "
     with page_header(title + plain(wanted.cluster.device.name), line):

@@ -36,10 +36,8 @@ def page() -> None:
         )
         return
     run_header(run)
-    if run.state.is_final:
-        _live(run.id, was_final=True)
-    else:
-        st.fragment(_live, run_every=REFRESH)(run.id, was_final=False)
+    final = run.state.is_final
+    st.fragment(_live, run_every=None if final else REFRESH)(run.id, was_final=final)
 
 
 def _find() -> Run | None:

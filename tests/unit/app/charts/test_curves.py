@@ -4,22 +4,31 @@ import pytest
 
 from app.charts import palette
 from app.charts.attribution import attribution
-from app.charts.curve import MAX_POINTS, curve
+from app.charts.curve import MAX_POINTS, X, Y, curve, points
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.prediction.compare import Cause
 
 
-def test_a_short_curve_is_drawn_as_it_is_with_its_target() -> None:
-    figure = curve([1, 2, 3], [0.3, 0.2, 0.1], name="loss", target=0.15)
-    assert list(figure.data[0].y) == [0.3, 0.2, 0.1]
-    assert figure.layout.shapes[0].y0 == 0.15
+def test_a_short_curve_is_drawn_as_it_is() -> None:
+    assert points([1, 2, 3], [0.3, 0.2, 0.1]) == {X: [1, 2, 3], Y: [0.3, 0.2, 0.1]}
+    assert points([], []) == {X: [], Y: []}
 
 
 def test_a_long_curve_is_thinned_by_means() -> None:
     steps = list(range(10 * MAX_POINTS))
-    figure = curve(steps, [float(step % 10) for step in steps], name="loss")
-    assert len(figure.data[0].x) == MAX_POINTS
-    assert list(figure.data[0].y[:3]) == pytest.approx([4.5, 4.5, 4.5])
+    drawn = points(steps, [float(step % 10) for step in steps])
+    assert len(drawn[X]) == MAX_POINTS
+    assert drawn[Y][:3] == pytest.approx([4.5, 4.5, 4.5])
+
+
+def test_few_points_have_dots_and_a_target_has_a_level() -> None:
+    line, dots, level = curve(4, name="accuracy", target=0.95, share=True)["layer"]
+    assert line["mark"]["color"] == palette.FORWARD
+    assert dots["mark"]["opacity"] == 1
+    assert level["encoding"]["y"] == {"datum": 0.95}
+    many = curve(400, name="loss")["layer"]
+    assert len(many) == 2
+    assert many[1]["mark"]["opacity"] == 0
 
 
 def test_shares_of_each_rank_add_up_to_100_percent() -> None:

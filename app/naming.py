@@ -1,0 +1,23 @@
+"""What plans, partitions and ranks are called on the pages."""
+
+from backend.planning.plan import Partition, Plan
+
+SHORT = 11  # characters
+
+
+def partition_name(cut: Partition) -> str:
+    """Replicas per stage while that is short, "2-1"; else the number of stages."""
+    return cut.label if len(cut.label) <= SHORT else f"{len(cut.stages)} stages"
+
+
+def plan_name(plan: Plan) -> str:
+    """A plan in two words: "2-1 · pipedream"."""
+    return f"{partition_name(plan.partition)} · {plan.schedule}"
+
+
+def rank_names(plan: Plan) -> tuple[str, ...]:
+    """One per rank, in rank order: "rank 0 · stage 0"."""
+    stages = (
+        number for number, stage in enumerate(plan.partition.stages) for _ in range(stage.replicas)
+    )
+    return tuple(f"rank {rank} · stage {stage}" for rank, stage in enumerate(stages))
