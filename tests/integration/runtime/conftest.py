@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,14 @@ def write_job(tmp_path: Path) -> WriteJob:
 
 @pytest.fixture
 def train_spec() -> Callable[..., TrainSpec]:
-    """One device per stage; `bounds` are the first layers and the number of layers."""
+    """`bounds` are the first layers and the number of layers; each stage has `replicas`."""
 
     def spec(*bounds: int, schedule: str = "pipedream", rate: float = 0.05, **more) -> TrainSpec:
-        stages = tuple(Stage(bounds[i], bounds[i + 1], (i,)) for i in range(len(bounds) - 1))
+        replicas = more.pop("replicas", 1)
+        stages = tuple(
+            Stage(first, stop, tuple(range(i * replicas, (i + 1) * replicas)))
+            for i, (first, stop) in enumerate(pairwise(bounds))
+        )
         plan = Plan("test", Partition(stages), schedule, more.pop("microbatch", 16))
         data = DataSpec(samples=more.pop("samples", 64))
         return TrainSpec(1, plan, data=data, optimizer=OptimizerSpec("momentum", rate), **more)

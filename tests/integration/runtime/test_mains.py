@@ -44,6 +44,8 @@ def test_two_stages_of_a_residual_network(write_job, train_spec, ended, tmp_path
     epochs = {event.epochs for event in of(Finished, found)}
     assert epochs == {len(metric(found, "accuracy"))}
     assert "Each epoch trains on 1424 of 1437 samples" in text
+    stages = {file.name for file in tmp_path.glob("stage-*")}
+    assert stages == {"stage-0.safetensors", "stage-1.safetensors"}
     _losses_are_numbered(found)
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1])
     _spans_are_those_of_the_program(found, Shape((1, 1), 89))
@@ -61,11 +63,7 @@ def _saved_model_is_as_good_as_reported(folder: Path, accuracy: float) -> None:
     images, labels = data.load(DataSpec(), definition).held_out
     with torch.no_grad():
         matches = model.eval()(images).argmax(-1) == labels
-    assert abs(float(matches.float().mean()) - accuracy) < 0.01
-    assert {file.name for file in folder.glob("stage-*")} == {
-        "stage-0.safetensors",
-        "stage-1.safetensors",
-    }
+    assert abs(float(matches.float().mean()) - accuracy) < 1 / len(labels)
 
 
 def _spans_are_those_of_the_program(found, shape: Shape) -> None:
@@ -81,6 +79,16 @@ def _spans_are_those_of_the_program(found, shape: Shape) -> None:
         times = [time for span in spans[rank] for time in (span.start, span.end)]
         assert times == sorted(times)
         assert times[0] >= 0
+
+
+def test_replicas_evaluate_with_the_same_statistics(
+    write_job, train_spec, ended, tmp_path: Path
+) -> None:
+    spec = train_spec(0, 54, replicas=2, schedule="1f1b-flush", epochs=1)
+    codes, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    assert codes == [0, 0], text
+    _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1])
+    assert len(metric(found, "loss")) == 88
 
 
 def test_one_process_without_any_environment(write_job, train_spec, ended) -> None:
