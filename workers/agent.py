@@ -1,6 +1,8 @@
 """Start the node agent of this machine: `python -m workers.agent`."""
 
+import signal
 import sys
+from types import FrameType
 
 from backend.errors import StageflowError
 from backend.settings import load_settings
@@ -11,12 +13,22 @@ def main() -> int:
     """Run until SIGTERM or Ctrl-C; 1 where the agent cannot start."""
     try:
         settings = load_settings()
-        app = node_app(settings)
+        app, agent = node_app(settings)
     except StageflowError as fault:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)
         return 1
-    app.worker_main(worker_arguments(settings))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _leave)  # until Celery sets its own
+    try:
+        app.worker_main(worker_arguments(settings))
+    finally:
+        agent.stop()
+        agent.join()
     return 0
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)
 
 
 if __name__ == "__main__":

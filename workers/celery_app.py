@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from celery import Celery
-from celery.signals import worker_init, worker_shutdown, worker_shutting_down
+from celery.signals import worker_init, worker_shutting_down
 
 from backend.bootstrap import connect
 from backend.queue.client import celery_app
@@ -20,8 +20,9 @@ LAST_WAY_OUT = 2.0
 would go on trying to connect."""
 
 
-def node_app(settings: Settings) -> Celery:
-    """The worker app of this node; raises what `connect` raises."""
+def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
+    """The worker app of this node, and the agent that it starts and stops, for which the
+    caller waits at the end; raises what `connect` raises."""
     agent = NodeAgent(connect(settings))
     app = celery_app(settings)
     tasks.register(app, agent)
@@ -34,13 +35,9 @@ def node_app(settings: Settings) -> Celery:
         agent.stop()
         threading.Thread(target=_force_out, args=(agent,), daemon=True).start()
 
-    def leave(**_: Any) -> None:
-        agent.join()
-
     worker_init.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)
-    worker_shutdown.connect(leave, weak=False)
-    return app
+    return app, agent
 
 
 def _force_out(agent: NodeAgent) -> None:

@@ -1,6 +1,9 @@
 """An agent that is killed or stopped, and a Redis that goes away: nothing is left behind."""
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -107,3 +110,21 @@ def test_after_redis_is_back_the_agent_takes_messages_again(stack):
     assert [stack.until_final(run.id).state for run in runs] == [RunState.SUCCEEDED] * 2
     with redis_client(stack.settings) as client:
         stack.wait(lambda: client.llen(f"stageflow:{queue_name('tester')}") == 0)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_agent_can_be_stopped_as_soon_as_it_is_up(stack, number: signal.Signals):
+    stack.end_agent()
+    stack.start_agent()
+    assert stack.end_agent(number) == 0
+    assert not stack.backend.nodes.list()
+    stack.start_agent()
+
+
+def test_an_agent_on_an_old_schema_says_what_to_do(tmp_path: Path):
+    environment = os.environ | {"STAGEFLOW_HOME": str(tmp_path), "STAGEFLOW_DATABASE_URL": ""}
+    command = [sys.executable, "-m", "workers.agent"]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "stageflow db upgrade" in ended.stderr
+    assert "Traceback" not in ended.stderr
