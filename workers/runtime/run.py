@@ -10,6 +10,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.shape import Shape
+from backend.pipeline.verify import check
 from backend.runs.events import Progress
 from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
@@ -53,7 +54,7 @@ class _Run:
         definition = load(Path(job.definition))
         self.data = data.load(spec.data, definition)
         self.shape = segment_shape(spec, len(self.data.train[0]))
-        self.program = lower(schedule(spec.plan.schedule), self.shape)
+        self.program = check(lower(schedule(spec.plan.schedule), self.shape))
         inputs, targets = self.data.train
         first = torch.arange(spec.plan.microbatch)
         batch = (inputs[first], targets[first])
@@ -93,7 +94,9 @@ class _Run:
         return seconds
 
     def _evaluate(self) -> float | None:
-        """The share of held-out targets that are predicted right; None if they are no classes."""
+        """The share of held-out targets predicted right; None if there are none, or no classes."""
+        if not len(self.data.held_out[0]):
+            return None
         microbatch = self.spec.plan.microbatch
         shape = evaluation_shape(self.shape, len(self.data.held_out[0]), microbatch)
         epoch = Epoch.in_order(self.data.held_out, microbatch, shape.microbatches)

@@ -159,6 +159,15 @@ def test_a_plan_for_another_model(write_job, train_spec, ended, layers: int, mes
     assert message in of(Failed, found)[0].message
 
 
+def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> None:
+    own = "def data():\n    return example(64), example(0)\n"
+    spec = train_spec(0, 3, epochs=2, target_accuracy=0.0)
+    codes, found, text = ended(RUNTIME, write_job(DEFINITION + own, spec))
+    assert codes == [0], text
+    assert metric(found, "accuracy") == []
+    assert of(Finished, found) == [Finished(0, 2)]
+
+
 def test_too_little_data(write_job, train_spec, ended) -> None:
     spec = train_spec(0, 3, samples=8)
     codes, found, _ = ended(RUNTIME, write_job(DEFINITION, spec))
