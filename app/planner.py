@@ -21,8 +21,16 @@ def proposals(
     return propose(profile, cluster, schedule=schedule, batch=batch, optimizer=optimizer)
 
 
-@st.cache_resource(show_spinner="Simulating…", max_entries=KEPT, hash_funcs={Profile: hash})
 def predicted_timeline(profile: Profile, cluster: Cluster, plan: Plan) -> Timeline:
-    """What the plan's program does from an empty pipeline to an empty one."""
-    shape = steady_shape(plan)
-    return predicted_program(profile, cluster, plan, shape.microbatches)[1]
+    """What the plan's program does from an empty pipeline to an empty one, in the segment
+    from which its figures were predicted."""
+    return segment_timeline(profile, cluster, plan, steady_shape(plan).microbatches)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+def segment_timeline(
+    profile: Profile, cluster: Cluster, plan: Plan, num_microbatches: int
+) -> Timeline:
+    """The same for a segment of at most `num_microbatches`. Raises `InvalidInput` where
+    these are too few for the plan."""
+    return predicted_program(profile, cluster, plan, num_microbatches)[1]

@@ -1,6 +1,7 @@
 """What the ranks did: the measured timeline above the predicted one, and where time went."""
 
 import time
+from dataclasses import dataclass
 
 import streamlit as st
 
@@ -11,6 +12,7 @@ from app.components.card import card
 from app.components.timeline_view import timeline_view
 from app.formats import count, percent, seconds
 from app.naming import rank_names
+from app.predictions import predicted_beside
 from backend.pipeline.timeline import Timeline
 from backend.prediction.compare import attribution, compare
 from backend.runs.run import Run
@@ -20,7 +22,15 @@ NEWEST = -1
 STEADY = 10.0
 
 
-def measured_view(run: Run) -> Timeline | None:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The timelines of the segment that is shown."""
+
+    measured: Timeline
+    predicted: Timeline | None
+
+
+def measured_view(run: Run) -> Shown | None:
     """The segment (epoch) that is chosen, the newest by default; None before the first."""
     runs = services.backend().runs
     segments = list(runs.segments(run.id))
@@ -33,12 +43,12 @@ def measured_view(run: Run) -> Timeline | None:
         measured = runs.timeline(run.id, "measured", segment)
         if measured is None:
             return None
-        predicted = runs.timeline(run.id, "predicted", segment)
+        predicted = predicted_beside(run, segment, measured)
         names = rank_names(run.spec.plan)
         timeline_view(f"run-{run.id}", measured, predicted, names, controls)
         if predicted is not None:
             st.caption(_difference(segment, measured, predicted))
-    return measured
+    return Shown(measured, predicted)
 
 
 def time_view(run: Run, measured: Timeline) -> None:

@@ -29,7 +29,7 @@ def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> l
         _loss(readings.losses),
         _accuracy(run, readings.accuracies),
         _throughput(run, readings.throughputs, predicted),
-        _minibatch(run, predicted),
+        _minibatch(run, readings.throughputs, predicted),
         _waiting(run, readings),
     ]
 
@@ -76,8 +76,11 @@ def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction |
     return Figure("Throughput, samples", rate(value), note)
 
 
-def _minibatch(run: Run, predicted: Prediction | None) -> Figure:
+def _minibatch(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
+    """While the run works, from its newest throughput."""
     value = run.summary.seconds_per_minibatch
+    if value is None and points and points[-1].value and isinstance(run.spec, TrainSpec):
+        value = run.spec.plan.microbatch * run.spec.plan.batch / points[-1].value
     note = f"predicted {seconds(predicted.seconds_per_minibatch)}" if predicted else ""
     return Figure("Per minibatch", seconds(value), note, help="Steady state, measured")
 

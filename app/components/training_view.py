@@ -11,9 +11,8 @@ from app.components.card import card
 from app.components.figures import figures
 from app.components.measured_view import measured_view, time_view
 from app.components.run_figures import Readings, run_figures
-from backend.errors import NotFound
+from app.predictions import prediction_of
 from backend.pipeline.bubbles import bubble
-from backend.prediction.prediction import Prediction
 from backend.runs.records import MetricPoint
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
@@ -23,32 +22,23 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
     """Draw what there is so far; what is not there yet leaves no hole."""
     runs = services.backend().runs
     accuracies = runs.metrics(run.id, "accuracy")
-    measured = runs.timeline(run.id, "measured")
-    predicted = runs.timeline(run.id, "predicted")
+    throughputs = runs.metrics(run.id, "throughput")
+    head = st.container()
+    shown = measured_view(run)
     readings = Readings(
         losses=losses,
         accuracies=accuracies,
-        throughputs=runs.metrics(run.id, "throughput"),
-        waiting=bubble(measured) if measured else None,
-        predicted_waiting=bubble(predicted) if predicted else None,
+        throughputs=throughputs,
+        waiting=bubble(shown.measured) if shown else None,
+        predicted_waiting=bubble(shown.predicted) if shown and shown.predicted else None,
     )
-    if losses or measured or not run.state.is_final:
-        figures(run_figures(run, readings, prediction_of(run)), "run")
-    shown = measured_view(run)
+    with head:
+        if losses or shown or not run.state.is_final:
+            figures(run_figures(run, readings, prediction_of(run)), "run")
     with st.container(key="panels-run"):
         if shown is not None:
-            time_view(run, shown)
+            time_view(run, shown.measured)
         _curves(run, losses, accuracies)
-
-
-def prediction_of(run: Run) -> Prediction | None:
-    """What was predicted when the run's plan was kept."""
-    if not isinstance(run.spec, TrainSpec) or run.spec.plan_id is None:
-        return None
-    try:
-        return services.backend().plans.get(run.spec.plan_id).prediction
-    except NotFound:
-        return None
 
 
 def _curves(run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[MetricPoint]) -> None:
