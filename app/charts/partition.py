@@ -10,6 +10,7 @@ from app.formats import count, seconds, size
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
+HEADROOM = 1.14
 WORDY = 5  # up to this many stages a label has room for words
 
 
@@ -25,11 +26,21 @@ def partition(
         _band(drawing, number, stage, label, _hover(profile, number, stage, spent))
     for stage in cut.stages[:-1]:
         _cut(drawing, stage.stop, profile.graph.cut_bytes[stage.stop - 1], wordy)
+    _headroom(drawing)
     drawing.update_layout(
         margin={"t": 58, "b": 8, "l": 8, "r": 8},
         legend={"y": -0.34, "yanchor": "top"},
     )
     return drawing
+
+
+def _headroom(drawing: go.Figure) -> None:
+    """Room above the bars and the line, where the cuts' labels are."""
+    bars = [trace for trace in drawing.data if trace.type == "bar"]
+    tallest = max(map(sum, zip(*(bar.y for bar in bars), strict=True)), default=0.0)
+    drawing.update_layout(yaxis={"range": [0, HEADROOM * tallest or 1]})
+    for line in (trace for trace in drawing.data if trace.type == "scatter"):
+        drawing.update_layout(yaxis2={"range": [0, HEADROOM * max(line.y)]})
 
 
 def _label(number: int, stage: Stage, spent: float | None, wordy: bool) -> str:

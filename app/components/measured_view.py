@@ -18,6 +18,7 @@ from backend.prediction.compare import attribution, compare
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 
+ALT = "Share of each rank's time by what it was spent on"
 NEWEST = -1
 STEADY = 10.0
 
@@ -56,7 +57,7 @@ def time_view(run: Run, measured: Timeline) -> None:
     if isinstance(run.spec, TrainSpec):
         rows = list(zip(rank_names(run.spec.plan), attribution(measured), strict=False))
         with card("Where the time went", "of each rank"):
-            st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG)
+            st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
 
 
 def _segment(segments: list[int], run: Run) -> int:

@@ -13,6 +13,8 @@ from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
 
 MOST_DEVICES = 128
+ALT = "Seconds and parameters of each layer, with the stages as bands over them"
+DEVICES = "Which stage sits on which device"
 
 
 def partition_view(profile: Profile, cluster: Cluster, prediction: Prediction) -> None:
@@ -20,7 +22,10 @@ def partition_view(profile: Profile, cluster: Cluster, prediction: Prediction) -
     cut = prediction.plan.partition
     with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
         st.plotly_chart(
-            partition(profile, cut, prediction.stage_seconds), key="partition", config=CONFIG
+            partition(profile, cut, prediction.stage_seconds),
+            key="partition",
+            config=CONFIG,
+            alt=ALT,
         )
         if cluster.num_devices <= MOST_DEVICES:
-            st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG)
+            st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)

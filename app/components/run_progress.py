@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.formats import count, duration, plain
 from backend.runs.records import MetricPoint
-from backend.runs.run import Run
+from backend.runs.run import Run, RunProgress
 from backend.runs.states import RunState
 
 RECENT = 50
@@ -17,16 +17,19 @@ def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
     """One line and a bar; nothing for a run that has ended."""
     if run.state.is_final:
         return
-    if run.state is not RunState.RUNNING or run.progress is None:
-        st.progress(0.0, text=_waiting(run))
-        return
     found = run.progress
+    if run.state is not RunState.RUNNING or run.cancel_requested or found is None:
+        st.progress(_share(found), text=_waiting(run))
+        return
     parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
     left = remaining(run, losses, datetime.now(UTC))
     if left is not None:
         parts.append(f"**{duration(left)}** left")
-    share = found.done / found.total if found.total else 0.0
-    st.progress(min(max(share, 0.0), 1.0), text=" · ".join(parts))
+    st.progress(_share(found), text=" · ".join(parts))
+
+
+def _share(found: RunProgress | None) -> float:
+    return min(max(found.done / found.total, 0.0), 1.0) if found and found.total else 0.0
 
 
 def _waiting(run: Run) -> str:
@@ -34,6 +37,8 @@ def _waiting(run: Run) -> str:
         return "Cancelling: the processes are being ended"
     if run.state is RunState.QUEUED:
         return "Queued: waits for a node"
+    if run.state is RunState.RUNNING:
+        return f"Running on {plain(run.node or 'a node')}"
     return f"Starting on {plain(run.node or 'a node')}"
 
 

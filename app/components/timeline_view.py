@@ -16,6 +16,7 @@ from app.charts.timeline import (
 from app.formats import count
 from backend.pipeline.timeline import Timeline
 
+ALT = "When each rank computes, sends and waits: one row per rank, time to the right"
 LEGIBLE = 10  # microbatches side by side whose numbers can be read
 PLACES = ("Start", "Middle", "End", "All")
 
@@ -64,4 +65,4 @@ def _window(place: str | None, total: int, upper: Timeline, ghost: Timeline | No
 
 
 def _draw(key: str, upper: Stretch, ghost: Stretch | None, rank_names: tuple[str, ...]) -> None:
-    st.plotly_chart(timeline(upper, ghost, rank_names), key=f"{key}-chart", config=CONFIG)
+    st.plotly_chart(timeline(upper, ghost, rank_names), key=f"{key}-chart", config=CONFIG, alt=ALT)

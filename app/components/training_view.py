@@ -59,4 +59,4 @@ def _curve(
 ) -> None:
     drawn = columns([point.step for point in points], [point.value for point in points])
     how = curve(len(drawn[X]), name=name, target=target, share=share)
-    st.vega_lite_chart(drawn, how, key=f"curve-{name}")
+    st.vega_lite_chart(drawn, how, key=f"curve-{name}", alt=f"{name} over the minibatches")

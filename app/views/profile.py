@@ -19,6 +19,8 @@ from backend.profiles.document import write_profile
 from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
+ALT = "Forward and backward seconds and parameters of each layer, in network order"
+
 
 def page() -> None:
     """One stored profile, chosen by ?id=, else the newest."""
@@ -40,7 +42,7 @@ def page() -> None:
     for note in found.profile.notes:
         st.info(plain(note), icon=":material/info:")
     with card("Layers", "in network order; hover for everything"):
-        st.plotly_chart(layer_costs(found.profile), key="layer-costs", config=CONFIG)
+        st.plotly_chart(layer_costs(found.profile), key="layer-costs", config=CONFIG, alt=ALT)
     with card("Table", count(len(found.profile.layers), "layer")):
         layer_table(found.profile)
 

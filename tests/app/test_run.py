@@ -65,6 +65,7 @@ def test_cancelling_asks_the_holder_to_end(
     page = open_page(Page.RUN, id=seeded.running)
     button(page, "Cancel the run").click().run()
     assert backend.runs.get(seeded.running).cancel_requested
+    assert "Cancelling" in open_page(Page.RUN, id=seeded.running).progress[0].text
 
 
 def test_a_failed_run_shows_its_error_first_and_keeps_its_log(
