@@ -79,7 +79,7 @@ def _train(backend: Backend, plan: StoredPlan, epochs: int, target: float) -> Ru
         definition_id=profile.definition_id,
         plan=plan.prediction.plan,
         plan_id=plan.id,
-        optimizer=OptimizerSpec("momentum", learning_rate=0.01),
+        optimizer=OptimizerSpec("momentum", learning_rate=0.005),
         epochs=epochs,
         target_accuracy=target,
     )

@@ -1,0 +1,89 @@
+"""A Stageflow of one's own (`stageflow up`) and a real Chromium to look at it with."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
+CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a dashboard with a node agent, on an empty home."""
+    home = tmp_path_factory.mktemp("home")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    variables = {k: v for k, v in os.environ.items() if not k.startswith("STAGEFLOW_")}
+    log = (home / "up.log").open("wb")
+    up = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "up", "--port", str(port)],
+        env=variables | {"STAGEFLOW_HOME": str(home)},
+        stdout=log,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        _await_agent(home / "up.log", up)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        up.send_signal(signal.SIGTERM)
+        up.wait(timeout=30)
+
+
+def _await_agent(log: Path, up: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 90
+    while "Node agent" not in log.read_text():
+        assert up.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium, or whichever is on PATH."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    assert found, "no Chromium on PATH: make browser"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=CHROMIUM_ARGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A fresh visitor; what the page's own scripts throw fails the test."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    visitor = context.new_page()
+    visitor.set_default_timeout(20_000)
+    thrown: list[str] = []
+    visitor.on("pageerror", lambda error: thrown.append(str(error)))
+    yield visitor
+    context.close()
+    assert thrown == []
+
+
+def keep_screenshot(page: Page, name: str) -> None:
+    """The whole page as a picture, to be looked at."""
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.wait_for_timeout(800)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+def healthz(url: str) -> bytes:
+    with urllib.request.urlopen(f"{url}/healthz", timeout=10) as answer:
+        body: bytes = answer.read()
+    return body
+
+
+__all__ = ["expect", "healthz", "keep_screenshot"]
