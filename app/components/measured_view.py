@@ -77,16 +77,17 @@ def _segment(segments: list[int], run: Run) -> int:
 
 
 def _steady(newest: int, run_id: int) -> int:
-    """The newest segment, but each for `STEADY` seconds at least: short epochs would follow
-    each other faster than anyone can read, and each redraws the chart."""
     key = f"segment-shown-{run_id}"
-    shown, since = st.session_state.get(key, (newest, 0.0))
-    now = time.monotonic()
-    if shown != newest and now - since < STEADY:
-        return int(shown)
-    if shown != newest or not since:
-        st.session_state[key] = (newest, now)
-    return newest
+    st.session_state[key] = steady(newest, st.session_state.get(key), time.monotonic())
+    return int(st.session_state[key][0])
+
+
+def steady(newest: int, before: tuple[int, float] | None, now: float) -> tuple[int, float]:
+    """Which segment to show and since when: the newest, but each for `STEADY` seconds at
+    least. Short epochs would follow each other faster than anyone can read them."""
+    if before is not None and (before[0] == newest or now - before[1] < STEADY):
+        return before
+    return newest, now
 
 
 def _difference(segment: int, measured: Timeline, predicted: Timeline) -> str:

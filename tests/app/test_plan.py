@@ -113,3 +113,31 @@ def test_launching_keeps_the_plan_submits_the_run_and_opens_it(
     assert (run.spec.epochs, run.spec.target_accuracy) == (3, 0.95)
     assert run.spec.plan_id == backend.plans.list()[0].id
     assert f"run {run.id}" in page.title[0].value
+
+
+def test_a_cluster_described_in_the_form_is_used(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN, cluster=write_cluster(SERVERS))
+    fields = {field.label: field for field in page.number_input}
+    fields["Devices per server"].set_value(3)
+    fields["Servers"].set_value(1)
+    next(form for form in page.button if form.label == "Use this cluster").click().run()
+    assert "on 3 × V100" in page.title[0].value
+    assert "GB/s between" not in text_of(page)
+
+
+def test_choosing_another_preset_changes_the_plan(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN)
+    [box] = [box for box in page.selectbox if box.label == "Cluster"]
+    box.set_value("cluster-b").run()
+    assert "× V100" in page.title[0].value
+    assert not page.exception
+
+
+def test_an_unknown_plan_or_schedule_in_the_url_is_calm(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    assert "plan 99" in open_page(Page.PLAN, plan=99).error[0].value
+    page = open_page(Page.PLAN, schedule="nonsense", planner="nobody", profile="x")
+    assert not page.exception
+    assert not page.error
+    assert figures_of(page)

@@ -1,0 +1,69 @@
+"""What a run is compared with, stored or simulated again, and the plans that are computed once."""
+
+from dataclasses import replace
+
+import pytest
+
+from app import planner
+from app.predictions import predicted_beside, prediction_of
+from backend.bootstrap import Backend
+from backend.cluster.presets import local
+from backend.errors import InvalidInput
+from backend.planning.plan import PlanDoesNotFit
+from backend.runs.spec import TrainSpec
+from tests.app import seed
+
+
+def test_the_stored_prediction_is_used_where_there_is_one(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    run = backend.runs.get(seeded.succeeded)
+    measured = backend.runs.timeline(run.id, "measured", 3)
+    assert measured is not None
+    assert predicted_beside(run, 3, measured) == backend.runs.timeline(run.id, "predicted", 3)
+
+
+def test_before_that_the_plan_is_simulated_for_as_many_microbatches(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    run = backend.runs.get(seeded.running)
+    measured = backend.runs.timeline(run.id, "measured", 0)
+    assert measured is not None
+    assert backend.runs.timeline(run.id, "predicted", 0) is None
+    found = predicted_beside(run, 0, measured)
+    assert found is not None
+    assert [span.action for span in found.spans] == [span.action for span in measured.spans]
+
+
+def test_a_run_without_a_stored_plan_has_no_prediction(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    run = backend.runs.get(seeded.running)
+    assert isinstance(run.spec, TrainSpec)
+    alone = replace(run, spec=replace(run.spec, plan_id=None))
+    measured = backend.runs.timeline(run.id, "measured", 0)
+    assert measured is not None
+    assert prediction_of(alone) is None
+    assert predicted_beside(alone, 0, measured) is None
+    assert prediction_of(backend.runs.get(seeded.profiled)) is None
+    assert prediction_of(run) == backend.plans.get(seeded.plan).prediction
+
+
+def test_equal_questions_are_computed_once() -> None:
+    profile = seed.a_profile()
+    first = planner.proposals(profile, local(2), "pipedream", 1, "momentum")
+    again = planner.proposals(seed.a_profile(), local(2), "pipedream", 1, "momentum")
+    other = planner.proposals(profile, local(3), "pipedream", 1, "momentum")
+    assert again is first
+    assert other is not first
+
+
+def test_faults_are_not_kept() -> None:
+    profile = seed.a_profile()
+    tiny = replace(local(2), device=replace(local(2).device, memory=1000.0))
+    for _ in range(2):
+        with pytest.raises(PlanDoesNotFit):
+            planner.proposals(profile, tiny, "pipedream", 1, "momentum")
+    plan = planner.proposals(profile, local(2), "gpipe", 8, "sgd")[0].prediction.plan
+    with pytest.raises(InvalidInput):
+        planner.segment_timeline(profile, local(2), plan, 3)
