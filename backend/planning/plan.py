@@ -27,12 +27,21 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The stages, input first. They cover the layers without a gap and share no device.
-    Raises `InvalidInput` otherwise."""
+    """The stages, input first. They cover the layers without a gap and share no device, but
+    with `chunks` > 1 (interleaving): then stage s + p sits on the devices of stage s, where p
+    is the number of positions.
+
+    `order` names the profile's layers in the order that the stages count in, where that is
+    not the profile's own (`Profile.in_order`). Raises `InvalidInput` otherwise.
+    """
 
     stages: tuple[Stage, ...]
+    order: tuple[int, ...] = ()
+    chunks: int = 1
 
     def __post_init__(self) -> None:
+        if self.chunks < 1 or len(self.stages) % self.chunks:
+            raise InvalidInput(f"{len(self.stages)} stages are not whole chunks of {self.chunks}")
         stop = 0
         devices: set[int] = set()
         for number, stage in enumerate(self.stages):
@@ -41,16 +50,30 @@ class Partition:
                     f"stage {number} holds layers {stage.first}..{stage.stop - 1}, "
                     f"but the next free layer is {stop}"
                 )
-            if not stage.devices or devices & set(stage.devices):
+            if number >= self.positions:
+                if stage.devices != self.stages[number - self.positions].devices:
+                    raise InvalidInput(
+                        f"stage {number} sits on devices {stage.devices}, but its position has "
+                        f"{self.stages[number - self.positions].devices}"
+                    )
+            elif not stage.devices or devices & set(stage.devices):
                 raise InvalidInput(f"stage {number} has no device of its own: {stage.devices}")
             stop = stage.stop
             devices |= set(stage.devices)
         if not self.stages:
             raise InvalidInput("a partition needs at least one stage")
+        if self.order and sorted(self.order) != list(range(stop)):
+            raise InvalidInput(f"the order does not name each of the {stop} layers once")
+
+    @property
+    def positions(self) -> int:
+        """Places in the pipeline: as many as stages, or fewer where it interleaves."""
+        return len(self.stages) // self.chunks
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        return tuple(stage.replicas for stage in self.stages)
+        """Ranks at each position."""
+        return tuple(stage.replicas for stage in self.stages[: self.positions])
 
     @property
     def num_devices(self) -> int:
@@ -70,6 +93,9 @@ class Plan:
     schedule    catalog name of the schedule ("pipedream" = 1F1B with weight stashing)
     microbatch  samples per microbatch
     batch       microbatches per weight update (1 for schedules that never flush)
+    recompute   forwards keep their inputs alone and run once more before the backward
+    lanes       whole pipelines on the same devices (AvgPipe)
+    advance     forwards that AFP runs ahead of 1F1B per later position
     """
 
     planner: str
@@ -77,6 +103,9 @@ class Plan:
     schedule: str
     microbatch: int
     batch: int = 1
+    recompute: bool = False
+    lanes: int = 1
+    advance: int = 1
 
     @property
     def label(self) -> str:
