@@ -7,10 +7,12 @@ Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -36,6 +38,8 @@ def kind(action: Action) -> str:
     match action:
         case Forward():
             return "forward"
+        case Recompute():
+            return "recompute"
         case Backward():
             return "backward"
         case BackwardInput():
@@ -50,6 +54,8 @@ def kind(action: Action) -> str:
             return "receive"
         case AllReduce():
             return "all-reduce"
+        case Average():
+            return "averaging"
 
 
 COLOURS = {
@@ -63,6 +69,7 @@ COLOURS = {
     "receive": COMMUNICATION,
     "transfer": COMMUNICATION,
     "all-reduce": SYNCHRONISATION,
+    "averaging": SYNCHRONISATION,
     "waiting": IDLE,
 }
 

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from app.charts import palette
 from app.charts.frame import figure
 from app.formats import seconds, time_unit
-from backend.pipeline.actions import Action, AllReduce, Recv, Send, Step
+from backend.pipeline.actions import Action, AllReduce, Average, Recv, Send, Step
 from backend.pipeline.timeline import Span, Timeline
 
 SEAM = "rgba(255, 255, 255, 0.55)"  # between neighbours of one hue
@@ -37,7 +37,7 @@ def num_microbatches(timeline: Timeline) -> int:
 def microbatch(action: Action) -> int:
     """The microbatch that an action belongs to; -1 for those that serve a whole update."""
     match action:
-        case Step() | AllReduce():
+        case Step() | AllReduce() | Average():
             return -1
         case Send(message=message) | Recv(message=message):
             return message.microbatch
@@ -182,7 +182,7 @@ def _hover(span: Span, source: str) -> str:
             lines.append(f"{message.flow} of microbatch {message.microbatch} to rank {to}")
         case Recv(message=message, source=sender):
             lines.append(f"{message.flow} of microbatch {message.microbatch} from rank {sender}")
-        case AllReduce(stage=stage, group=group):
+        case AllReduce(stage=stage, group=group) | Average(stage=stage, group=group):
             lines.append(f"stage {stage}, {len(group)} ranks")
         case Step(stage=stage, version=version):
             lines.append(f"stage {stage}, makes version {version}")

@@ -41,7 +41,7 @@ def plan_form(profiles: Sequence[StoredProfile]) -> Wanted | None:
             cluster = cluster_form()
         with st.container(horizontal=True):
             schedule = _schedule()
-            batch = _batch() if SCHEDULES[schedule].flushes else 1
+            batch = _batch() if SCHEDULES[schedule].batched else 1
     if cluster is None:
         return None
     return Wanted(stored, cluster, schedule, batch, optimizer)

@@ -3,11 +3,13 @@
 | action     | verifier asks               | simulator       | executor            | chart      |
 |------------|-----------------------------|-----------------|---------------------|------------|
 | Forward    | once; input held; version   | rank busy       | run stage @ version | bar        |
+| Recompute  | between the two; version    | rank busy       | forward once more   | bar        |
 | Backward   | after forward; its version  | rank busy       | autograd, add grads | bar        |
 | Step       | after what it applies       | rank busy       | make a new version  | tick       |
 | Send       | made before; first in first | link busy       | post, go on         | thin arrow |
 | Recv       | matched by one send         | wait to arrive  | wait for the posted | idle gap   |
 | AllReduce  | same order on the group     | waits for last  | collective          | wide bar   |
+| Average    | once per step, every lane   | waits for last  | lanes meet          | wide bar   |
 
 Nothing here knows seconds, bytes or tensors.
 """
@@ -36,6 +38,16 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Forward:
     """y = stage(x; weights[version]). A schedule leaves `version` at 0; lowering sets it."""
+
+    stage: int
+    microbatch: int
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """The forward once more, just before its backward, which then finds the activations that
+    the forward did not keep (Chen et al., arXiv 1604.06174). Lowering adds it; no schedule does."""
 
     stage: int
     microbatch: int
@@ -103,5 +115,17 @@ class AllReduce:
     version: int
 
 
-Compute = Forward | Backward | BackwardInput | BackwardWeight | Step
-Action = Compute | Send | Recv | AllReduce
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Elastic averaging over the lanes of a device (`group`: their ranks, ascending), right
+    after the `Step` that made `version` and before anybody reads it:
+    d_n = alpha (x_n - ref), x_n -= d_n, ref += sum of d_n (Zhang et al., NeurIPS 2015)."""
+
+    stage: int
+    group: tuple[int, ...]
+    version: int
+
+
+Compute = Forward | Recompute | Backward | BackwardInput | BackwardWeight | Step
+Collective = AllReduce | Average
+Action = Compute | Send | Recv | Collective

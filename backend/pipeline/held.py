@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Compute,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -39,7 +41,9 @@ def in_flight(actions: Sequence[Action]) -> list[int]:
                 held.add((stage, microbatch))
             case Backward(stage, microbatch) | BackwardWeight(stage, microbatch):
                 held.discard((stage, microbatch))
-            case Forward() | BackwardInput() | Step() | Send() | Recv() | AllReduce():
+            case Forward() | Recompute() | BackwardInput() | Step() | Send() | Recv():
+                pass
+            case AllReduce() | Average():
                 pass
         counts.append(len(held))
     return counts

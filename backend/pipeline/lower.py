@@ -1,44 +1,66 @@
-"""From an order to a program: adds versions, sends, receives and all-reduces."""
+"""From an order to a program: adds versions, messages, meetings and recomputation."""
 
 from collections.abc import Iterator
 
-from backend.errors import InvalidInput
-from backend.pipeline.actions import Action, AllReduce, Compute, Recv, Send, Step
+from backend.pipeline.actions import (
+    Action,
+    AllReduce,
+    Average,
+    Backward,
+    BackwardInput,
+    Compute,
+    Recompute,
+    Recv,
+    Send,
+    Step,
+)
 from backend.pipeline.program import Program
 from backend.pipeline.routing import maker, makes, needs, taker
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Shape
+from backend.pipeline.shape import Seat, Shape
 
 
 def lower(schedule: Schedule, shape: Shape) -> Program:
     """The program of one segment.
 
     A receive stands just before the action that needs it, a send just after the action that
-    made it, an all-reduce just before the step of a replicated stage. Raises `InvalidInput`
-    when the shape has chunks and the schedule does not admit them.
+    made it, an all-reduce just before the step of a replicated stage, an averaging just after
+    the step of several lanes. A recomputation stands before the receive of its gradient, so
+    that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
-    if shape.chunks > 1 and not schedule.chunked:
-        raise InvalidInput(
-            f"schedule {schedule.name!r} runs one stage per position, not {shape.chunks}",
-            advice="Use one chunk, or a schedule that interleaves.",
-        )
+    schedule.check(shape)
     orders = tuple(tuple(schedule.order(seat, shape)) for seat in shape.seats)
     numbered = schedule.versions(shape, orders)
     return Program(
         schedule=schedule.name,
         shape=shape,
-        ranks=tuple(tuple(_lowered(rank, order, shape)) for rank, order in enumerate(numbered)),
+        ranks=tuple(
+            tuple(_lowered(seat, order, shape))
+            for seat, order in zip(shape.seats, numbered, strict=True)
+        ),
     )
 
 
-def _lowered(rank: int, order: tuple[Compute, ...], shape: Shape) -> Iterator[Action]:
+def _lowered(seat: Seat, order: tuple[Compute, ...], shape: Shape) -> Iterator[Action]:
     for action in order:
-        needed = needs(action, shape)
-        if needed and (source := maker(needed, shape)) != rank:
-            yield Recv(needed, source)
-        if isinstance(action, Step) and len(group := shape.group_of(action.stage)) > 1:
-            yield AllReduce(action.stage, group, action.version)
+        yield from _before(seat, action, shape)
         yield action
-        made = makes(action, shape)
-        if made and (to := taker(made, shape)) != rank:
-            yield Send(made, to)
+        yield from _after(seat, action, shape)
+
+
+def _before(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+    if shape.recompute and isinstance(action, Backward | BackwardInput):
+        yield Recompute(action.stage, action.microbatch, action.version)
+    needed = needs(action, shape)
+    if needed and (source := maker(needed, shape)) != seat.rank:
+        yield Recv(needed, source)
+    if isinstance(action, Step) and len(group := shape.group_of(action.stage, seat.lane)) > 1:
+        yield AllReduce(action.stage, group, action.version)
+
+
+def _after(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+    made = makes(action, shape)
+    if made and (to := taker(made, shape)) != seat.rank:
+        yield Send(made, to)
+    if isinstance(action, Step) and shape.lanes > 1:
+        yield Average(action.stage, shape.sharing(seat.rank), action.version)

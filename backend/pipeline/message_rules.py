@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from backend.pipeline.actions import Action, AllReduce, Flow, Message, Recv, Send
+from backend.pipeline.actions import Collective, Flow, Message, Recv, Send
 from backend.pipeline.faults import Fault, Rule, fault
 from backend.pipeline.program import Program
 from backend.pipeline.replay import ProgramStuck, replay
@@ -32,18 +32,18 @@ def channel_faults(program: Program) -> Iterator[Fault]:
 
 
 def group_faults(program: Program) -> Iterator[Fault]:
-    """Ranks that come to the all-reduces of a group in another order than its first member."""
-    met: defaultdict[tuple[int, ...], dict[int, list[tuple[int, Action]]]] = defaultdict(dict)
+    """Ranks that come to the meetings of a group in another order than its first member."""
+    met: defaultdict[tuple[int, ...], dict[int, list[tuple[int, Collective]]]] = defaultdict(dict)
     for rank, actions in enumerate(program.ranks):
         for index, action in enumerate(actions):
-            if isinstance(action, AllReduce):
+            if isinstance(action, Collective):
                 met[action.group].setdefault(rank, []).append((index, action))
     for ranks in met.values():
         leader = min(ranks)
         for rank, own in ranks.items():
             for (index, mine), (_, other) in zip(own, ranks[leader], strict=False):
                 if mine != other:
-                    what = f"meets another all-reduce of rank {leader}"
+                    what = f"comes to another meeting than rank {leader}"
                     yield fault(program, rank, index, Rule.GROUP, what)
                     break
 

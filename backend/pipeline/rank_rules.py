@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
@@ -14,6 +15,7 @@ from backend.pipeline.actions import (
     Flow,
     Forward,
     Message,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -32,12 +34,15 @@ class RankRules:
 
     seat: Seat
     updates: Updates
+    consistent: bool = True
     forwards: dict[tuple[int, int], int] = field(default_factory=dict)
     inputs: set[tuple[int, int]] = field(default_factory=set)
     weights: set[tuple[int, int]] = field(default_factory=set)
     gradients: defaultdict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     steps: Counter[int] = field(default_factory=Counter)
     reduced: dict[int, int] = field(default_factory=dict)
+    apart: dict[int, int] = field(default_factory=dict)
+    recomputed: set[tuple[int, int]] = field(default_factory=set)
     here: set[Message] = field(default_factory=set)
     made: set[Message] = field(default_factory=set)
     sent: set[Message] = field(default_factory=set)
@@ -47,12 +52,16 @@ class RankRules:
         match action:
             case Forward():
                 yield from self._forward(action)
+            case Recompute():
+                yield from self._recompute(action)
             case Backward() | BackwardInput() | BackwardWeight():
                 yield from self._backward(action)
             case Step():
                 yield from self._step(action)
             case AllReduce():
                 yield from self._all_reduce(action)
+            case Average():
+                yield from self._average(action)
             case Send():
                 yield from self._send(action)
             case Recv():
@@ -70,6 +79,9 @@ class RankRules:
             if self.steps[stage] < len(self.updates):
                 count = f"{self.steps[stage]} of {len(self.updates)} updates"
                 yield Rule.UPDATE, f"makes {count} of stage {stage}"
+            if stage in self.apart:
+                version = self.apart[stage]
+                yield Rule.GROUP, f"never averages version {version} of stage {stage} over lanes"
         for message in self.made - self.sent:
             if (to := taker(message, self.seat.shape)) != self.seat.rank:
                 yield Rule.MESSAGE, f"never sends rank {to} the {_name(message)}"
@@ -82,17 +94,30 @@ class RankRules:
             yield Rule.ONCE, "runs a second time"
         if not 0 <= action.version <= self.steps[action.stage]:
             yield Rule.VERSION, f"reads a version, but only {self.steps[action.stage]} are made"
+        if action.stage in self.apart:
+            yield Rule.GROUP, f"comes before version {self.apart[action.stage]} is averaged"
         self.forwards[key] = action.version
         self._make(action)
+
+    def _recompute(self, action: Recompute) -> Iterator[Broken]:
+        key = action.stage, action.microbatch
+        yield from self._seated(*key)
+        if not self.seat.shape.recompute:
+            yield Rule.ONCE, "computes again what the forward has kept"
+        if key in self.recomputed:
+            yield Rule.ONCE, "runs a second time"
+        if key in self.inputs:
+            yield Rule.ORDER, "comes after its backward"
+        yield from self._follows_its_forward(action)
+        self.recomputed.add(key)
 
     def _backward(self, action: Backward | BackwardInput | BackwardWeight) -> Iterator[Broken]:
         key = action.stage, action.microbatch
         yield from self._seated(action.stage, action.microbatch)
         yield from self._fed(action)
-        if key not in self.forwards:
-            yield Rule.ORDER, "comes before its forward"
-        elif self.forwards[key] != action.version:
-            yield Rule.VERSION, f"differs from its forward, which read {self.forwards[key]}"
+        yield from self._follows_its_forward(action)
+        if self.seat.shape.recompute and key not in self.recomputed:
+            yield Rule.ORDER, "comes before its forward is computed again"
         if isinstance(action, Backward | BackwardInput):
             if key in self.inputs:
                 yield Rule.ONCE, "runs a second time"
@@ -100,6 +125,17 @@ class RankRules:
         if isinstance(action, Backward | BackwardWeight):
             yield from self._weights(key)
         self._make(action)
+
+    def _follows_its_forward(
+        self, action: Recompute | Backward | BackwardInput | BackwardWeight
+    ) -> Iterator[Broken]:
+        read = self.forwards.get((action.stage, action.microbatch))
+        if read is None:
+            yield Rule.ORDER, "comes before its forward"
+        elif self.consistent and read != action.version:
+            yield Rule.VERSION, f"differs from its forward, which read {read}"
+        elif not 0 <= action.version <= self.steps[action.stage]:
+            yield Rule.VERSION, f"reads a version, but only {self.steps[action.stage]} are made"
 
     def _weights(self, key: tuple[int, int]) -> Iterator[Broken]:
         stage, microbatch = key
@@ -124,18 +160,30 @@ class RankRules:
         if action.version != number + 1:
             yield Rule.VERSION, f"should make version {number + 1}"
         reduced = self.reduced.pop(stage, None)
-        if len(self.seat.shape.group_of(stage)) > 1 and reduced != action.version:
+        if self.seat.replicas_here > 1 and reduced != action.version:
             yield Rule.GROUP, "applies gradients that the group has not reduced"
+        if stage in self.apart:
+            yield Rule.GROUP, f"comes before version {self.apart[stage]} is averaged"
         self.steps[stage] += 1
+        if self.seat.shape.lanes > 1:
+            self.apart[stage] = action.version
 
     def _all_reduce(self, action: AllReduce) -> Iterator[Broken]:
         yield from self._placed(action.stage)
-        group = self.seat.shape.group_of(action.stage)
+        group = self.seat.shape.group_of(action.stage, self.seat.lane)
         if action.group != group:
             yield Rule.GROUP, f"should reduce over ranks {_numbers(group)}"
         if action.stage in self.reduced:
             yield Rule.GROUP, "reduces gradients that are reduced already"
         self.reduced[action.stage] = action.version
+
+    def _average(self, action: Average) -> Iterator[Broken]:
+        yield from self._placed(action.stage)
+        lanes = self.seat.shape.sharing(self.seat.rank)
+        if action.group != lanes:
+            yield Rule.GROUP, f"should average over ranks {_numbers(lanes)}"
+        if self.apart.pop(action.stage, None) != action.version:
+            yield Rule.GROUP, f"averages version {action.version}, which no step has just made"
 
     def _send(self, action: Send) -> Iterator[Broken]:
         message = action.message

@@ -8,6 +8,7 @@ from backend.pipeline.actions import (
     Flow,
     Forward,
     Message,
+    Recompute,
     Step,
 )
 from backend.pipeline.shape import Shape
@@ -21,7 +22,7 @@ def needs(action: Compute, shape: Shape) -> Message | None:
         case Backward(stage, microbatch) | BackwardInput(stage, microbatch):
             last = shape.num_stages - 1
             return Message(Flow.GRADIENT, stage + 1, microbatch) if stage < last else None
-        case BackwardWeight() | Step():
+        case BackwardWeight() | Recompute() | Step():
             return None
 
 
@@ -33,7 +34,7 @@ def makes(action: Compute, shape: Shape) -> Message | None:
             return Message(Flow.ACTIVATION, stage, microbatch) if stage < last else None
         case Backward(stage, microbatch) | BackwardInput(stage, microbatch):
             return Message(Flow.GRADIENT, stage, microbatch) if stage > 0 else None
-        case BackwardWeight() | Step():
+        case BackwardWeight() | Recompute() | Step():
             return None
 
 

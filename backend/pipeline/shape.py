@@ -1,4 +1,4 @@
-"""How many of everything: positions, replicas, chunks, microbatches; and who sits where."""
+"""How many of everything: lanes, positions, replicas, chunks, microbatches; who sits where."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,32 +12,47 @@ class Shape:
     """The shape of one program segment.
 
     replicas      ranks at each position of the pipeline, input first
-    microbatches  microbatches of the whole segment
-    batch         microbatches per weight update of a flush schedule (1F1B with
-                  stashing updates after every round and ignores it)
+    microbatches  microbatches of the whole segment, over all lanes
+    batch         microbatches per weight update of one lane (stashing schedules update after
+                  every round and ignore it)
     chunks        stages per position (interleaving); stage = chunk * positions + position
+    advance       forwards that AFP runs ahead of 1F1B per later position (AvgPipe's figures
+                  show 1); other schedules ignore it
+    lanes         whole pipelines on the same devices (AvgPipe); one rank is one process, and
+                  the ranks of all lanes at one place share a device
+    recompute     whether forwards keep their inputs alone and run once more before the backward
 
-    Microbatch k goes to replica k mod r of every position, there and back
-    (PipeDream, section 3.2). Ranks count positions first, replicas within.
-    Raises `InvalidInput` where the counts cannot be shared out evenly.
+    Batch b belongs to lane b mod lanes. Within a lane, microbatch k goes to replica k mod r of
+    every position, there and back (PipeDream, section 3.2). Ranks count lanes first, then
+    positions, then replicas. Raises `InvalidInput` where the counts cannot be shared evenly.
     """
 
     replicas: tuple[int, ...]
     microbatches: int
     batch: int = 1
     chunks: int = 1
+    advance: int = 1
+    lanes: int = 1
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
             raise InvalidInput(f"shape {self.replicas} x {self.chunks} has an empty position")
+        if self.lanes < 1 or self.advance < 0:
+            raise InvalidInput(f"{self.lanes} lanes with an advance of {self.advance} are no shape")
         if self.batch < 1 or self.microbatches < self.batch or self.microbatches % self.batch:
             raise InvalidInput(
                 f"{self.microbatches} microbatches are not whole batches of {self.batch}"
             )
+        if self.microbatches // self.batch % self.lanes:
+            raise InvalidInput(
+                f"{self.microbatches // self.batch} batches cannot be shared evenly by "
+                f"{self.lanes} lanes"
+            )
         for position, count in enumerate(self.replicas):
-            if self.microbatches % count:
+            if self.lane_microbatches % count:
                 raise InvalidInput(
-                    f"{self.microbatches} microbatches cannot be shared evenly by the "
+                    f"{self.lane_microbatches} microbatches cannot be shared evenly by the "
                     f"{count} replicas at position {position}"
                 )
 
@@ -50,47 +65,82 @@ class Shape:
         return self.positions * self.chunks
 
     @property
-    def num_ranks(self) -> int:
+    def num_devices(self) -> int:
+        """The ranks of one lane; the other lanes sit on the same devices."""
         return sum(self.replicas)
+
+    @property
+    def num_ranks(self) -> int:
+        return self.num_devices * self.lanes
+
+    @property
+    def lane_microbatches(self) -> int:
+        """Microbatches of the segment that one lane gets."""
+        return self.microbatches // self.lanes
 
     @cached_property
     def seats(self) -> tuple["Seat", ...]:
         """One seat per rank, in rank order."""
         return tuple(
-            Seat(rank=first + replica, position=position, replica=replica, shape=self)
+            Seat(lane * self.num_devices + first + replica, position, replica, self, lane)
+            for lane in range(self.lanes)
             for position, (first, count) in enumerate(
-                zip(self._first_ranks, self.replicas, strict=True)
+                zip(self.first_ranks, self.replicas, strict=True)
             )
             for replica in range(count)
         )
 
     @cached_property
-    def _first_ranks(self) -> tuple[int, ...]:
+    def first_ranks(self) -> tuple[int, ...]:
+        """The first rank of each position in lane 0."""
         return (0, *accumulate(self.replicas[:-1]))
 
     def position_of(self, stage: int) -> int:
         return stage % self.positions
 
+    def device_of(self, rank: int) -> int:
+        """The device under `rank`, counted as the ranks of lane 0 are."""
+        return rank % self.num_devices
+
+    def lane_of(self, microbatch: int) -> int:
+        return microbatch // self.batch % self.lanes
+
+    def turn_of(self, microbatch: int) -> int:
+        """The place of `microbatch` among those of its lane, from 0."""
+        return microbatch // (self.batch * self.lanes) * self.batch + microbatch % self.batch
+
+    def microbatch_at(self, lane: int, turn: int) -> int:
+        """The microbatch of `lane` whose `turn_of` is `turn`."""
+        batch, place = divmod(turn, self.batch)
+        return (batch * self.lanes + lane) * self.batch + place
+
     def rank_of(self, stage: int, microbatch: int) -> int:
         """The rank that runs `microbatch` through `stage`."""
         position = self.position_of(stage)
-        return self._first_ranks[position] + microbatch % self.replicas[position]
+        first = self.lane_of(microbatch) * self.num_devices + self.first_ranks[position]
+        return first + self.turn_of(microbatch) % self.replicas[position]
 
-    def group_of(self, stage: int) -> tuple[int, ...]:
-        """The ranks that hold a replica of `stage`, ascending."""
+    def group_of(self, stage: int, lane: int = 0) -> tuple[int, ...]:
+        """The ranks of a lane that hold a replica of `stage`, ascending."""
         position = self.position_of(stage)
-        first = self._first_ranks[position]
+        first = lane * self.num_devices + self.first_ranks[position]
         return tuple(range(first, first + self.replicas[position]))
+
+    def sharing(self, rank: int) -> tuple[int, ...]:
+        """The ranks on the same device as `rank`, one per lane, ascending."""
+        return tuple(range(self.device_of(rank), self.num_ranks, self.num_devices))
 
 
 @dataclass(frozen=True)
 class Seat:
-    """One rank's place: its position, its replica there, and the microbatches it gets."""
+    """One rank's place: its position, its replica there, its lane, and the microbatches it
+    gets."""
 
     rank: int
     position: int
     replica: int
     shape: Shape
+    lane: int = 0
 
     @property
     def stages(self) -> tuple[int, ...]:
@@ -99,11 +149,13 @@ class Seat:
             chunk * self.shape.positions + self.position for chunk in range(self.shape.chunks)
         )
 
-    @property
+    @cached_property
     def microbatches(self) -> tuple[int, ...]:
         """This rank's microbatches of the whole segment, ascending."""
-        step = self.shape.replicas[self.position]
-        return tuple(range(self.replica, self.shape.microbatches, step))
+        turns = range(self.replica, self.shape.lane_microbatches, self.replicas_here)
+        if self.shape.lanes == 1:
+            return tuple(turns)
+        return tuple(self.shape.microbatch_at(self.lane, turn) for turn in turns)
 
     @property
     def batches(self) -> tuple[tuple[int, ...], ...]:
@@ -111,15 +163,23 @@ class Seat:
 
         A replica may get nothing of a batch that is smaller than the replica count.
         """
-        size = self.shape.batch
-        batches: list[list[int]] = [[] for _ in range(self.shape.microbatches // size)]
+        size, lanes = self.shape.batch, self.shape.lanes
+        batches: list[list[int]] = [[] for _ in range(self.shape.lane_microbatches // size)]
         for microbatch in self.microbatches:
-            batches[microbatch // size].append(microbatch)
+            batches[microbatch // size // lanes].append(microbatch)
         return tuple(tuple(batch) for batch in batches)
+
+    @property
+    def replicas_here(self) -> int:
+        return self.shape.replicas[self.position]
 
     @property
     def in_flight(self) -> int:
         """Forwards ahead of the first backward in 1F1B: ceil(sum of r_j from here on / r_here)
         (PipeDream, section 3.3: the NOAM of the pipeline that starts here)."""
-        replicas = self.shape.replicas
-        return -(-sum(replicas[self.position :]) // replicas[self.position])
+        return -(-sum(self.shape.replicas[self.position :]) // self.replicas_here)
+
+    @property
+    def depth(self) -> int:
+        """The same of the whole pipeline in this seat's rounds: ceil(sum of r_j / r_here)."""
+        return -(-self.shape.num_devices // self.replicas_here)

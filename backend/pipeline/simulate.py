@@ -1,20 +1,25 @@
 """A program on a clock: the predicted timeline. It is told every duration and knows none."""
 
+from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend.pipeline.actions import (
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Compute,
     Forward,
     Message,
+    Recompute,
     Recv,
     Send,
     Step,
 )
+from backend.pipeline.links import Links, OwnLinks
 from backend.pipeline.program import Program
 from backend.pipeline.replay import Played, replay
 from backend.pipeline.timeline import Span, Timeline
@@ -24,52 +29,92 @@ class Durations(Protocol):
     """How long things take, in seconds, not negative."""
 
     def compute(self, rank: int, action: Compute) -> float:
-        """Seconds for which `action` keeps `rank` busy."""
+        """Seconds for which `action` keeps `rank` and its device busy."""
 
     def transfer(self, message: Message, source: int, to: int) -> float:
-        """Seconds from the first to the last byte of `message` between two ranks."""
+        """Seconds from the first to the last byte of `message` between two ranks, latency
+        included, on wires that nobody else uses."""
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
         """Seconds of one gradient reduction once all of `group` have come."""
 
+    def average(self, stage: int, group: tuple[int, ...]) -> float:
+        """Seconds of one exchange between the lanes and their reference, on one device."""
 
-def simulate(program: Program, durations: Durations) -> Timeline:
+
+OWN_LINKS = OwnLinks()
+
+
+def simulate(program: Program, durations: Durations, links: Links = OWN_LINKS) -> Timeline:
     """The timeline of `program`, in seconds from the start of the segment.
 
     An action starts as soon as its rank is free and what it waits for is there. A transfer
-    keeps the channel from sender to receiver busy, one after another, and not the ranks. The
-    span of a send is the transfer, that of a receive the wait. Raises `ProgramStuck`.
+    keeps its wires busy and not the ranks; messages between two ranks stay in order. The span
+    of a send is the transfer, that of a receive the wait. Lanes on one device compute one at
+    a time, first come, first served (ours: real devices overlap small kernels a little);
+    all-reduces use no wire. Raises `ProgramStuck`.
     """
-    clock = _Clock(durations, [[] for _ in program.ranks], [[] for _ in program.ranks])
-    for played in replay(program):
+    clock = _Clock(program, durations, links)
+    for played in replay(program, clock.now):
         clock.run(played)
     return Timeline(tuple(span for spans in clock.spans for span in spans))
 
 
 @dataclass(slots=True)
 class _Clock:
-    """`free[rank][index]`: when the rank can go on after that action."""
+    """`free[rank][n]`: when the rank can go on after n actions; `wires`, `devices`: until when
+    each is taken."""
 
+    program: Program
     durations: Durations
-    spans: list[list[Span]]
-    free: list[list[float]]
-    channels: dict[tuple[int, int], float] = field(default_factory=dict)
+    links: Links
+    spans: list[list[Span]] = field(init=False)
+    free: list[list[float]] = field(init=False)
+    devices: list[float] = field(init=False)
+    wires: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(float))
+
+    def __post_init__(self) -> None:
+        self.spans = [[] for _ in self.program.ranks]
+        self.free = [[0.0] for _ in self.program.ranks]
+        self.devices = [0.0] * self.program.shape.num_devices
+
+    def now(self, rank: int) -> float:
+        return self.free[rank][-1]
 
     def run(self, played: Played) -> None:
         rank, action = played.rank, played.action
-        now = self.free[rank][-1] if played.index else 0.0
-        start, end, free = now, now, now
+        start = end = free = self.now(rank)
         match action:
             case Send(message, to):
-                start = max(now, self.channels.get((rank, to), 0.0))
-                end = start + self.durations.transfer(message, rank, to)
-                self.channels[rank, to] = end
+                start, end = self._transfer(message, rank, to)
             case Recv():
-                end = free = max(now, *(self.spans[at][index].end for at, index in played.waits))
+                end = free = max(start, *(self.spans[at][index].end for at, index in played.waits))
             case AllReduce(stage, group):
-                start = max((self.free[at][index] for at, index in played.waits), default=now)
+                start = self._met(played)
                 end = free = start + self.durations.all_reduce(stage, group)
-            case Forward() | Backward() | BackwardInput() | BackwardWeight() | Step():
-                end = free = now + self.durations.compute(rank, action)
+            case Average(stage, group):
+                start = self._met(played)
+                end = free = start + self.durations.average(stage, group)
+            case Forward() | Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
+                start, end = self._compute(rank, action)
+                free = end
         self.spans[rank].append(Span(rank, played.index, action, start, end))
         self.free[rank].append(free)
+
+    def _compute(self, rank: int, action: Compute) -> tuple[float, float]:
+        device = self.program.shape.device_of(rank)
+        start = max(self.now(rank), self.devices[device])
+        self.devices[device] = start + self.durations.compute(rank, action)
+        return start, self.devices[device]
+
+    def _transfer(self, message: Message, rank: int, to: int) -> tuple[float, float]:
+        path = self.links.path(rank, to)
+        start = max(self.now(rank), *(self.wires[wire] for wire in path))
+        end = start + self.durations.transfer(message, rank, to)
+        for wire in path:
+            self.wires[wire] = max(start, end - self.links.latency(rank, to))
+        return start, end
+
+    def _met(self, played: Played) -> float:
+        """When the last of the group came; 0 where none had anything to do before."""
+        return max((self.free[at][index + 1] for at, index in played.waits), default=0.0)

@@ -52,7 +52,7 @@ def check(program: Program) -> Program:
 
 def _rank_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
     for seat in program.shape.seats:
-        walk = RankRules(seat, rule.updates(seat))
+        walk = RankRules(seat, rule.updates(seat), rule.consistent)
         for index, action in enumerate(program.ranks[seat.rank]):
             for broken, what in walk.check(action):
                 yield fault(program, seat.rank, index, broken, what)

@@ -8,10 +8,12 @@ from statistics import median
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -23,11 +25,13 @@ class Cause(StrEnum):
     """What a rank's second was spent on."""
 
     FORWARD = "forward"
+    RECOMPUTE = "recompute"
     BACKWARD = "backward"
     BACKWARD_INPUT = "backward, inputs"
     BACKWARD_WEIGHT = "backward, weights"
     STEP = "optimizer"
     ALL_REDUCE = "all-reduce"
+    AVERAGE = "averaging"
     WAITING = "waiting"
     IDLE = "idle"
 
@@ -114,6 +118,8 @@ def _cause(action: Action) -> Cause | None:
     match action:
         case Forward():
             return Cause.FORWARD
+        case Recompute():
+            return Cause.RECOMPUTE
         case Backward():
             return Cause.BACKWARD
         case BackwardInput():
@@ -124,6 +130,8 @@ def _cause(action: Action) -> Cause | None:
             return Cause.STEP
         case AllReduce():
             return Cause.ALL_REDUCE
+        case Average():
+            return Cause.AVERAGE
         case Recv():
             return Cause.WAITING
         case Send():

@@ -12,6 +12,7 @@ from backend.pipeline.actions import (
     Flow,
     Forward,
     Message,
+    Recompute,
     Step,
 )
 from backend.planning.plan import Partition
@@ -38,7 +39,7 @@ class PlanDurations:
     def compute(self, rank: int, action: Compute) -> float:
         """Seconds of `action`. A profile does not split a backward; each half counts half."""
         match action:
-            case Forward(stage):
+            case Forward(stage) | Recompute(stage):
                 return self.forward[stage]
             case Backward(stage):
                 return self.backward[stage]
@@ -61,6 +62,10 @@ class PlanDurations:
         links = self._ring(group)
         piece = self.parameter_bytes[stage] / len(group)
         return steps * max(link.latency + piece / link.bandwidth for link in links)
+
+    def average(self, stage: int, group: tuple[int, ...]) -> float:
+        """As long as an update: both pass once over the stage's weights (ours)."""
+        return self.update[stage]
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""

@@ -45,7 +45,7 @@ def propose(
     first is raised (`PlanDoesNotFit`). Raises `InvalidInput` on an unknown schedule.
     """
     check_profile(profile)
-    if not schedule_named(schedule).flushes:
+    if not schedule_named(schedule).batched:
         batch = 1
     faults: list[PlanDoesNotFit] = []
     found: list[Prediction] = []

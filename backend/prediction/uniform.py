@@ -11,6 +11,7 @@ from backend.pipeline.actions import (
     Compute,
     Forward,
     Message,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -35,7 +36,7 @@ class UniformDurations:
 
     def compute(self, rank: int, action: Compute) -> float:
         match action:
-            case Forward():
+            case Forward() | Recompute():
                 return self.forward
             case Backward():
                 return self.backward + self.backward_weight
@@ -50,6 +51,9 @@ class UniformDurations:
         return self.transfer_seconds
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
+        return 0.0
+
+    def average(self, stage: int, group: tuple[int, ...]) -> float:
         return 0.0
 
     @property

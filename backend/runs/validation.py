@@ -3,7 +3,7 @@
 from math import isfinite
 
 from backend.errors import InvalidInput
-from backend.pipeline.schedules.catalog import training_schedules
+from backend.pipeline.schedules.catalog import executable_schedules, training_schedules
 from backend.prediction.predict import check_plan
 from backend.runs.ports import Stores
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
@@ -50,6 +50,12 @@ def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
     if spec.plan.schedule not in names:
         raise InvalidInput(
             f"no schedule {spec.plan.schedule!r} that trains", f"There are {', '.join(names)}."
+        )
+    runs = [schedule.name for schedule in executable_schedules()]
+    if spec.plan.schedule not in runs:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} can be planned and simulated, but not run yet",
+            f"Make a plan with one of: {', '.join(runs)}.",
         )
     if spec.plan_id is None:
         return

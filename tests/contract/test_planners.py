@@ -80,7 +80,7 @@ def test_the_same_question_has_the_same_answer(name, profile, cluster):
 
 @pytest.mark.parametrize("schedule", training_schedules(), ids=lambda member: member.name)
 def test_the_plan_runs(name, profile, cluster, schedule):
-    batch = 4 if schedule.flushes else 1
+    batch = 2 * cluster.num_devices if schedule.batched else 1
     plan = Plan(name, PLANNERS[name].plan(profile, cluster), schedule.name, 4, batch)
     program = lower(schedule, training_shape(plan, 2 * microbatch_unit(plan)))
     assert verify(program) == ()

@@ -8,10 +8,12 @@ from torch import Tensor
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -45,7 +47,9 @@ class Evaluation:
                 self._seated.mail.send(message, to)
             case Recv(message):
                 self._seated.mail.receive(message)
-            case Backward() | BackwardInput() | BackwardWeight() | Step() | AllReduce():
+            case Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
+                raise AssertionError(f"an evaluation learns nothing, but has {action}")
+            case AllReduce() | Average():
                 raise AssertionError(f"an evaluation learns nothing, but has {action}")
 
     def _forward(self, action: Forward) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -24,12 +26,13 @@ def last_reads(actions: Sequence[Action]) -> dict[tuple[int, int], int]:
         match action:
             case (
                 Forward(stage, _, version)
+                | Recompute(stage, _, version)
                 | Backward(stage, _, version)
                 | BackwardInput(stage, _, version)
                 | BackwardWeight(stage, _, version)
             ):
                 last[stage, version] = index
-            case Step() | Send() | Recv() | AllReduce():
+            case Step() | Send() | Recv() | AllReduce() | Average():
                 pass
     return last
 
@@ -48,6 +51,8 @@ def applied(program: Program, stage: int) -> dict[int, tuple[int, ...]]:
                     if at == stage:
                         found[version] += pending
                         pending = []
-                case Forward() | BackwardInput() | Send() | Recv() | AllReduce():
+                case Forward() | Recompute() | BackwardInput() | Send() | Recv():
+                    pass
+                case AllReduce() | Average():
                     pass
     return {version: tuple(sorted(microbatches)) for version, microbatches in found.items()}

@@ -118,10 +118,10 @@ class _Run:
 
 def segment_shape(spec: TrainSpec, samples: int) -> Shape:
     """One epoch: as many whole rounds of replicas and batches as the samples fill.
-    A schedule that never flushes updates by microbatch: its batch is 1. Raises `InvalidInput`
+    A schedule that updates by rounds of microbatches has batches of 1. Raises `InvalidInput`
     where the samples do not fill one round."""
     replicas, plan = spec.plan.partition.replicas, spec.plan
-    batch = plan.batch if schedule(plan.schedule).flushes else 1
+    batch = plan.batch if schedule(plan.schedule).batched else 1
     unit = math.lcm(*replicas, batch)
     rounds = samples // (plan.microbatch * unit)
     if rounds == 0:

@@ -11,10 +11,12 @@ from backend.errors import StageflowError
 from backend.pipeline.actions import (
     Action,
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
     Forward,
+    Recompute,
     Recv,
     Send,
     Step,
@@ -68,6 +70,8 @@ class Training:
                 self._seated.mail.receive(message)
             case AllReduce(stage):
                 self._all_reduce(stage)
+            case Recompute() | Average():
+                raise AssertionError(f"this runtime does not run {action}")
 
     def _forward(self, action: Forward) -> None:
         stage = self._seated.stages[action.stage]

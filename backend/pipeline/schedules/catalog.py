@@ -1,17 +1,28 @@
 """Every schedule by name. Adding one is its file and a line here."""
 
 from backend.errors import InvalidInput
+from backend.pipeline.schedules.afp import AFP
+from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.flush import FLUSH
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.schedules.gpipe import GPIPE
-from backend.pipeline.schedules.pipedream import PIPEDREAM
+from backend.pipeline.schedules.interleaved import INTERLEAVED
+from backend.pipeline.schedules.pipedream import NAIVE, PIPEDREAM, VERTICAL_SYNC
 from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.zero_bubble import ZB_H1, ZB_H2
 
 SCHEDULES: dict[str, Schedule] = {
     member.name: member
     for member in (
         PIPEDREAM,
+        VERTICAL_SYNC,
+        NAIVE,
+        DOUBLE_BUFFERED,
         FLUSH,
+        AFP,
+        INTERLEAVED,
+        ZB_H1,
+        ZB_H2,
         GPIPE,
         FORWARD_ONLY,
     )
@@ -30,4 +41,9 @@ def schedule(name: str) -> Schedule:
 
 def training_schedules() -> tuple[Schedule, ...]:
     """Those that a plan may use."""
-    return tuple(member for member in SCHEDULES.values() if member.trains)
+    return tuple(member for member in SCHEDULES.values() if member.trains and member.consistent)
+
+
+def executable_schedules() -> tuple[Schedule, ...]:
+    """Those that the runtime of the workers trains with."""
+    return tuple(member for member in training_schedules() if member.executable)

@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 
 from backend.pipeline.actions import Compute, Step
-from backend.pipeline.schedules.one_forward_one_backward import one_forward_one_backward
-from backend.pipeline.schedules.schedule import Schedule, once_per_batch
+from backend.pipeline.schedules.rhythm import Rhythm, play
+from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
 from backend.pipeline.shape import Seat, Shape
 
 
 def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
     """Last but one of many positions: F0 F1 B0 F2 B1 F3 B2 B3 step."""
     for batch in seat.batches:
-        yield from one_forward_one_backward(seat.position, batch, seat.in_flight)
+        yield from play(seat.position, batch, rhythm(seat))
         yield Step(seat.position)
+
+
+def rhythm(seat: Seat) -> Rhythm:
+    """As many forwards ahead as the pipeline that starts here is deep."""
+    return Rhythm(seat.in_flight)
 
 
 def in_flight(seat: Seat) -> int:
     """As deep as the pipeline that starts here, or the whole batch if it is smaller."""
-    return min(seat.in_flight, max(len(batch) for batch in seat.batches))
+    return min(seat.in_flight, longest_batch(seat))
 
 
 FLUSH = Schedule(
@@ -27,4 +32,5 @@ FLUSH = Schedule(
     order=order,
     updates=once_per_batch,
     in_flight=in_flight,
+    rhythm=rhythm,
 )

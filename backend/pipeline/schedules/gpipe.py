@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from backend.pipeline.actions import Backward, Compute, Forward, Step
-from backend.pipeline.schedules.schedule import Schedule, once_per_batch
+from backend.pipeline.schedules.rhythm import Rhythm
+from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
 from backend.pipeline.shape import Seat, Shape
 
 
@@ -15,9 +16,9 @@ def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
         yield Step(seat.position)
 
 
-def in_flight(seat: Seat) -> int:
-    """The whole batch."""
-    return max(len(batch) for batch in seat.batches)
+def rhythm(seat: Seat) -> Rhythm:
+    """The whole batch ahead."""
+    return Rhythm(seat.shape.batch)
 
 
 GPIPE = Schedule(
@@ -26,5 +27,6 @@ GPIPE = Schedule(
     source="Huang et al., NeurIPS 2019, figure 2c",
     order=order,
     updates=once_per_batch,
-    in_flight=in_flight,
+    in_flight=longest_batch,
+    rhythm=rhythm,
 )

@@ -1,8 +1,8 @@
 """Whole programs in notation, typed out once, as they should be."""
 
 from backend.pipeline.actions import Backward, BackwardWeight, Flow, Forward, Message, Step
+from backend.pipeline.exchange.text import format_program
 from backend.pipeline.lower import lower
-from backend.pipeline.notation import format_program
 from backend.pipeline.routing import maker, makes, needs, taker
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape

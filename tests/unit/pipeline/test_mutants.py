@@ -1,10 +1,25 @@
 """Every single mutation, at every place of small valid programs, is caught by the verifier."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from backend.pipeline.actions import AllReduce, Backward, Compute, Forward, Recv, Send, Step
+from backend.errors import InvalidInput
+from backend.pipeline.actions import (
+    AllReduce,
+    Average,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Collective,
+    Compute,
+    Forward,
+    Recompute,
+    Recv,
+    Send,
+    Step,
+)
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.pipeline.shape import Shape
@@ -17,7 +32,18 @@ SHAPES = [
     Shape((2, 1), 4, 4),
     Shape((1, 2), 4, 2),
     Shape((3, 1, 2), 6, 6),
+    Shape((1, 1), 6, 3, advance=2, recompute=True),
+    Shape((1, 2), 16, 4, lanes=2),
+    Shape((1, 1), 4, 2, chunks=2, recompute=True),
 ]
+BACK = (Backward, BackwardInput, BackwardWeight)
+
+
+def programs():
+    for member in SCHEDULES.values():
+        for shape in SHAPES:
+            with suppress(InvalidInput):
+                yield lower(member, shape)
 
 
 def places(program, *kinds):
@@ -25,6 +51,11 @@ def places(program, *kinds):
         for index, action in enumerate(actions):
             if isinstance(action, kinds):
                 yield rank, index, action
+
+
+def is_back_of(other, action):
+    back = isinstance(other, (*BACK, Recompute)) and other is not action
+    return back and (other.stage, other.microbatch) == (action.stage, action.microbatch)
 
 
 def put(program, rank, actions):
@@ -61,7 +92,7 @@ def doubled(*kinds):
 
 
 def other_version(program):
-    for rank, index, action in places(program, Compute, AllReduce):
+    for rank, index, action in places(program, Compute, Collective):
         yield splice(program, rank, index, replace(action, version=action.version + 1))
         if action.version:
             yield splice(program, rank, index, replace(action, version=action.version - 1))
@@ -72,19 +103,19 @@ def older_forward_and_backward(program):
     for rank, index, action in places(program, Forward):
         if action.version:
             older = splice(program, rank, index, replace(action, version=action.version - 1))
-            for _, at, back in places(program, Backward):
-                if (back.stage, back.microbatch) == (action.stage, action.microbatch):
-                    older = splice(older, rank, at, replace(back, version=back.version - 1))
+            for at, back in enumerate(program.ranks[rank]):
+                if is_back_of(back, action):
+                    older = splice(older, rank, at, replace(back, version=action.version - 1))
             yield older
 
 
 def other_microbatch(program):
-    for rank, index, action in places(program, Forward, Backward):
+    for rank, index, action in places(program, Forward, Recompute, *BACK):
         yield splice(program, rank, index, replace(action, microbatch=action.microbatch + 1))
 
 
 def on_another_rank(program):
-    for rank, index, action in places(program, Compute, AllReduce):
+    for rank, index, action in places(program, Compute, Collective):
         for other in range(len(program.ranks)):
             if other != rank:
                 moved = splice(program, rank, index)
@@ -100,7 +131,7 @@ def to_another_peer(program):
 
 
 def other_group(program):
-    for rank, index, action in places(program, AllReduce):
+    for rank, index, action in places(program, Collective):
         yield splice(program, rank, index, replace(action, group=action.group[1:]))
         yield splice(program, rank, index, replace(action, group=(*action.group, 99)))
 
@@ -139,20 +170,70 @@ def send_after_the_next_of_its_channel(program):
 def backward_before_its_forward(program):
     for rank, index, action in places(program, Forward):
         for at, other in enumerate(program.ranks[rank]):
-            if isinstance(other, Backward) and other.microbatch == action.microbatch:
+            if is_back_of(other, action):
                 yield exchange(program, rank, index, at)
+
+
+def weights_before_the_inputs_half(program):
+    for rank, index, action in places(program, BackwardInput):
+        for at, other in enumerate(program.ranks[rank]):
+            if isinstance(other, BackwardWeight) and other.microbatch == action.microbatch:
+                yield exchange(program, rank, index, at)
+
+
+def recomputed_after_its_backward(program):
+    for rank, index, action in places(program, Recompute):
+        for at, other in enumerate(program.ranks[rank]):
+            if at > index and is_back_of(other, action) and not isinstance(other, BackwardWeight):
+                late = splice(program, rank, at, other, action)
+                yield splice(late, rank, index)
+
+
+def recomputed_for_nothing(program):
+    if not program.shape.recompute:
+        for rank, index, action in places(program, Backward, BackwardInput):
+            again = Recompute(action.stage, action.microbatch, action.version)
+            yield splice(program, rank, index, again, action)
+
+
+def halves_joined(program):
+    """The inputs' half becomes a whole backward, and the weights' half stays."""
+    for rank, index, action in places(program, BackwardInput):
+        whole = Backward(action.stage, action.microbatch, action.version)
+        yield splice(program, rank, index, whole)
+
+
+def averaged_before_the_step(program):
+    for rank, index, _ in places(program, Average):
+        yield exchange(program, rank, index, index - 1)
+
+
+def averaged_after_the_next_forward(program):
+    for rank, index, action in places(program, Average):
+        for at, other in enumerate(program.ranks[rank][index + 1 :], index + 1):
+            if isinstance(other, Forward) and other.stage == action.stage:
+                late = splice(program, rank, at, other, action)
+                yield splice(late, rank, index)
+                break
+
+
+def backwards_before(program, rank, index):
+    """Those of the stage that the action at `index` updates."""
+    stage = program.ranks[rank][index].stage
+    own = enumerate(program.ranks[rank][:index])
+    return [i for i, a in own if isinstance(a, Backward | BackwardWeight) and a.stage == stage]
 
 
 def step_before_its_last_backward(program):
     for rank, index, _ in places(program, Step):
-        before = [i for r, i, _ in places(program, Backward) if r == rank and i < index]
+        before = backwards_before(program, rank, index)
         if before:
             yield exchange(program, rank, before[-1], index)
 
 
 def reduce_before_its_last_backward(program):
     for rank, index, _ in places(program, AllReduce):
-        before = [i for r, i, _ in places(program, Backward) if r == rank and i < index]
+        before = backwards_before(program, rank, index)
         if before:
             yield exchange(program, rank, before[-1], index)
 
@@ -166,14 +247,16 @@ def ranks_exchanged(program):
 
 KINDS = {
     "dropped forward": dropped(Forward),
-    "dropped backward": dropped(Backward),
+    "dropped backward": dropped(*BACK),
+    "dropped recomputation": dropped(Recompute),
     "dropped step": dropped(Step),
     "dropped send": dropped(Send),
     "dropped receive": dropped(Recv),
     "dropped all-reduce": dropped(AllReduce),
-    "doubled compute": doubled(Forward, Backward, Step),
+    "dropped averaging": dropped(Average),
+    "doubled compute": doubled(Compute),
     "doubled message": doubled(Send, Recv),
-    "doubled all-reduce": doubled(AllReduce),
+    "doubled meeting": doubled(Collective),
     **{
         mutants.__name__.replace("_", " "): mutants
         for mutants in (
@@ -188,6 +271,12 @@ KINDS = {
             receives_exchanged,
             send_after_the_next_of_its_channel,
             backward_before_its_forward,
+            weights_before_the_inputs_half,
+            halves_joined,
+            recomputed_after_its_backward,
+            recomputed_for_nothing,
+            averaged_before_the_step,
+            averaged_after_the_next_forward,
             step_before_its_last_backward,
             reduce_before_its_last_backward,
             ranks_exchanged,
@@ -198,7 +287,6 @@ KINDS = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_mutant_is_caught(kind):
-    programs = [lower(member, shape) for member in SCHEDULES.values() for shape in SHAPES]
-    mutants = [mutant for program in programs for mutant in KINDS[kind](program)]
+    mutants = [mutant for program in programs() for mutant in KINDS[kind](program)]
     assert len(mutants) >= 20
     assert not [mutant for mutant in mutants if not verify(mutant)]

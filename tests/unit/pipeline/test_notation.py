@@ -15,8 +15,9 @@ from backend.pipeline.actions import (
     Send,
     Step,
 )
+from backend.pipeline.exchange.text import format_program, parse_program
 from backend.pipeline.lower import lower
-from backend.pipeline.notation import format_action, format_program, parse_action, parse_program
+from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.pipeline.shape import Shape

@@ -1,8 +1,8 @@
 import pytest
 
 from backend.pipeline.actions import AllReduce, Recv, Send
+from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.lower import lower
-from backend.pipeline.notation import parse_program
 from backend.pipeline.replay import ProgramStuck, replay
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape

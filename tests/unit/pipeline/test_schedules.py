@@ -4,7 +4,7 @@ import pytest
 
 from backend.pipeline.actions import Step
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.schedules.one_forward_one_backward import one_forward_one_backward
+from backend.pipeline.schedules.rhythm import Rhythm, play
 from backend.pipeline.shape import Shape
 
 
@@ -69,7 +69,7 @@ def test_forward_only():
 
 @pytest.mark.parametrize("ahead", [1, 2, 3, 4, 9])
 def test_1f1b_runs_ahead_by_what_it_is_told_but_not_beyond_the_end(ahead):
-    order = list(one_forward_one_backward(0, range(4), ahead))
+    order = list(play(0, range(4), Rhythm(ahead)))
     first_backward = next(i for i, a in enumerate(order) if type(a).__name__ == "Backward")
     assert first_backward == min(ahead, 4)
     assert len(order) == 8

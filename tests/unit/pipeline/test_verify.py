@@ -20,9 +20,9 @@ from backend.pipeline.actions import (
     Send,
     Step,
 )
+from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.faults import Rule
 from backend.pipeline.lower import lower
-from backend.pipeline.notation import parse_program
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.flush import FLUSH

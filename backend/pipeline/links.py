@@ -1,0 +1,48 @@
+"""Which transfers wait for each other: the seam between ranks and the wires under them."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+Path = tuple[Hashable, ...]
+"""The wires that a transfer keeps busy, all of them from its start to its end."""
+
+
+class Links(Protocol):
+    """Where the messages from one rank to another travel. Wires are named by any value."""
+
+    def path(self, source: int, to: int) -> Path:
+        """The wires between two ranks; transfers that share one go first come, first served."""
+
+    def latency(self, source: int, to: int) -> float:
+        """Seconds at the end of a transfer in which its wires are free for the next one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLinks:
+    """Every pair of ranks has a wire of its own, each way."""
+
+    def path(self, source: int, to: int) -> Path:
+        return ((source, to),)
+
+    def latency(self, source: int, to: int) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLinks:
+    """The ranks of a server share one full-duplex wire to the other servers; inside a server
+    every pair has its own. `servers[r]` is rank r's; `between` is the latency between servers
+    in seconds."""
+
+    servers: tuple[int, ...]
+    between: float = 0.0
+
+    def path(self, source: int, to: int) -> Path:
+        here, there = self.servers[source], self.servers[to]
+        if here == there:
+            return ((source, to),)
+        return (("out of server", here), ("into server", there))
+
+    def latency(self, source: int, to: int) -> float:
+        return self.between if self.servers[source] != self.servers[to] else 0.0

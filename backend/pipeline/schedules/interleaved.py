@@ -1,0 +1,79 @@
+"""Interleaved 1F1B: each position holds several chunks; p microbatches pass one, then the next.
+
+2 positions, 2 chunks, 4 microbatches; position 1 holds stages 1 and 3:
+
+1F0 1F1 3F0 | 3B0 3F1 | 3B1 1F2 | 1B0 1F3 | 1B1 3F2 | 3B2 3F3 | 3B3 | 1B2 | 1B3
+"""
+
+from collections.abc import Iterator, Sequence
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import Backward, Compute, Forward, Step
+from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
+from backend.pipeline.shape import Seat, Shape
+
+
+def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
+    """Some forwards ahead, then one backward and one forward, whatever the chunk."""
+    for batch in seat.batches:
+        forwards = list(in_turns(seat.stages, batch, shape.positions))
+        backwards = list(in_turns(seat.stages[::-1], batch, shape.positions))
+        start = min(ahead(seat), len(forwards))
+        yield from (Forward(*place) for place in forwards[:start])
+        for done, place in enumerate(backwards):
+            yield Backward(*place)
+            if done + start < len(forwards):
+                yield Forward(*forwards[done + start])
+        yield from (Step(stage) for stage in seat.stages)
+
+
+def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
+    """(stage, microbatch): `size` microbatches through one chunk after the other, then the
+    next `size` of them."""
+    for first in range(0, len(batch), size):
+        for stage in stages:
+            yield from ((stage, microbatch) for microbatch in batch[first : first + size])
+
+
+def ahead(seat: Seat) -> int:
+    """Forwards before the first backward: one more than 2 (p-1-s) + (v-1) p, the warm-up of
+    Narayanan et al., SC 2021. One chunk makes it plain 1F1B."""
+    p, v = seat.shape.positions, seat.shape.chunks
+    return 2 * (p - 1 - seat.position) + (v - 1) * p + 1 if v > 1 else seat.in_flight
+
+
+def in_flight(seat: Seat) -> int:
+    """Forwards of chunks: as many as run ahead, or those of the whole batch."""
+    return min(ahead(seat), longest_batch(seat) * seat.shape.chunks)
+
+
+def whole_rounds(shape: Shape) -> None:
+    """With several chunks every replica must get whole rounds of p microbatches of a batch,
+    and positions must have equally many replicas."""
+    if shape.chunks == 1:
+        return
+    if len(set(shape.replicas)) > 1:
+        raise InvalidInput(
+            f"interleaving needs as many replicas at each position, not {shape.replicas}",
+            advice="Use the same number of replicas everywhere, or one chunk.",
+        )
+    unit = shape.positions * shape.replicas[0]
+    if shape.batch % unit:
+        raise InvalidInput(
+            f"interleaving takes {shape.positions} positions x {shape.replicas[0]} replicas = "
+            f"{unit} microbatches at a time, and batches of {shape.batch} are not a multiple",
+            advice=f"Use batches of {-(-shape.batch // unit) * unit} microbatches.",
+        )
+
+
+INTERLEAVED = Schedule(
+    name="interleaved",
+    title="Interleaved 1F1B",
+    source="Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2.2",
+    order=order,
+    updates=once_per_batch,
+    in_flight=in_flight,
+    chunked=True,
+    executable=False,
+    admits=whole_rounds,
+)
