@@ -57,6 +57,12 @@ def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
             f"schedule {spec.plan.schedule!r} can be planned and simulated, but not run yet",
             f"Make a plan with one of: {', '.join(runs)}.",
         )
+    if spec.plan.lanes > 1 or spec.plan.recompute or spec.plan.partition.chunks > 1:
+        raise InvalidInput(
+            f"the plan has {spec.plan.lanes} lanes, {spec.plan.partition.chunks} chunks and "
+            f"{'' if spec.plan.recompute else 'no '}recomputation, and none of these can be run yet",
+            "Make a plan with one lane, one chunk and no recomputation.",
+        )
     if spec.plan_id is None:
         return
     stored = stores.plans.get(spec.plan_id)

@@ -5,6 +5,8 @@ list of weight versions per stage. In 1F1B with stashing, stage s of replicas r 
 d_s = ceil(sum of r from s on / r_s) microbatches in flight, so the j-th microbatch of a
 replica meets version max(0, j - d_s + 1); for a straight pipeline of n stages this is
 PipeDream's w(t+1) = w(t) - lr grad f(w_1(t-n+1), ..., w_n(t)) (SOSP 2019, section 3.3).
+With vertical sync every stage reads what the input stage chose; with double buffering (2bw)
+every stage reads version max(0, floor(k / batch) - 1) and updates once per batch.
 """
 
 import importlib.util
@@ -24,7 +26,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from backend.codec import to_json
-from backend.pipeline.schedules.catalog import training_schedules
+from backend.pipeline.schedules.catalog import executable_schedules
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Metrics, read_line
 from backend.runs.job import Job
@@ -79,7 +81,8 @@ class Case:
         )
 
 
-SCHEDULES = tuple(schedule.name for schedule in training_schedules())
+SCHEDULES = tuple(schedule.name for schedule in executable_schedules())
+STALE_SCHEDULES = ("pipedream", "pipedream-vertical-sync", "2bw")
 CASES = tuple(Case(*each) for each in product(LAYERS, SCHEDULES, RATES, SHAPES))
 
 
@@ -108,7 +111,7 @@ def reference(case: Case, versions_count: bool = True) -> Reference:
     train, _ = module.data()
     for number in range(EPOCHS):
         epoch = Epoch.shuffled(train, MICROBATCH, MICROBATCHES, SEED, number)
-        if case.schedule == "pipedream":
+        if case.schedule in STALE_SCHEDULES:
             trained.stashed(epoch, versions_count)
         else:
             trained.flushed(epoch)
@@ -156,24 +159,37 @@ class _Stages:
                 self._update(stage, [gradients for _, gradients in pairs])
             self.losses.append(sum(loss for loss, _ in pairs) / BATCH)
 
+    def chosen(self, stage: int, k: int) -> int:
+        """The version of `stage` that microbatch k reads."""
+        r, first = self.case.replicas[stage], self.case.replicas[0]
+        at_input = max(0, k // first - -(-sum(self.case.replicas) // first) + 1)
+        match self.case.schedule:
+            case "2bw":
+                return max(0, k // BATCH - 1)
+            case "pipedream-vertical-sync":
+                return at_input * first // r
+            case _:
+                in_flight = -(-sum(self.case.replicas[stage:]) // r)
+                return max(0, k // r - in_flight + 1)
+
     def stashed(self, epoch: Epoch, versions_count: bool) -> None:
         replicas = self.case.replicas
         versions = [[self._copy(stage)] for stage in range(self.count)]
         waiting: list[list] = [[] for _ in range(self.count)]
         for k in range(MICROBATCHES):
             weights: dict[str, Tensor] = {}
-            for stage, r in enumerate(replicas):
-                in_flight = -(-sum(replicas[stage:]) // r)
-                chosen = max(0, k // r - in_flight + 1) if versions_count else -1
+            for stage in range(self.count):
+                chosen = self.chosen(stage, k) if versions_count else -1
                 weights |= versions[stage][chosen]
             loss, gradients = self._gradients(weights, epoch, k)
             for stage, r in enumerate(replicas):
+                due = BATCH if self.case.schedule == "2bw" else r
                 waiting[stage].append((loss, gradients))
-                if len(waiting[stage]) == r:
+                if len(waiting[stage]) == due:
                     self._update(stage, [g for _, g in waiting[stage]])
                     versions[stage].append(self._copy(stage))
                     if stage == self.count - 1:
-                        self.losses.append(sum(each for each, _ in waiting[stage]) / r)
+                        self.losses.append(sum(each for each, _ in waiting[stage]) / due)
                     waiting[stage] = []
 
 
@@ -248,7 +264,7 @@ def test_weights_and_losses_are_those_of_the_versions(case: Case, trained) -> No
     assert losses == pytest.approx(expected.losses, rel=1e-6)
 
 
-STALE = [case for case in CASES if case.schedule == "pipedream" and len(case.replicas) > 1]
+STALE = [case for case in CASES if case.schedule in STALE_SCHEDULES and len(case.replicas) > 1]
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def segment_shape(spec: TrainSpec, samples: int) -> Shape:
             f"{plan.microbatch}",
             "Use smaller microbatches, fewer of them per batch, or more data.",
         )
-    return Shape(replicas, rounds * unit, batch)
+    return Shape(replicas, rounds * unit, batch, advance=plan.advance)
 
 
 def evaluation_shape(training: Shape, samples: int, microbatch: int) -> Shape:
