@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
+from backend.sandbox_level import SandboxLevel
 
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
@@ -32,6 +33,10 @@ class Settings(BaseSettings):
     host, port    address of the dashboard
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
+    sandbox       the weakest sandbox in which a run may be carried
+    max_*         what one run may use on a node, see docs/sandbox.md: seconds, bytes of memory
+                  (0 = four fifths of the machine's), processes and threads, bytes of one file,
+                  bytes and number of all files in its folder
     """
 
     model_config = SettingsConfigDict(env_prefix="STAGEFLOW_", frozen=True)
@@ -46,6 +51,13 @@ class Settings(BaseSettings):
     port: int = Field(default=8501, ge=0, le=65535)
     heartbeat: float = Field(default=5.0, gt=0)
     lease: float = Field(default=30.0, gt=0)
+    sandbox: SandboxLevel = SandboxLevel.LIMITS
+    max_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)
+    max_memory: int = Field(default=0, ge=0)
+    max_processes: int = Field(default=1024, gt=0)
+    max_file: int = Field(default=32 * 1024**3, gt=0)
+    max_disk: int = Field(default=128 * 1024**3, gt=0)
+    max_files: int = Field(default=100_000, gt=0)
 
     @property
     def sqlite_file(self) -> Path:

@@ -11,6 +11,7 @@ from backend.runs.predicted import predicted_batches
 from backend.runs.records import SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 
 
 class Attempt:
@@ -31,6 +32,10 @@ class Attempt:
     def running(self) -> None:
         """The ranks do their work now."""
         self._stores.runs.begin(self._fence)
+
+    def isolated(self, level: SandboxLevel) -> None:
+        """The ranks are started in a sandbox of this level."""
+        self._stores.runs.isolated(self._fence, level)
 
     def progress(self, progress: RunProgress) -> None:
         self._stores.runs.progress(self._fence, progress)

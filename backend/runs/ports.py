@@ -21,6 +21,7 @@ from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 
 LogText = tuple[int | None, float, str]
 """Rank (None = the agent), Unix seconds, text."""
@@ -65,6 +66,10 @@ class RunStore(Protocol):
 
     def begin(self, fence: Fence) -> None:
         """From starting to running. Raises `IllegalMove`."""
+        ...
+
+    def isolated(self, fence: Fence, level: SandboxLevel) -> None:
+        """Note the sandbox in which the ranks of this attempt are started."""
         ...
 
     def progress(self, fence: Fence, progress: RunProgress) -> None: ...

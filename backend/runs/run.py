@@ -5,6 +5,7 @@ from datetime import datetime
 
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Run:
+    """`sandbox` is the level at which its ranks were started; None before that."""
+
     id: int
     name: str
     spec: RunSpec
@@ -63,6 +66,7 @@ class Run:
     summary: RunSummary
     error: RunError | None
     cancel_requested: bool
+    sandbox: SandboxLevel | None = None
 
     @property
     def kind(self) -> str:

@@ -14,6 +14,7 @@ from backend.runs.listing import RunFilter, RunPage
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState, move
+from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.tables import RunRow
@@ -66,6 +67,7 @@ class SqlRuns:
             node=node,
             token=token,
             lease_until=DatabaseClock() + lease,
+            sandbox=None,
             started_at=datetime.now(UTC),
         )
         with self._database.write() as session:
@@ -110,6 +112,10 @@ class SqlRuns:
             hold(session, fence)
             row = _row(session, fence.run_id)
             row.state = move(row.state, RunState.RUNNING)
+
+    def isolated(self, fence: Fence, level: SandboxLevel) -> None:
+        with self._database.write() as session:
+            hold(session, fence, sandbox=level.value)
 
     def progress(self, fence: Fence, progress: RunProgress) -> None:
         with self._database.write() as session:
@@ -171,6 +177,7 @@ def _run(row: RunRow) -> Run:
         summary=from_plain(RunSummary, row.summary),
         error=_maybe(RunError, row.error),
         cancel_requested=row.cancel_requested,
+        sandbox=SandboxLevel(row.sandbox) if row.sandbox else None,
     )
 
 

@@ -97,6 +97,7 @@ class RunRow(Base):
     progress: Mapped[dict[str, Any] | None]
     summary: Mapped[dict[str, Any]]
     error: Mapped[dict[str, Any] | None]
+    sandbox: Mapped[str | None] = mapped_column(String(16))
     created_at: Mapped[datetime]
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]

@@ -22,6 +22,7 @@ from backend.runs.fence import LeaseLost
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 from backend.storage.logs import MAX_CHARACTERS
 
 PROFILE = Profile("tiny", ModelGraph.chain((Layer("a", "Linear", 1e-3, 2e-3, 64, 128),)), 8)
@@ -58,6 +59,15 @@ def test_every_line_is_read_in_portions(backend: Backend, attempt: Attempt):
     attempt.logs([(0, 0.0, str(number)) for number in range(2500)])
     texts = [line.text for line in backend.runs.all_logs(attempt.run.id)]
     assert texts == [str(number) for number in range(2500)]
+
+
+@pytest.mark.parametrize("level", SandboxLevel)
+def test_a_run_keeps_the_sandbox_that_its_ranks_had(
+    level: SandboxLevel, backend: Backend, attempt: Attempt
+):
+    assert backend.runs.get(attempt.run.id).sandbox is None
+    attempt.isolated(level)
+    assert backend.runs.get(attempt.run.id).sandbox is level
 
 
 def test_odd_and_endless_lines_are_kept_as_far_as_they_can(backend: Backend, attempt: Attempt):

@@ -43,7 +43,8 @@ def test_ones_own_servers_are_used_and_shown_without_passwords(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("PORT", "many"), ("PORT", "70000"), ("LEASE", "0"), ("NODE", "")]
+    ("name", "value"),
+    [("PORT", "many"), ("PORT", "70000"), ("LEASE", "0"), ("NODE", ""), ("SANDBOX", "strong")],
 )
 def test_a_faulty_variable_is_named(
     home: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
