@@ -60,7 +60,7 @@ def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
     if spec.plan.lanes > 1 or spec.plan.recompute or spec.plan.partition.chunks > 1:
         raise InvalidInput(
             f"the plan has {spec.plan.lanes} lanes, {spec.plan.partition.chunks} chunks and "
-            f"{'' if spec.plan.recompute else 'no '}recomputation, and none of these can be run yet",
+            f"recomputation {'on' if spec.plan.recompute else 'off'}; this cannot be run yet",
             "Make a plan with one lane, one chunk and no recomputation.",
         )
     if spec.plan_id is None:
