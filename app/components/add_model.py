@@ -1,5 +1,7 @@
 """The two ways a model comes in: a file of one's own, or one from the zoo."""
 
+from hashlib import sha256
+
 import streamlit as st
 
 from app import services, state
@@ -49,17 +51,22 @@ def _contract() -> None:
 
 
 def zoo() -> None:
-    """The bundled models, each with one button."""
-    for entry in services.backend().definitions.zoo():
-        _entry(entry)
+    """The bundled models, each with one button until it is kept as it is bundled."""
+    definitions = services.backend().definitions
+    kept = {(found.name, found.digest) for found in definitions.list()}
+    for entry in definitions.zoo():
+        digest = sha256(zoo_file(entry.name).read_bytes()).hexdigest()
+        _entry(entry, is_kept=(entry.name, digest) in kept)
 
 
-def _entry(entry: ZooEntry) -> None:
+def _entry(entry: ZooEntry, *, is_kept: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", wrap=False):
         with st.container(gap=None):
             st.markdown(f"**{plain(entry.name)}**")
             st.caption(plain(entry.title))
-        if st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:"):
+        if is_kept:
+            st.badge("kept", icon=":material/check:", color="green")
+        elif st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:"):
             _add(entry.name)
 
 

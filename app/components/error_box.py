@@ -30,7 +30,7 @@ def apology(number: str) -> None:
 
 
 def _box(message: str, advice: str, kind: str = "") -> None:
-    title = f"**{plain(message[:1].upper() + message[1:])}**" + (f" ({kind})" if kind else "")
+    title = f"**{plain(message)}**" + (f" ({kind})" if kind else "")
     first, _, rest = advice.partition("\n")
     with st.container(key=f"error-{abs(hash((message, advice)))}"):
         st.error(f"{title}\n\n{plain(first)}" if first else title, icon=":material/error:")

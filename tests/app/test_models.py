@@ -74,3 +74,10 @@ def test_a_profile_is_asked_for_in_a_form(backend: Backend, open_page: Open) -> 
     numbers = {field.label: field.value for field in page.number_input}
     assert numbers == {"Samples per microbatch": 16, "Repetitions": 20}
     assert button(page, "Start profiling")
+
+
+def test_a_zoo_model_that_is_kept_says_so(backend: Backend, open_page: Open) -> None:
+    backend.definitions.add_zoo("vgg_digits")
+    page = open_page(Page.MODELS)
+    assert not [found for found in page.button if found.key == "zoo-vgg_digits"]
+    assert [found for found in page.button if found.key == "zoo-mlp"]
