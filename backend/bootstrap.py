@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 from backend.definitions.service import DefinitionService
+from backend.notifications.bell import bell_for
 from backend.queue.client import CeleryQueue
+from backend.runs.labels import LabelService
 from backend.runs.nodes import NodeService
 from backend.runs.plans import PlanService
-from backend.runs.ports import Queue, Stores
+from backend.runs.ports import Bell, Queue, Stores
 from backend.runs.profiles import ProfileService
 from backend.runs.service import RunService
 from backend.settings import Settings, load_settings
@@ -14,6 +16,7 @@ from backend.storage import schema
 from backend.storage.artifacts import SqlArtifacts
 from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
+from backend.storage.labels import SqlLabels
 from backend.storage.logs import SqlLogs
 from backend.storage.metrics import SqlMetrics
 from backend.storage.nodes import SqlNodes
@@ -32,11 +35,14 @@ class Backend:
     profiles: ProfileService
     plans: PlanService
     runs: RunService
+    labels: LabelService
     nodes: NodeService
     database: Database
+    bell: Bell
 
     def close(self) -> None:
-        """Give back every database connection."""
+        """Let the last notifications out and give back every database connection."""
+        self.bell.close()
         self.database.close()
 
 
@@ -56,14 +62,17 @@ def connect(settings: Settings | None = None) -> Backend:
 def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
     """The services on a given database and queue."""
     stores = stores_on(settings, database)
+    bell = bell_for(settings)
     return Backend(
         settings=settings,
         definitions=DefinitionService(stores.definitions),
         profiles=ProfileService(stores.profiles),
         plans=PlanService(stores.plans),
-        runs=RunService(stores, queue, settings.node, settings.lease),
+        runs=RunService(stores, queue, bell, settings.node, settings.lease, settings.user),
+        labels=LabelService(stores.labels),
         nodes=NodeService(stores.nodes, settings.lease),
         database=database,
+        bell=bell,
     )
 
 
@@ -79,4 +88,5 @@ def stores_on(settings: Settings, database: Database) -> Stores:
         spans=SqlSpans(database),
         artifacts=SqlArtifacts(database, settings.artifacts_folder),
         nodes=SqlNodes(database),
+        labels=SqlLabels(database),
     )

@@ -1,5 +1,6 @@
 """Environment variables (`STAGEFLOW_*`) to one typed value."""
 
+import getpass
 import hashlib
 import os
 import socket
@@ -23,6 +24,13 @@ def _absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return ""
+
+
 class Settings(BaseSettings):
     """Where things are. Every field can be set as STAGEFLOW_<FIELD>.
 
@@ -31,6 +39,11 @@ class Settings(BaseSettings):
     redis_url     Redis of one's own; empty = the embedded server in `home`
     node          this machine's name as a node agent
     host, port    address of the dashboard
+    public_url    where people reach the dashboard, for links in notifications
+    user          who owns what is submitted, until there is a sign-in
+    api_token     what a client of the REST API must present; needed unless the dashboard
+                  listens on a loopback address
+    notify        where to tell that a run has ended: Apprise URLs, separated by spaces
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
     sandbox       the weakest sandbox in which a run may be carried
@@ -49,6 +62,10 @@ class Settings(BaseSettings):
     node: str = Field(default_factory=socket.gethostname, min_length=1)
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
+    public_url: str = ""
+    user: str = Field(default_factory=_user)
+    api_token: str = Field(default="", repr=False)
+    notify: str = Field(default="", repr=False)
     heartbeat: float = Field(default=5.0, gt=0)
     lease: float = Field(default=30.0, gt=0)
     sandbox: SandboxLevel = SandboxLevel.LIMITS
@@ -83,6 +100,12 @@ class Settings(BaseSettings):
             return socket_file
         name = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"stageflow-{name}" / "redis.sock"
+
+    @property
+    def address(self) -> str:
+        """The dashboard's URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
 
     @property
     def broker_url(self) -> str:

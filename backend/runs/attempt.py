@@ -1,12 +1,14 @@
 """One try at a run, held by a lease: what an agent reports of it."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from backend.errors import StageflowError
 from backend.profiles.profile import Profile
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
-from backend.runs.ports import LogText, Stores
+from backend.runs.ports import Bell, LogText, Stores
 from backend.runs.predicted import predicted_batches
 from backend.runs.records import SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
@@ -18,11 +20,12 @@ class Attempt:
     """Gotten from `RunService.claim`. Every method raises `LeaseLost`, and changes nothing,
     once the run was given up, taken over or ended. `lease` in seconds."""
 
-    def __init__(self, run: Run, token: str, stores: Stores, lease: float) -> None:
+    def __init__(self, run: Run, token: str, stores: Stores, bell: Bell, lease: float) -> None:
         self.run = run
         self.number = run.attempt
         self._fence = Fence(run.id, run.attempt, token)
         self._stores = stores
+        self._bell = bell
         self._lease = lease
 
     def beat(self) -> bool:
@@ -74,3 +77,5 @@ class Attempt:
     def finish(self, state: RunState, summary: RunSummary, error: RunError | None = None) -> None:
         """End the run in a final state; the attempt is over. Raises `IllegalMove`."""
         self._stores.runs.finish(self._fence, state, summary, error)
+        with suppress(StageflowError):  # it has ended, whoever hears of it
+            self._bell.ring(self._stores.runs.get(self.run.id))

@@ -4,7 +4,7 @@ Methods that take a `Fence` change something only while that attempt holds the r
 raise `LeaseLost` otherwise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -13,7 +13,8 @@ from backend.definitions.ports import DefinitionStore
 from backend.errors import StageflowError
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
-from backend.runs.listing import RunFilter, RunPage
+from backend.runs.labels import LabelStore
+from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import NodeStore
 from backend.runs.plans import PlanStore
 from backend.runs.profiles import ProfileStore
@@ -32,13 +33,17 @@ class QueueUnreachable(StageflowError):
 
 
 class RunStore(Protocol):
-    def add(self, name: str, spec: RunSpec) -> Run: ...
+    def add(self, name: str, spec: RunSpec, owner: str, origin_id: int | None) -> Run: ...
 
     def get(self, run_id: int) -> Run:
         """Raises `NotFound`."""
         ...
 
-    def page(self, wanted: RunFilter, limit: int, offset: int) -> RunPage: ...
+    def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage: ...
+
+    def count(self) -> Mapping[RunState, int]:
+        """How many runs there are in each state that some run has."""
+        ...
 
     def waiting(self) -> Sequence[int]:
         """Ids of the queued runs, oldest first."""
@@ -96,6 +101,10 @@ class MetricStore(Protocol):
         """By step."""
         ...
 
+    def curve(self, run_id: int, name: str, num_points: int) -> Sequence[MetricPoint]:
+        """By step; above `num_points` points each is the mean of neighbours."""
+        ...
+
     def names(self, run_id: int) -> Sequence[str]: ...
 
 
@@ -116,6 +125,16 @@ class ArtifactStore(Protocol):
 
     def list(self, run_id: int) -> Sequence[StoredArtifact]:
         """By name."""
+        ...
+
+
+class Bell(Protocol):
+    """Tells people that a run has ended. It never raises and never waits."""
+
+    def ring(self, run: Run) -> None: ...
+
+    def close(self) -> None:
+        """Wait, for a few seconds at most, until what was told has gone out."""
         ...
 
 
@@ -144,3 +163,4 @@ class Stores:
     spans: SpanStore
     artifacts: ArtifactStore
     nodes: NodeStore
+    labels: LabelStore

@@ -51,7 +51,8 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`sandbox` is the level at which its ranks were started; None before that."""
+    """`sandbox` is the level at which its ranks were started; None before that. `origin_id`
+    is the run that this one was launched again from, as it was or with changes."""
 
     id: int
     name: str
@@ -67,6 +68,11 @@ class Run:
     error: RunError | None
     cancel_requested: bool
     sandbox: SandboxLevel | None = None
+    owner: str = ""
+    starred: bool = False
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    origin_id: int | None = None
 
     @property
     def kind(self) -> str:

@@ -1,16 +1,17 @@
 """Runs: asked for, found, watched, cancelled, and handed to agents one attempt at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
-from backend.errors import NotFound
+from backend.errors import NotFound, StageflowError
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.runs.attempt import Attempt
-from backend.runs.listing import RunFilter, RunPage
-from backend.runs.ports import Queue, QueueUnreachable, Stores
+from backend.runs.labels import MAX_NAME
+from backend.runs.listing import RunFilter, RunOrder, RunPage
+from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError
 from backend.runs.spec import RunSpec
@@ -22,26 +23,48 @@ AGENT_LOST = RunError(
     "the node agent gave no sign of life for the length of its lease",
     "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
 )
-MAX_NAME = 200
+
+
+class NotEnded(StageflowError):
+    """Something that is for ended runs alone was asked of one that is not."""
 
 
 class RunService:
-    """`node` is woken where no agent is alive; `lease` in seconds."""
+    """`node` is woken where no agent is alive; `lease` in seconds; `user` owns what is
+    submitted."""
 
-    def __init__(self, stores: Stores, queue: Queue, node: str, lease: float) -> None:
+    def __init__(
+        self, stores: Stores, queue: Queue, bell: Bell, node: str, lease: float, user: str = ""
+    ) -> None:
         self._stores = stores
         self._queue = queue
+        self._bell = bell
         self._node = node
         self._lease = lease
+        self._user = user
 
-    def submit(self, spec: RunSpec, name: str = "") -> Run:
-        """Store a queued run and wake a node. A queue that does not answer leaves it queued:
-        see `why_waiting`. Raises `InvalidInput` or `NotFound` on a faulty spec."""
+    def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
+        """Store a queued run and wake a node; `origin` is the run that it is made from. A queue
+        that does not answer leaves it queued: see `why_waiting`. Raises `InvalidInput` or
+        `NotFound` on a faulty spec."""
         validate(spec, self._stores)
-        run = self._stores.runs.add(name.strip()[:MAX_NAME] or self._name(spec), spec)
+        if origin is not None:
+            self._stores.runs.get(origin)
+        title = name.strip()[:MAX_NAME] or self._name(spec)
+        run = self._stores.runs.add(title, spec, self._user, origin)
         with suppress(QueueUnreachable):
             self._queue.publish(run.id, self._freshest_node())
         return run
+
+    def retry(self, run_id: int) -> Run:
+        """The same again, as a new run: an ended one stays what it is. Raises `NotFound`, and
+        `NotEnded` where the run may still succeed."""
+        run = self._stores.runs.get(run_id)
+        if not run.state.is_final:
+            raise NotEnded(
+                f"run {run_id} is {run.state.value}", "Cancel it first, or wait for its end."
+            )
+        return self.submit(run.spec, run.name, origin=run_id)
 
     def why_waiting(self, run: Run) -> str | None:
         """Why a queued run does not start yet, in a sentence for people, with what to do;
@@ -62,16 +85,30 @@ class RunService:
         """Raises `NotFound`."""
         return self._stores.runs.get(run_id)
 
-    def list(self, wanted: RunFilter | None = None, limit: int = 100, offset: int = 0) -> RunPage:
-        """The runs that meet the filter, newest first."""
-        return self._stores.runs.page(wanted or RunFilter(), limit, offset)
+    def list(
+        self,
+        wanted: RunFilter | None = None,
+        limit: int = 100,
+        offset: int = 0,
+        order: RunOrder | None = None,
+    ) -> RunPage:
+        """The runs that meet the filter; the newest first unless `order` says otherwise."""
+        return self._stores.runs.page(wanted or RunFilter(), order or RunOrder(), limit, offset)
+
+    def count(self) -> Mapping[RunState, int]:
+        """How many runs there are in each state that some run has."""
+        return self._stores.runs.count()
 
     def cancel(self, run_id: int) -> Run:
         """A queued run is cancelled at once; a live one is asked to end; a final one stays
         what it is. Raises `NotFound`."""
-        if not self._stores.runs.cancel_queued(run_id):
+        ended = self._stores.runs.cancel_queued(run_id)
+        if not ended:
             self._stores.runs.request_cancel(run_id)
-        return self._stores.runs.get(run_id)
+        run = self._stores.runs.get(run_id)
+        if ended:
+            self._bell.ring(run)
+        return run
 
     def logs(self, run_id: int, after: int = 0, limit: int = 1000) -> Sequence[LogLine]:
         """Up to `limit` lines behind sequence number `after`."""
@@ -87,6 +124,10 @@ class RunService:
     def metrics(self, run_id: int, name: str) -> Sequence[MetricPoint]:
         """One metric ("loss", "accuracy", ...) by step."""
         return self._stores.metrics.list(run_id, name)
+
+    def curve(self, run_id: int, name: str, num_points: int = 1000) -> Sequence[MetricPoint]:
+        """One metric by step; above `num_points` points each is the mean of neighbours."""
+        return self._stores.metrics.curve(run_id, name, num_points)
 
     def metric_names(self, run_id: int) -> Sequence[str]:
         return self._stores.metrics.names(run_id)
@@ -121,7 +162,7 @@ class RunService:
         """Take a queued run for `node`; None where somebody else has it, or it ended."""
         token = uuid4().hex
         run = self._stores.runs.claim(run_id, node, token, self._lease)
-        return Attempt(run, token, self._stores, self._lease) if run else None
+        return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
 
     def waiting(self) -> Sequence[int]:
         """Ids of the queued runs, oldest first: what an agent looks for by itself."""
@@ -129,7 +170,10 @@ class RunService:
 
     def expire(self) -> Sequence[int]:
         """Fail the live runs whose lease is over; their ids."""
-        return self._stores.runs.expire(AGENT_LOST)
+        lost = self._stores.runs.expire(AGENT_LOST)
+        for run_id in lost:
+            self._bell.ring(self._stores.runs.get(run_id))
+        return lost
 
     def _freshest_node(self) -> str:
         alive = [node for node in self._stores.nodes.list(self._lease) if node.alive]

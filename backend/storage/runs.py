@@ -1,35 +1,44 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, func, select, update
+from sqlalchemy import Update, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
 from backend.errors import NotFound
 from backend.runs.fence import Fence
-from backend.runs.listing import RunFilter, RunPage
+from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import RunSpec
+from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState, move
 from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
+from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import RunRow
 from backend.storage.values import DatabaseClock
+
+MAX_ID = 2**31 - 1
+"""PostgreSQL's integer: a larger number is nobody's id."""
 
 
 class SqlRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, spec: RunSpec) -> Run:
+    def add(self, name: str, spec: RunSpec, owner: str, origin_id: int | None) -> Run:
         row = RunRow(
             name=name,
+            owner=owner,
+            origin_id=origin_id,
+            starred=False,
+            note="",
             kind=spec.kind,
             definition_id=spec.definition_id,
+            plan_id=spec.plan_id if isinstance(spec, TrainSpec) else None,
             spec=to_plain(RunSpec, spec),
             state=RunState.QUEUED,
             attempt=0,
@@ -47,13 +56,21 @@ class SqlRuns:
         with self._database.read() as session:
             return _run(_row(session, run_id))
 
-    def page(self, wanted: RunFilter, limit: int, offset: int) -> RunPage:
-        conditions = _conditions(wanted)
+    def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage:
+        """The ids come first, from an index where there is one; then the wide rows of one
+        page alone."""
+        found = select(RunRow.id).where(*conditions(wanted))
         with self._database.read() as session:
-            total = session.scalar(select(func.count()).select_from(RunRow).where(*conditions))
-            query = select(RunRow).where(*conditions).order_by(RunRow.id.desc())
-            rows = session.scalars(query.limit(limit).offset(offset))
-            return RunPage(tuple(_run(row) for row in rows), total or 0)
+            total = session.scalar(select(func.count()).select_from(found.subquery()))
+            ids = session.scalars(ordered(found, order).limit(limit).offset(offset)).all()
+            rows = session.scalars(select(RunRow).where(RunRow.id.in_(ids)))
+            by_id = {row.id: _run(row) for row in rows}
+            return RunPage(tuple(by_id[id_] for id_ in ids if id_ in by_id), total or 0)
+
+    def count(self) -> Mapping[RunState, int]:
+        query = select(RunRow.state, func.count()).group_by(RunRow.state)
+        with self._database.read() as session:
+            return dict(session.execute(query).tuples().all())
 
     def waiting(self) -> Sequence[int]:
         query = select(RunRow.id).where(RunRow.state == RunState.QUEUED).order_by(RunRow.id)
@@ -100,7 +117,10 @@ class SqlRuns:
             .returning(RunRow.id)
         )
         with self._database.write() as session:
-            return sorted(session.scalars(query.execution_options(synchronize_session=False)))
+            ids = session.scalars(query.execution_options(synchronize_session=False)).all()
+            for run_id in ids:
+                _time(_row(session, run_id))
+            return sorted(ids)
 
     def beat(self, fence: Fence, lease: float) -> bool:
         with self._database.write() as session:
@@ -130,7 +150,9 @@ class SqlRuns:
             row.state = move(row.state, state)
             row.summary = to_plain(RunSummary, summary)
             row.error = to_plain(RunError, error) if error else None
+            row.accuracy = summary.accuracy
             row.finished_at = datetime.now(UTC)
+            _time(row)
 
 
 def _queued(run_id: int) -> Update:
@@ -142,21 +164,8 @@ def _count(session: Session, query: Update) -> int:
     return len(done.all())
 
 
-def _conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
-    conditions: list[ColumnElement[bool]] = []
-    if wanted.states:
-        conditions.append(RunRow.state.in_(wanted.states))
-    if wanted.kind:
-        conditions.append(RunRow.kind == wanted.kind)
-    if wanted.text.strip():
-        conditions.append(RunRow.name.icontains(wanted.text.strip(), autoescape=True))
-    if wanted.definition_id is not None:
-        conditions.append(RunRow.definition_id == wanted.definition_id)
-    return conditions
-
-
 def _row(session: Session, run_id: int) -> RunRow:
-    row = session.get(RunRow, run_id)
+    row = session.get(RunRow, run_id) if 0 < run_id <= MAX_ID else None
     if row is None:
         raise NotFound(f"no run {run_id}", "List them: stageflow runs")
     return row
@@ -178,7 +187,17 @@ def _run(row: RunRow) -> Run:
         error=_maybe(RunError, row.error),
         cancel_requested=row.cancel_requested,
         sandbox=SandboxLevel(row.sandbox) if row.sandbox else None,
+        owner=row.owner,
+        starred=row.starred,
+        note=row.note,
+        tags=tuple(tag.tag for tag in row.tags),
+        origin_id=row.origin_id,
     )
+
+
+def _time(row: RunRow) -> None:
+    if row.started_at is not None and row.finished_at is not None:
+        row.seconds = (row.finished_at - row.started_at).total_seconds()
 
 
 def _maybe(kind: Any, value: dict[str, Any] | None) -> Any:

@@ -14,10 +14,11 @@ from sqlalchemy import (
     MetaData,
     String,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 from sqlalchemy.types import Double
 
 from backend.runs.states import RunState
@@ -73,19 +74,26 @@ class DefinitionRow(Base):
     created_at: Mapped[datetime]
 
 
+LABELS = ("owner", "starred", "name")
+LISTED_BY = ("state", "kind", "definition_id", "plan_id", "accuracy", "seconds", *LABELS)
+
+
 class RunRow(Base):
     """A run with its current attempt: the row itself allows one live attempt at a time.
 
     token, lease_until   who holds it, until when (Unix seconds, the database's clock)
     last_seq             sequence number of the newest log line
+    plan_id, accuracy    from spec and summary, to be filtered and sorted by
+    seconds              from start to end, once it has ended
+    origin_id            the run that this one was launched again from
     """
 
     __tablename__ = "runs"
-    __table_args__ = (Index(None, "state", "created_at"),)
+    __table_args__ = tuple(Index(None, column, "id") for column in LISTED_BY)
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(String(16))
-    definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"), index=True)
+    definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"))
     spec: Mapped[dict[str, Any]]
     state: Mapped[RunState] = mapped_column(State)
     attempt: Mapped[int] = mapped_column(server_default=text("0"))
@@ -98,9 +106,24 @@ class RunRow(Base):
     summary: Mapped[dict[str, Any]]
     error: Mapped[dict[str, Any] | None]
     sandbox: Mapped[str | None] = mapped_column(String(16))
-    created_at: Mapped[datetime]
+    created_at: Mapped[datetime] = mapped_column(index=True)
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    owner: Mapped[str] = mapped_column(server_default=text("''"))
+    starred: Mapped[bool] = mapped_column(server_default=false())
+    note: Mapped[str] = mapped_column(server_default=text("''"))
+    origin_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    plan_id: Mapped[int | None]
+    accuracy: Mapped[float | None]
+    seconds: Mapped[float | None]
+    tags: Mapped[list["TagRow"]] = relationship(lazy="selectin", order_by="TagRow.tag")
+
+
+class TagRow(Base):
+    __tablename__ = "run_tags"
+    __table_args__ = (Index(None, "tag", "run_id"),)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    tag: Mapped[str] = mapped_column(primary_key=True)
 
 
 class ProfileRow(Base):
