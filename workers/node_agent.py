@@ -11,6 +11,7 @@ from contextlib import suppress
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from workers.devices import devices, gpus, versions
+from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
 from workers.supervisor.supervision import Supervision
 
@@ -31,12 +32,14 @@ class NodeAgent:
         self._backend = backend
         self._devices = devices()
         self._num_gpus = len(gpus())
+        self._sandbox = detect(backend.settings)
         self._stop = threading.Event()
         self._slot = threading.Lock()
         self._reporting = threading.Lock()
 
     def start(self) -> None:
         """End what a dead agent left behind, then report the node and look out for runs."""
+        log.info("sandbox: %s %s", self._sandbox.level, self._sandbox.reason)
         self._reap()
         settings = self._backend.settings
         self._repeat(self._beat, settings.heartbeat)
@@ -68,7 +71,9 @@ class NodeAgent:
             attempt = self._backend.runs.claim(run_id, self._backend.settings.node)
             if attempt is not None:
                 log.info("run %d claimed, attempt %d", run_id, attempt.number)
-                Supervision(self._backend, attempt, self._stop, self._num_gpus).run()
+                Supervision(
+                    self._backend, attempt, self._stop, self._num_gpus, sandbox=self._sandbox
+                ).run()
                 log.info("run %d ended", run_id)
         finally:
             self._slot.release()
@@ -84,7 +89,8 @@ class NodeAgent:
     def _beat(self) -> None:
         with self._reporting:
             if not self._stop.is_set():
-                self._backend.nodes.beat(self._backend.settings.node, self._devices, versions())
+                found = versions() | {"sandbox": self._sandbox.level.value}
+                self._backend.nodes.beat(self._backend.settings.node, self._devices, found)
 
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):

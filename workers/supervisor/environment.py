@@ -4,23 +4,32 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-import workers
+from workers.sandbox.bubblewrap import PROJECT
 
 PASSED_ON = frozenset({"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME"})
+INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
 PASSED_ON_PREFIXES = ("GLOO_", "NCCL_")
-PROJECT = Path(workers.__file__).parent.parent
+LOOPBACK = "lo"
+"""The only interface of a sandbox that has a network of its own."""
 
 
 def rank_environment(
-    rank: int, world_size: int, port: int, home: Path, num_gpus: int = 0
+    rank: int,
+    world_size: int,
+    port: int,
+    home: Path,
+    num_gpus: int = 0,
+    own_network: bool = False,
 ) -> dict[str, str]:
     """The variables of one rank, as torchrun names them; rank r sees GPU r alone.
 
-    `home` is the attempt's folder: whatever a library caches stays with the run, and the
-    value marks every process of the attempt (see `processes.of_attempt`).
+    `home` is the attempt's work folder: whatever a library caches stays with the run, and
+    the value marks every process of the attempt (see `processes.of_attempt`). In a sandbox
+    with a network of its own the agent's interfaces do not exist, and /tmp is private.
     """
     return {
         **inherited(os.environ),
+        **(dict.fromkeys(INTERFACES, LOOPBACK) if own_network else {"TMPDIR": str(home)}),
         "HOME": str(home),
         "PYTHONPATH": str(PROJECT),
         "PYTHONDONTWRITEBYTECODE": "1",

@@ -7,7 +7,6 @@ from math import inf
 from pathlib import Path
 
 from backend.codec import from_json
-from backend.errors import StageflowError
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Span
 from backend.profiles.profile import Profile
@@ -15,6 +14,7 @@ from backend.runs.attempt import Attempt
 from backend.runs.events import Artifact, Event, Metrics, ProfileReady, Progress, Spans, read_line
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
+from workers.supervisor.announced import Announced, opened
 from workers.supervisor.lines import Heard
 
 MAX_LOG_LINES = 100_000
@@ -23,12 +23,6 @@ MAX_LOG_LINES = 100_000
 MAX_BEHIND = 1_000
 
 FileEvent = Spans | ProfileReady | Artifact
-
-
-class ReportOutside(StageflowError):
-    """A rank announced a file that is not its own."""
-
-    advice = "A definition must not print event lines."
 
 
 @dataclass
@@ -47,12 +41,13 @@ class Results:
 
 
 class Journal:
-    """Buffers until `flush`; whatever a flush could not write is kept for the next one."""
+    """Buffers until `flush`; whatever a flush could not write is kept for the next one.
+    `folder` is the one in which the ranks write."""
 
     def __init__(self, attempt: Attempt, folder: Path) -> None:
         self.results = Results()
         self._attempt = attempt
-        self.folder = folder.resolve()
+        self.folder = folder
         self._logs: list[LogText] = []
         self._num_logs = 0
         self._has_begun = False
@@ -120,17 +115,19 @@ class Journal:
             self._files.popleft()
 
     def _store(self, event: FileEvent) -> None:
-        """Move one file to where it is kept."""
-        path = self._inside(event.path)
+        """Move one file to where it is kept; the user's code may have announced anything."""
+        with opened(self.folder, event.path) as file:
+            self._keep(event, file)
+
+    def _keep(self, event: FileEvent, file: Announced) -> None:
         match event:
             case Spans():
-                self._store_spans(event, path.read_bytes())
+                self._store_spans(event, file.read())
             case ProfileReady():
-                profile: Profile = from_json(Profile, path.read_bytes())
+                profile: Profile = from_json(Profile, file.read())
                 self.results.profile_id = self._attempt.profile(profile)
             case Artifact():
-                self._attempt.artifact(event.name, path)
-        path.unlink(missing_ok=True)
+                self._attempt.artifact(event.name, file.path)
 
     def _store_spans(self, event: Spans, data: bytes) -> None:
         spans = decode(data)
@@ -138,14 +135,6 @@ class Journal:
         if event.segment != self.results.segment:
             self.results.segment, self.results.spans = event.segment, {}
         self.results.spans[event.rank] = spans
-
-    def _inside(self, path: str) -> Path:
-        """The file that a rank announced; raises `ReportOutside` unless it lies in the
-        attempt's folder: the user's code may print anything."""
-        full = (self.folder / path).resolve()
-        if not full.is_relative_to(self.folder):
-            raise ReportOutside(f"a rank announced the file {path} outside of its folder")
-        return full
 
 
 def _own(event: Event | None, rank: int) -> Event | None:

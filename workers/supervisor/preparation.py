@@ -12,6 +12,7 @@ from backend.errors import StageflowError
 from backend.runs.job import Job
 from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
+from workers.sandbox.room import Room, work_folder
 from workers.supervisor import orphans
 
 JOB_FILE = "job.json"
@@ -22,7 +23,8 @@ class FolderInUse(StageflowError):
 
 
 def prepare(backend: Backend, run: Run, folder: Path) -> Job:
-    """Make `folder` (readable by its owner alone) and fill it; raises `OSError`, `NotFound`."""
+    """Make `folder` (readable by its owner alone) and fill it; the ranks write into a folder
+    of their own within. Raises `OSError`, `NotFound`."""
     clear(folder)
     folder.mkdir(parents=True, mode=0o700)
     definition = backend.definitions.get(run.spec.definition_id)
@@ -35,11 +37,16 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         name=definition.name,
         spec=run.spec,
         definition=str(source),
-        folder=str(folder),
+        folder=str(work_folder(folder)),
         world_size=world_size(run.spec),
     )
-    (folder / JOB_FILE).write_bytes(to_json(Job, job))
+    job_file(job).write_bytes(to_json(Job, job))
     return job
+
+
+def room_of(job: Job, state: Path) -> Room:
+    """Where the ranks of `job` live; `state` is the state directory around it."""
+    return Room(job_file(job).parent, state, (job_file(job), Path(job.definition).parent))
 
 
 def clear(folder: Path) -> None:
@@ -63,6 +70,11 @@ def world_size(spec: RunSpec) -> int:
             return spec.plan.partition.num_devices
 
 
+def job_file(job: Job) -> Path:
+    """Beside the folder in which the ranks write, so that they cannot change it."""
+    return Path(job.folder).parent / JOB_FILE
+
+
 def rank_command(job: Job) -> Sequence[str]:
     """The command line of a rank, which can be run by hand too."""
     match job.spec:
@@ -70,7 +82,7 @@ def rank_command(job: Job) -> Sequence[str]:
             module = "workers.profiler.main"
         case TrainSpec():
             module = "workers.runtime.main"
-    return [sys.executable, "-u", "-m", module, str(Path(job.folder) / JOB_FILE)]
+    return [sys.executable, "-u", "-m", module, str(job_file(job))]
 
 
 def gpus_for(world_size: int, num_gpus: int) -> int:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from workers.sandbox.room import work_folder
+
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 PATIENCE = 2.0
@@ -15,11 +17,12 @@ PATIENCE = 2.0
 
 
 def of_attempt(folder: Path, sessions: Collection[int]) -> list[psutil.Process]:
-    """Living processes that sit in one of `sessions` or carry the attempt's HOME.
+    """Living processes that sit in one of `sessions` or have the HOME of this attempt's ranks.
 
     A grandchild may leave its session, but it keeps the environment that it was born with.
     """
-    return [p for p in psutil.process_iter() if _belongs(p, str(folder), sessions)]
+    home = str(work_folder(folder))
+    return [p for p in psutil.process_iter() if _belongs(p, home, sessions)]
 
 
 def _belongs(process: psutil.Process, home: str, sessions: Collection[int]) -> bool:

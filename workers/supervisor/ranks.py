@@ -1,70 +1,76 @@
-"""The rank processes of one attempt: started in sessions of their own, polled, ended."""
+"""The rank processes of one attempt: started in their sandbox, polled, ended."""
 
 import os
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend.runs.job import Job
+from backend.sandbox_level import SandboxLevel
+from workers.sandbox.cell import GRACE, Cell, Order
+from workers.sandbox.limits import Limits
 from workers.supervisor import orphans, processes
 from workers.supervisor.environment import rank_environment
 from workers.supervisor.lines import Lines
-
-Command = Callable[[Job, Path], Sequence[str]]
-"""From a job and the path of its file to the command line of its ranks."""
+from workers.supervisor.preparation import room_of
 
 
 class Ranks:
-    """`world_size` processes that read the same job file."""
+    """`world_size` processes that read the same job file. `state` is the state directory,
+    which they do not see; `port` is where they meet."""
 
-    def __init__(self, job: Job, command: Sequence[str], port: int, num_gpus: int = 0) -> None:
-        self.folder = Path(job.folder)
+    def __init__(
+        self,
+        job: Job,
+        command: Sequence[str],
+        port: int,
+        state: Path,
+        limits: Limits,
+        level: SandboxLevel,
+        num_gpus: int = 0,
+    ) -> None:
+        self._room = room_of(job, state)
         self.lines = Lines()
-        self._running: list[subprocess.Popen[str]] = []
+        environments = tuple(
+            rank_environment(
+                rank,
+                job.world_size,
+                port,
+                self._room.work,
+                num_gpus,
+                own_network=level is SandboxLevel.BUBBLEWRAP,
+            )
+            for rank in range(job.world_size)
+        )
+        self._cell = Cell(
+            self._room, Order(tuple(command), environments, limits, num_gpus > 0), level
+        )
         try:
-            for rank in range(job.world_size):
-                env = rank_environment(rank, job.world_size, port, self.folder, num_gpus)
-                self._start(rank, command, env)
+            for number, pipe in enumerate(self._cell.outputs):
+                self.lines.listen(number // 2, pipe)
+            self._remember()
         except OSError:
             self.end()
             raise
 
-    def _start(self, rank: int, command: Sequence[str], env: dict[str, str]) -> None:
-        process = subprocess.Popen(
-            command,
-            env=env,
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            start_new_session=True,
-        )
-        self._running.append(process)
-        for pipe in (process.stdout, process.stderr):
-            assert pipe is not None
-            self.lines.listen(rank, pipe)
-        orphans.remember(self.folder, orphans.Pid.of(os.getpid()), self._pids)
+    def _remember(self) -> None:
+        agent, cell = orphans.Pid.of(os.getpid()), orphans.Pid.of(self._cell.pid)
+        orphans.remember(self._room.folder, agent, (cell,))
 
     @property
-    def _pids(self) -> tuple[orphans.Pid, ...]:
-        return tuple(orphans.Pid.of(process.pid) for process in self._running)
+    def outermost(self) -> int:
+        """The process from which all others of the run descend."""
+        return self._cell.pid
 
     def exits(self) -> dict[int, int]:
-        """Exit codes by rank of those that have ended (-9: killed by signal 9)."""
-        codes = {rank: process.poll() for rank, process in enumerate(self._running)}
-        return {rank: code for rank, code in codes.items() if code is not None}
+        """Exit codes by rank of those that have ended (-9: killed by signal 9). Raises
+        `SandboxFailed`."""
+        return self._cell.exits()
 
-    def end(self, grace: float = processes.GRACE) -> list[int]:
+    def end(self, grace: float = GRACE) -> list[int]:
         """End all processes of the attempt, grandchildren included; return the pids that
         would not go. May be called twice."""
-        for process in self._running:
-            process.poll()
-        left = processes.end(self.folder, {p.pid for p in self._running}, grace)
-        for process in self._running:
-            process.poll()
+        self._cell.end(grace)
+        left = processes.end(self._room.folder, {self._cell.pid}, grace=0)
         if not left:
-            orphans.forget(self.folder)
+            orphans.forget(self._room.folder)
         return left

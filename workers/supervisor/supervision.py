@@ -10,7 +10,12 @@ from backend.runs.attempt import Attempt
 from backend.runs.fence import LeaseLost
 from backend.runs.job import Job
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 from backend.storage.errors import DatabaseUnreachable
+from workers.sandbox.guard import Guard
+from workers.sandbox.limits import Limits
+from workers.sandbox.room import work_folder
+from workers.sandbox.sandbox import Sandbox, detect
 from workers.supervisor import disk
 from workers.supervisor.conclusion import conclude
 from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
@@ -34,7 +39,8 @@ log = logging.getLogger(__name__)
 class Supervision:
     """Starts the ranks, watches them, writes what they say, ends them.
 
-    `stop` is set when the agent itself must end; `silence` in seconds (see `verdict`).
+    `stop` is set when the agent itself must end; `silence` in seconds (see `verdict`). The
+    sandbox is the best that this node has where none is given.
     """
 
     def __init__(
@@ -45,6 +51,7 @@ class Supervision:
         num_gpus: int = 0,
         command: Command = rank_command,
         silence: float = SILENCE,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._backend = backend
         self._attempt = attempt
@@ -53,7 +60,9 @@ class Supervision:
         self._command = command
         self._silence = silence
         self._folder = backend.settings.run_folder(attempt.run.id, attempt.number)
-        self._journal = Journal(attempt, self._folder)
+        self._journal = Journal(attempt, work_folder(self._folder))
+        self._sandbox = sandbox or detect(backend.settings)
+        self._limits = Limits.of(backend.settings)
         self._renewed = self._written = time.monotonic()
 
     def run(self) -> None:
@@ -76,29 +85,48 @@ class Supervision:
             return failed(fault, self._folder)
 
     def _ranks_watched(self, port: int) -> Ending:
+        level = self._isolated()
         job = prepare(self._backend, self._attempt.run, self._folder)
         disk.hold_back(self._folder)
         self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
         for warning in sharing(job.world_size, self._num_gpus):
             self._say(warning)
-        ranks = Ranks(job, self._command(job), port, gpus_for(job.world_size, self._num_gpus))
+        ranks = Ranks(
+            job,
+            self._command(job),
+            port,
+            self._backend.settings.home,
+            self._limits,
+            level,
+            gpus_for(job.world_size, self._num_gpus),
+        )
         tally = Tally(job.world_size, time.monotonic(), self._silence)
+        guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
         try:
-            ending = self._watched(ranks, tally)
+            ending = self._watched(ranks, tally, guard)
         finally:
             stubborn = ranks.end()
         if stubborn:
             self._say(f"processes {stubborn} could not be ended")
         return self._heard_out(ranks, tally, ending)
 
-    def _watched(self, ranks: Ranks, tally: Tally) -> Ending:
+    def _isolated(self) -> SandboxLevel:
+        """The sandbox's level, once it is known to be strong enough and kept with the run."""
+        settings = self._backend.settings
+        self._sandbox.require(settings.sandbox, settings.node)
+        self._attempt.isolated(self._sandbox.level)
+        reason = f" ({self._sandbox.reason})" if self._sandbox.reason else ""
+        self._say(f"sandbox: {self._sandbox.level}{reason}")
+        return self._sandbox.level
+
+    def _watched(self, ranks: Ranks, tally: Tally, guard: Guard) -> Ending:
         """Look after the ranks until there is an end to report."""
         while True:
             if self._journal.is_behind:
                 time.sleep(TICK)
             else:
                 self._listen(ranks, tally)
-            ending = self._ending(tally, time.monotonic())
+            ending = self._ending(tally, guard, time.monotonic())
             if ending is not None:
                 return ending
 
@@ -109,13 +137,13 @@ class Supervision:
             tally.hear(line.rank, self._journal.hear(line), now)
         tally.exited(ranks.exits(), now)
 
-    def _ending(self, tally: Tally, now: float) -> Ending | None:
+    def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
         if self._stop.is_set():
             return STOPPED
         if tally.all_finished:
             return SUCCEEDED
-        error = tally.error(now)
-        if error is not None:
+        tally.breach = guard.error(now)
+        if error := tally.error(now):
             return Ending(RunState.FAILED, error)
         is_due = now - self._written >= FLUSH
         return CANCELLED if is_due and self._written_and_cancelled(tally, now) else None
@@ -147,7 +175,8 @@ class Supervision:
             return ending
         if tally.all_finished:
             return SUCCEEDED
-        return Ending(RunState.FAILED, tally.cause() or ending.error)
+        cause = tally.cause() or ending.error
+        return Ending(RunState.FAILED, self._limits.explained(cause) if cause else None)
 
     def _say(self, text: str) -> None:
         self._journal.log(None, time.time(), text)

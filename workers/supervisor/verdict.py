@@ -23,7 +23,8 @@ CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGIL
 
 @dataclass
 class Tally:
-    """What is known of the ranks. `now` and all times are monotonic seconds."""
+    """What is known of the ranks. `now` and all times are monotonic seconds; `breach` is a
+    limit that the run has exceeded."""
 
     world_size: int
     now: float
@@ -33,6 +34,7 @@ class Tally:
     failed: dict[int, tuple[float, Failed]] = field(default_factory=dict)
     exits: dict[int, tuple[float, int]] = field(default_factory=dict)
     heard: dict[int, float] = field(default_factory=dict)
+    breach: RunError | None = None
 
     def hear(self, rank: int, event: Event | None, now: float) -> None:
         """A line of `rank`: an event, or None for plain text, which is a sign of life too."""
@@ -80,13 +82,17 @@ class Tally:
     def error(self, now: float) -> RunError | None:
         """The first cause, once there has been time to hear every rank; None while all is
         well or not yet clear."""
+        if self.breach is not None:
+            return self.breach
         if self.trouble is None:
             return self._hung(now)
         return self.cause() if now - self.trouble >= SETTLE else None
 
     def cause(self) -> RunError | None:
-        """A rank killed by a signal, else a rank's own failure, else a silent exit, else a
-        rank that complains about a peer; None where nothing is wrong."""
+        """A limit exceeded, else a rank killed by a signal, else a rank's own failure, else a
+        silent exit, else a rank that complains about a peer; None where nothing is wrong."""
+        if self.breach is not None:
+            return self.breach
         died = self._died()
         for rank in died:
             if -self.exits[rank][1] in CRASHES:

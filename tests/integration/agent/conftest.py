@@ -22,6 +22,7 @@ from backend.runs.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from workers.supervisor import processes
+from workers.supervisor.preparation import job_file
 from workers.supervisor.supervision import Supervision
 
 FAKE_RANK = Path(__file__).with_name("fake_rank.py")
@@ -29,7 +30,7 @@ EVENTS = "from backend.runs.events import *\ndef model(): ...\n"
 
 
 def fake_command(job: Job) -> list[str]:
-    return [sys.executable, "-u", str(FAKE_RANK), str(Path(job.folder) / "job.json")]
+    return [sys.executable, "-u", "-c", FAKE_RANK.read_text(), str(job_file(job))]
 
 
 def two_stage_plan(num_layers: int = 2, microbatch: int = 16) -> Plan:

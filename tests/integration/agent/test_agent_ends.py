@@ -54,10 +54,9 @@ def quick(stack) -> ProfileSpec:
 def test_a_killed_agent_loses_the_run_and_the_next_one_cleans_up(stack, living: Living):
     run_id, folder = asleep(stack, living)
     stack.end_agent(signal.SIGKILL)
-    assert living(folder)
+    stack.wait(lambda: not living(folder))
     assert (folder / "ranks.json").exists()
     stack.start_agent()
-    stack.wait(lambda: not living(folder))
     run = stack.until_final(run_id)
     assert run.state is RunState.FAILED
     assert run.error is not None

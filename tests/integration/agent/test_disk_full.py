@@ -96,7 +96,7 @@ def test_a_rank_that_fills_the_disk(
     assert_told(run, backend.settings)
     assert run.error is not None
     assert "no space left" in run.error.message.lower()
-    (backend.settings.run_folder(run.id, 1) / "huge").unlink()
+    (backend.settings.run_folder(run.id, 1) / "work" / "huge").unlink()
     assert_intact(backend, early)
 
 

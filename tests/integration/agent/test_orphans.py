@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from workers.sandbox.room import work_folder
 from workers.supervisor import orphans, processes
 from workers.supervisor.orphans import Pid
 
@@ -29,7 +30,10 @@ def sleeper(folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     def start(home: Path = folder) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
         process = subprocess.Popen(
-            command, env={"HOME": str(home)}, stdout=subprocess.PIPE, start_new_session=True
+            command,
+            env={"HOME": str(work_folder(home))},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         started.append(process)
         assert process.stdout is not None

@@ -24,7 +24,7 @@ def test_a_plan_takes_one_process_per_device(spec: RunSpec, size: int):
     [(ProfileSpec(1), "workers.profiler.main"), (TrainSpec(1, PLAN), "workers.runtime.main")],
 )
 def test_the_command_can_be_typed_by_hand(spec: RunSpec, module: str):
-    job = Job(7, 1, "vgg", spec, "/x/vgg.py", "/runs/7/attempt-1")
+    job = Job(7, 1, "vgg", spec, "/x/vgg.py", "/runs/7/attempt-1/work")
     assert rank_command(job) == [sys.executable, "-u", "-m", module, "/runs/7/attempt-1/job.json"]
 
 

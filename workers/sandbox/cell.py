@@ -1,0 +1,171 @@
+"""The ranks of one run behind one door: started together, limited, ended together."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO
+
+import psutil
+
+from backend.errors import StageflowError
+from backend.sandbox_level import SandboxLevel
+from workers.sandbox import bubblewrap, launcher
+from workers.sandbox.limits import Limits
+from workers.sandbox.room import Room
+
+LOG = "sandbox.log"
+GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL."""
+MAX_TOLD = 500
+
+
+class SandboxFailed(StageflowError):
+    """The sandbox could not be set up: nothing of the run was started."""
+
+    advice = "`stageflow doctor` shows the sandboxes of the nodes; docs/sandbox.md what they need."
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to start: one command, in one environment per rank. `gpus`: the ranks use them."""
+
+    command: tuple[str, ...]
+    environments: tuple[Mapping[str, str], ...]
+    limits: Limits
+    gpus: bool = False
+
+
+class Cell:
+    """A launcher with its ranks, inside bubblewrap or not, as `level` says.
+
+    The thread that makes it must live until `end`: bubblewrap ends with that thread.
+    Raises `OSError` where the launcher cannot be started.
+    """
+
+    def __init__(self, room: Room, order: Order, level: SandboxLevel) -> None:
+        self.outputs: list[IO[str]] = []
+        """What the ranks print: standard output and error of rank 0, of rank 1 ... The
+        reader closes them."""
+        self._room = room
+        self._codes: dict[int, int] = {}
+        self._num_ranks = len(order.environments)
+        self._is_up = False
+        self._unread = b""
+        is_wrapped = level is SandboxLevel.BUBBLEWRAP
+        user = bubblewrap.rank_user() if is_wrapped else None
+        room.furnish(user)
+        self._start(order, user, is_wrapped)
+
+    def _start(self, order: Order, user: int | None, is_wrapped: bool) -> None:
+        readable, told = os.pipe()
+        self._status = os.fdopen(readable, "rb", buffering=0)
+        os.set_blocking(readable, False)
+        ends = [self._output() for _ in range(2 * self._num_ranks)]
+        try:
+            command = [sys.executable, "-I", "-S", launcher.__file__]
+            if is_wrapped:
+                bwrap = bubblewrap.program() or "bwrap"
+                command = bubblewrap.command(bwrap, self._room, command, order.gpus)
+            self._process = self._popen(command, [told, *ends])
+        finally:
+            for end in (told, *ends):
+                os.close(end)
+        limits = order.limits.of_process(order.gpus, others=0 if is_wrapped else _num_own())
+        self._send(self._message(order, user, told, ends) | {"limits": limits})
+
+    def _output(self) -> int:
+        """A new pipe: the end to write to."""
+        readable, writable = os.pipe()
+        self.outputs.append(os.fdopen(readable, encoding="utf-8", errors="replace"))
+        return writable
+
+    def _message(
+        self, order: Order, user: int | None, status: int, ends: Sequence[int]
+    ) -> dict[str, object]:
+        pairs = zip(order.environments, ends[::2], ends[1::2], strict=True)
+        return {
+            "command": order.command,
+            "folder": str(self._room.work),
+            "ranks": [{"environment": dict(e), "out": out, "err": err} for e, out, err in pairs],
+            "status": status,
+            "user": user,
+            "grace": GRACE,
+        }
+
+    def _send(self, message: dict[str, object]) -> None:
+        """The order, by the pipe that is the leash afterwards."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended: `exits` says why
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _popen(self, command: Sequence[str], ends: Sequence[int]) -> "subprocess.Popen[bytes]":
+        with (self._room.folder / LOG).open("wb") as log:
+            return subprocess.Popen(
+                command,
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+                cwd=self._room.work,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=ends,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The outermost process; every other one descends from it."""
+        return self._process.pid
+
+    def exits(self) -> dict[int, int]:
+        """Exit codes by rank of those that have ended (-9: killed by signal 9); raises
+        `SandboxFailed` where they could not be started."""
+        code = self._process.poll()
+        while part := self._status.read(4096):
+            self._unread += part
+        *lines, self._unread = self._unread.split(b"\n")
+        for line in lines:
+            self._note(line)
+        if code is None:
+            return dict(self._codes)
+        if not self._is_up:
+            raise SandboxFailed(f"the ranks could not be started: {self._told()}")
+        ended = 128 - code if code > 128 else code
+        return {rank: self._codes.get(rank, ended) for rank in range(self._num_ranks)}
+
+    def _note(self, line: bytes) -> None:
+        if line.decode() == launcher.UP:
+            self._is_up = True
+        else:
+            rank, code = line.split()
+            self._codes[int(rank)] = int(code)
+
+    def _told(self) -> str:
+        lines = (self._room.folder / LOG).read_text(errors="replace").strip().splitlines()
+        return lines[-1][:MAX_TOLD] if lines else "no word"
+
+    def end(self, grace: float = GRACE) -> None:
+        """SIGTERM to the ranks, `GRACE` seconds, then an end to every process. With a
+        `grace` of 0 at once. May be called twice."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        if grace:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace + launcher.PATIENCE)
+        self._process.kill()
+        self._process.wait()
+
+
+def _num_own() -> int:
+    """Processes and threads that this user has now."""
+    count = 0
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.uids().real == os.getuid():
+                count += process.num_threads()
+    return count

@@ -1,0 +1,56 @@
+"""Watches what no limit of the kernel bounds for a whole run: time, memory, processes, disk."""
+
+import time
+from pathlib import Path
+
+from backend.runs.run import RunError
+from workers.sandbox import usage
+from workers.sandbox.limits import Limits, size
+
+LOOK = 0.2
+"""Seconds between looks at the processes."""
+COUNT = 1.0
+"""Seconds between counts of the files."""
+
+
+class Guard:
+    """`outermost` is the process from which all of the run descend, `folder` the one in
+    which they write. Times are monotonic seconds."""
+
+    def __init__(self, limits: Limits, outermost: int, folder: Path) -> None:
+        self._limits = limits
+        self._outermost = outermost
+        self._folder = folder
+        self._started = self._look_at = self._count_at = time.monotonic()
+
+    def error(self, now: float) -> RunError | None:
+        """Why the run must be ended; None while it keeps its limits."""
+        if now - self._started > self._limits.seconds:
+            return self._limits.out_of_time(now - self._started)
+        if now > self._look_at and (error := self._look()):
+            return error
+        return self._count() if now > self._count_at else None
+
+    def _look(self) -> RunError | None:
+        begun = time.monotonic()
+        found = usage.of_processes(self._outermost)
+        self._look_at = _next(begun, LOOK)
+        if found.tasks >= self._limits.processes:
+            return self._limits.too_many_processes(f"the run has {found.tasks:,}")
+        if found.memory > self._limits.memory:
+            return self._limits.out_of_memory(f"the ranks hold {size(found.memory)}")
+        return None
+
+    def _count(self) -> RunError | None:
+        begun = time.monotonic()
+        found = usage.of_folder(self._folder, self._limits.files)
+        self._count_at = _next(begun, COUNT)
+        if found.count > self._limits.files:
+            return self._limits.too_many_files(found.count)
+        return self._limits.too_much_disk(found.size) if found.size > self._limits.disk else None
+
+
+def _next(begun: float, pause: float) -> float:
+    """When to do again what began then: it never takes more than a tenth of the time."""
+    now = time.monotonic()
+    return now + max(pause, 9 * (now - begun))

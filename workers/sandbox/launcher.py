@@ -1,0 +1,126 @@
+"""Inside the sandbox: sets the limits, starts the ranks, tells how they end, ends them.
+
+Run by its path as `python -I -S launcher.py`, so it knows the standard library alone. The
+first line of its standard input is the order (see `cell`), the rest a leash: when that
+closes, the run is over or the agent is dead.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+_PR_SET_CHILD_SUBREAPER = 36
+UP = "up"
+"""The line that says that every rank was started."""
+EASY_TO_KILL = 500
+"""Out of memory, the kernel ends a rank before the agent, the database or a desktop."""
+PATIENCE = 2.0
+"""Seconds that killed processes get to vanish."""
+
+
+def main() -> None:
+    """Never returns: the leash ends the process."""
+    order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    signal.signal(signal.SIGTERM, _stay)
+    signal.signal(signal.SIGINT, _stay)
+    _adopt_orphans()
+    _limit(order["limits"])
+    ranks = {_start(order, rank).pid: number for number, rank in enumerate(order["ranks"])}
+    _say(order["status"], UP)
+    threading.Thread(target=_end_with_leash, args=(order["grace"],), daemon=True).start()
+    _watch(ranks, order["status"])
+    while True:
+        signal.pause()
+
+
+def _stay(number: int, frame: FrameType | None) -> None:
+    """The ranks are asked to end by these signals; this process waits for them."""
+
+
+def _adopt_orphans() -> None:
+    """A daemon that a rank leaves behind becomes a child of this process, on Linux."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text(str(EASY_TO_KILL))
+
+
+def _limit(limits: dict[str, int]) -> None:
+    import resource
+
+    for name, most in limits.items():
+        if (kind := getattr(resource, f"RLIMIT_{name}", None)) is not None:
+            hard = resource.getrlimit(kind)[1]
+            bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (bound, bound))
+
+
+def _start(order: dict[str, Any], rank: dict[str, Any]) -> "subprocess.Popen[bytes]":
+    user = order["user"]
+    process = subprocess.Popen(
+        order["command"],
+        env=rank["environment"],
+        cwd=order["folder"],
+        stdin=subprocess.DEVNULL,
+        stdout=rank["out"],
+        stderr=rank["err"],
+        start_new_session=True,
+        **({} if user is None else {"user": user, "group": user, "extra_groups": ()}),
+    )
+    os.close(rank["out"])
+    os.close(rank["err"])
+    return process
+
+
+def _watch(ranks: dict[int, int], status: int) -> None:
+    """Say the exit code of every rank; bury what was adopted as well."""
+    with suppress(ChildProcessError):  # the other thread buries too, when all is over
+        while ranks:
+            pid, code = os.wait()
+            if pid in ranks:
+                _say(status, f"{ranks.pop(pid)} {os.waitstatus_to_exitcode(code)}")
+
+
+def _say(status: int, text: str) -> None:
+    with suppress(OSError):
+        os.write(status, f"{text}\n".encode())
+
+
+def _end_with_leash(grace: float) -> None:
+    """SIGTERM to every child once, `grace` seconds, then SIGKILL until there are none."""
+    while os.read(0, 4096):
+        pass
+    asked: set[int] = set()
+    started = time.monotonic()
+    while (children := _children()) and time.monotonic() - started < grace + PATIENCE:
+        is_over = time.monotonic() - started > grace
+        for pid in children:
+            with suppress(OSError):
+                if is_over or pid not in asked:
+                    os.kill(pid, signal.SIGKILL if is_over else signal.SIGTERM)
+                os.waitpid(pid, os.WNOHANG)
+        asked.update(children)
+        time.sleep(0.01)
+    os._exit(0)
+
+
+def _children() -> list[int]:
+    """Living ones and those not buried yet; none where the kernel does not tell."""
+    found: list[int] = []
+    for task in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):
+            found += map(int, task.read_text().split())
+    return found
+
+
+if __name__ == "__main__":
+    main()
