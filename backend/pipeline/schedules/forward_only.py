@@ -1,15 +1,20 @@
 """Evaluation: forwards alone, with the weights that the segment began with."""
 
 from collections.abc import Iterator
+from math import lcm
 
 from backend.pipeline.actions import Compute, Forward
+from backend.pipeline.schedules.interleaved import in_turns
 from backend.pipeline.schedules.schedule import Schedule, Updates
 from backend.pipeline.shape import Seat, Shape
 
 
 def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
-    """F0 F1 F2 F3."""
-    yield from (Forward(seat.position, m) for m in seat.microbatches)
+    """F0 F1 F2 F3; with chunks in turns, as interleaving has it. All ranks count the same
+    rounds of microbatches, whatever their replicas, so that none waits for a later one."""
+    size = shape.positions * lcm(*shape.replicas) // seat.replicas_here
+    for stage, microbatch in in_turns(seat.stages, seat.microbatches, size):
+        yield Forward(stage, microbatch)
 
 
 def no_updates(seat: Seat) -> Updates:
@@ -31,4 +36,5 @@ FORWARD_ONLY = Schedule(
     in_flight=in_flight,
     flushes=False,
     trains=False,
+    chunked=True,
 )
