@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+# A fragment that refreshes is in the page twice for a moment, so journeys look at the first.
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 

@@ -49,9 +49,9 @@ def profile(page: Page) -> None:
 def plan(page: Page) -> None:
     page.get_by_role("button", name=re.compile("Plan it")).click()
     expect(page).to_have_url(re.compile("/plan"))
-    expect(page.get_by_text("Throughput")).to_be_visible()
+    expect(page.get_by_text("Throughput").first).to_be_visible()
     page.get_by_text("Straight pipeline").click()
-    expect(page.get_by_text("Predicted timeline")).to_be_visible()
+    expect(page.get_by_text("Predicted timeline").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(3)
     keep_screenshot(page, "4-plan")
 
@@ -65,11 +65,11 @@ def launch(page: Page) -> None:
 
 
 def watch(page: Page) -> str:
-    expect(page.get_by_text("running")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("running").first).to_be_visible(timeout=60_000)
     keep_screenshot(page, "5-run-live")
-    expect(page.get_by_text("succeeded")).to_be_visible(timeout=RUN_SECONDS)
-    expect(page.get_by_text("Measured above predicted")).to_be_visible()
-    expect(page.get_by_text("model.safetensors")).to_be_visible()
+    expect(page.get_by_text("succeeded").first).to_be_visible(timeout=RUN_SECONDS)
+    expect(page.get_by_text("Measured above predicted").first).to_be_visible()
+    expect(page.get_by_text("model.safetensors").first).to_be_visible()
     keep_screenshot(page, "6-run-done")
     found = re.search(r"run (\d+)", page.get_by_role("heading", level=1).first.inner_text())
     assert found
@@ -82,7 +82,7 @@ def find_again(page: Page, number: str) -> None:
     expect(row).to_be_visible()
     keep_screenshot(page, "7-runs")
     row.click()
-    expect(page.get_by_text("Measured above predicted")).to_be_visible()
+    expect(page.get_by_text("Measured above predicted").first).to_be_visible()
 
 
 def test_a_failing_model_is_understood_from_its_page(page: Page, url: str, tmp_path: Path) -> None:
