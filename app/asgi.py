@@ -1,16 +1,19 @@
-"""The pages and /healthz on one port: `python -m app.asgi`, or any ASGI server on `app`."""
+"""Pages, REST API, /metrics and /healthz on one port: `python -m app.asgi`, or any ASGI server."""
 
 import tomllib
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from app import boundary
+from app.api.site import api_routes
+from app.api.stopwatch import Stopwatch
+from app.version import stageflow_version
 from backend.errors import StageflowError
 from backend.settings import load_settings
 from backend.storage import schema
@@ -21,7 +24,7 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def healthz(request: Request) -> JSONResponse:
     """200 with status, version and schema; 503 where the database is absent or outdated."""
-    body: dict[str, Any] = {"version": _version()}
+    body: dict[str, Any] = {"version": stageflow_version()}
     try:
         now, needed = schema.current(load_settings())
     except StageflowError as error:
@@ -29,13 +32,6 @@ def healthz(request: Request) -> JSONResponse:
     status = "ok" if now == needed else "outdated"
     body |= {"status": status, "schema": now, "schema_needed": needed}
     return JSONResponse(body, status_code=200 if status == "ok" else 503)
-
-
-def _version() -> str:
-    try:
-        return version("stageflow")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def configuration(host: str, port: int) -> dict[str, Any]:
@@ -63,7 +59,8 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 app = st.App(
     HERE / "main.py",
-    routes=[Route("/healthz", healthz)],
+    routes=[Route("/healthz", healthz), *api_routes()],
+    middleware=[Middleware(Stopwatch)],
     on_script_error=boundary.show,
 )
 

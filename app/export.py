@@ -24,7 +24,7 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document["plan"] = _plan(backend, run)
     document["metrics"] = {name: _points(backend, run.id, name) for name in METRICS}
     document["timelines"] = {
-        kind: _columns(backend.runs.timeline(run.id, kind)) for kind in ("measured", "predicted")
+        kind: columns(backend.runs.timeline(run.id, kind)) for kind in ("measured", "predicted")
     }
     document["artifacts"] = [
         {"name": a.name, "size": a.size, "sha256": a.sha256} for a in backend.runs.artifacts(run.id)
@@ -61,7 +61,8 @@ def _points(backend: Backend, run_id: int, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def _columns(timeline: Timeline | None) -> dict[str, list[Any]] | None:
+def columns(timeline: Timeline | None) -> dict[str, list[Any]] | None:
+    """Spans by columns, in seconds since the segment began."""
     if timeline is None:
         return None
     return {

@@ -58,7 +58,7 @@ class SqlMetrics:
             if first is None or last - first < num_points:
                 return self.list(run_id, name)
             width = -(-(last - first + 1) // num_points)
-            bucket = (MetricRow.step - first).op("/")(width)
+            bucket = (MetricRow.step - first) // width
             query = (
                 select(
                     func.min(MetricRow.step),

@@ -70,7 +70,7 @@ class SqlRuns:
     def count(self) -> Mapping[RunState, int]:
         query = select(RunRow.state, func.count()).group_by(RunRow.state)
         with self._database.read() as session:
-            return dict(session.execute(query).tuples().all())
+            return dict(session.execute(query).all())
 
     def waiting(self) -> Sequence[int]:
         query = select(RunRow.id).where(RunRow.state == RunState.QUEUED).order_by(RunRow.id)

@@ -1,0 +1,21 @@
+"""One Backend for the API of this process, made at the first request that needs it."""
+
+from functools import lru_cache
+from threading import Lock
+
+from backend.bootstrap import Backend, connect
+from backend.settings import Settings, load_settings
+
+_lock = Lock()
+
+
+def connected() -> Backend:
+    """Raises what `connect` raises, and tries again at the next request."""
+    settings = load_settings()
+    with _lock:
+        return _connected(settings)
+
+
+@lru_cache(maxsize=4)
+def _connected(settings: Settings) -> Backend:
+    return connect(settings)

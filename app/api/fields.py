@@ -1,0 +1,11 @@
+"""Numbers that a query may hold, with their bounds."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Offset = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Limit = Annotated[int, Field(ge=1, le=1000)]
+Lines = Annotated[int, Field(ge=1, le=5000)]
+Points = Annotated[int, Field(ge=2, le=100_000)]

@@ -1,0 +1,78 @@
+"""Errors as answers: what is wrong, what to do, and the status that says whose turn it is."""
+
+from collections.abc import Mapping
+from secrets import token_hex
+
+import structlog
+from starlette.responses import Response
+
+from app.problem import Problem
+from backend.codec import to_json
+from backend.errors import NotFound, StageflowError
+from backend.runs.ports import QueueUnreachable
+from backend.runs.service import NotEnded
+from backend.runs.states import IllegalMove
+from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
+
+MEDIA = "application/problem+json"
+STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
+    (NotFound, 404),
+    (NotEnded, 409),
+    (IllegalMove, 409),
+    (StorageFull, 507),
+    (DatabaseUnreachable, 503),
+    (SchemaOutdated, 503),
+    (QueueUnreachable, 503),
+)
+UNUSABLE = 422
+
+log = structlog.get_logger("api")
+
+
+class Refused(StageflowError):
+    """A request that is answered with a certain status before any service sees it."""
+
+    def __init__(
+        self, status: int, message: str, advice: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message, advice)
+        self.status = status
+        self.headers = headers or {}
+
+
+def answer(error: Exception) -> Response:
+    """The problem as JSON; a fault of ours is logged under the number that is told."""
+    match error:
+        case Refused():
+            return _response(error, error.status, error.headers)
+        case StageflowError():
+            return _response(error, status_of(error))
+        case _:
+            return _response(_ours(error), 500)
+
+
+def status_of(error: StageflowError) -> int:
+    """Whatever is not in the table is a value that cannot be used."""
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), UNUSABLE)
+
+
+class ServerFault(StageflowError):
+    """Something of ours broke."""
+
+
+def _ours(error: Exception) -> ServerFault:
+    number = token_hex(4)
+    log.error("api failed", error_id=number, exc_info=error)
+    return ServerFault(
+        "this request could not be answered; the fault is Stageflow's, not yours",
+        f"Report error {number}: the server's log holds the rest under that number.",
+    )
+
+
+def _response(
+    error: StageflowError, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    problem = Problem(str(error), error.advice, type(error).__name__, status)
+    return Response(
+        to_json(Problem, problem), status_code=status, media_type=MEDIA, headers=dict(headers or {})
+    )

@@ -1,0 +1,185 @@
+"""A client of the REST API, in plain Python: `Client("http://127.0.0.1:8501").runs()`.
+
+What comes back are the same values as the services give. Needs neither Streamlit nor torch.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+from app.problem import Problem
+from backend.codec import from_json, to_json
+from backend.definitions.definition import Definition
+from backend.errors import InvalidInput, StageflowError
+from backend.runs.listing import RunPage
+from backend.runs.nodes import Node
+from backend.runs.occupancy import QueuedRun
+from backend.runs.plans import StoredPlan
+from backend.runs.profiles import StoredProfile
+from backend.runs.records import LogLine, MetricPoint
+from backend.runs.run import Run
+from backend.runs.spec import RunSpec
+
+T = TypeVar("T")
+TIMEOUT = 60.0
+
+
+class ApiProblem(StageflowError):
+    """The server refused. `status` is the HTTP status, `kind` names the error."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.error, problem.advice)
+        self.status = problem.status
+        self.kind = problem.kind
+
+
+class ServerUnreachable(StageflowError):
+    """Nobody answers at the address."""
+
+
+class Client:
+    """`token` is the server's STAGEFLOW_API_TOKEN; a server on this machine needs none.
+
+    Every method raises `ApiProblem` with the server's words, or `ServerUnreachable`.
+    """
+
+    def __init__(self, url: str = "http://127.0.0.1:8501", token: str = "") -> None:
+        self._url = url.rstrip("/") + "/api/v1"
+        self._token = token
+
+    def definitions(self) -> list[Definition]:
+        return self._get("/definitions", list[Definition])
+
+    def add_definition(self, source: str, filename: str, name: str | None = None) -> Definition:
+        """Keep a model definition given as text."""
+        body = {"source": source, "filename": filename, "name": name}
+        return self._send("POST", "/definitions", Definition, body)
+
+    def add_zoo(self, name: str) -> Definition:
+        """Keep a model of the zoo."""
+        return self._send("POST", "/definitions", Definition, {"zoo": name})
+
+    def profile(self, profile_id: int) -> StoredProfile:
+        return self._get(f"/profiles/{profile_id}", StoredProfile)
+
+    def plan(self, plan_id: int) -> StoredPlan:
+        return self._get(f"/plans/{plan_id}", StoredPlan)
+
+    def propose(self, profile_id: int, cluster: str, **question: Any) -> list[dict[str, Any]]:
+        """Plans as plain values, best first; the fields are documented at /api/v1/docs."""
+        body = {"profile_id": profile_id, "cluster": cluster} | question
+        return self._send("POST", "/plans/propose", list[dict[str, Any]], body)
+
+    def save_plan(
+        self, profile_id: int, cluster: str, plan: Mapping[str, Any], name: str = ""
+    ) -> StoredPlan:
+        """Keep a plan, such as `proposal["prediction"]["plan"]`."""
+        body = {"profile_id": profile_id, "cluster": cluster, "plan": plan, "name": name}
+        return self._send("POST", "/plans", StoredPlan, body)
+
+    def runs(self, **wanted: Any) -> RunPage:
+        """`states=["failed"]`, `text=`, `tag=`, `sort=`, `limit=`: see /api/v1/docs."""
+        return self._get("/runs", RunPage, wanted)
+
+    def run(self, run_id: int) -> Run:
+        return self._get(f"/runs/{run_id}", Run)
+
+    def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
+        """Ask for a profile or a training; it starts when a node is free."""
+        body = {"spec": json.loads(to_json(RunSpec, spec)), "name": name, "origin": origin}
+        return self._submitted("/runs", body)
+
+    def retry(self, run_id: int) -> Run:
+        """The same again, as a new run."""
+        return self._submitted(f"/runs/{run_id}/retry")
+
+    def cancel(self, run_id: int) -> Run:
+        return self._send("POST", f"/runs/{run_id}/cancel", Run)
+
+    def label(self, run_id: int, **labels: Any) -> Run:
+        """`starred=`, `note=`, `name=`, `tags=`."""
+        return self._send("PATCH", f"/runs/{run_id}", Run, labels)
+
+    def wait(self, run_id: int, pause: float = 1.0) -> Run:
+        """Look every `pause` seconds until the run has ended."""
+        while not (run := self.run(run_id)).state.is_final:
+            time.sleep(pause)
+        return run
+
+    def logs(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
+        """Every line behind sequence number `after`, as many as there are now."""
+        while True:
+            page = self._get(f"/runs/{run_id}/logs", dict[str, Any], {"after": after})
+            if not page["lines"]:
+                return
+            yield from (LogLine(**line) for line in page["lines"])
+            after = page["next"]
+
+    def metric_names(self, run_id: int) -> Sequence[str]:
+        return self._get(f"/runs/{run_id}/metrics", list[str])
+
+    def metric(self, run_id: int, name: str, points: int = 1000) -> list[MetricPoint]:
+        """At most `points` points; above that each is the mean of neighbours."""
+        path = f"/runs/{run_id}/metrics/{quote(name, safe='')}"
+        return self._get(path, list[MetricPoint], {"points": points})
+
+    def export(self, run_id: int, format: str = "json") -> bytes:
+        """The run as a file: json, csv, parquet, spans, trace, html or log."""
+        return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
+
+    def artifact(self, run_id: int, name: str) -> bytes:
+        return self._ask("GET", f"/runs/{run_id}/artifacts/{quote(name)}")
+
+    def nodes(self) -> list[Node]:
+        return self._get("/nodes", list[Node])
+
+    def queue(self) -> list[QueuedRun]:
+        return self._get("/queue", list[QueuedRun])
+
+    def _submitted(self, path: str, body: Mapping[str, Any] | None = None) -> Run:
+        found = self._ask("POST", path, body=body)
+        return from_json(Run, json.dumps(json.loads(found)["run"]))
+
+    def _get(self, path: str, kind: type[T], query: Mapping[str, Any] | None = None) -> T:
+        return from_json(kind, self._ask("GET", path, query))
+
+    def _send(
+        self, method: str, path: str, kind: type[T], body: Mapping[str, Any] | None = None
+    ) -> T:
+        return from_json(kind, self._ask(method, path, body=body))
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> bytes:
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        address = self._url + path + (f"?{urlencode(given, doseq=True)}" if given else "")
+        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        data = None
+        if body is not None:
+            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+        request = Request(address, data, headers, method=method)
+        try:
+            with urlopen(request, timeout=TIMEOUT) as answer:
+                content: bytes = answer.read()
+                return content
+        except HTTPError as fault:
+            raise ApiProblem(_problem(fault)) from None
+        except URLError as fault:
+            raise ServerUnreachable(
+                f"no answer from {self._url}: {fault.reason}", "Is the dashboard up? stageflow up"
+            ) from None
+
+
+def _problem(fault: HTTPError) -> Problem:
+    try:
+        return from_json(Problem, fault.read())
+    except InvalidInput:
+        return Problem(f"the server answered {fault.code} {fault.reason}", "", "Http", fault.code)

@@ -1,0 +1,63 @@
+"""Every form in which a run can be taken away."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import orjson
+
+from app.export import run_document
+from app.exports.chrome import chrome_trace
+from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
+from app.exports.timeline_page import timeline_page
+from backend.bootstrap import Backend
+from backend.errors import InvalidInput
+from backend.runs.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """`title` is for menus; the file is named "run-7-<suffix>"."""
+
+    name: str
+    title: str
+    suffix: str
+    media: str
+    write: Callable[[Backend, Run], bytes]
+
+    def file_name(self, run: Run) -> str:
+        return f"run-{run.id}{self.suffix}"
+
+
+def _document(backend: Backend, run: Run) -> bytes:
+    return orjson.dumps(run_document(backend, run, with_logs=True), option=orjson.OPT_INDENT_2)
+
+
+def _log(backend: Backend, run: Run) -> bytes:
+    return "".join(
+        f"{datetime.fromtimestamp(line.time, UTC).isoformat(timespec='milliseconds')} "
+        f"{'agent' if line.rank is None else f'rank{line.rank}'} {line.text}\n"
+        for line in backend.runs.all_logs(run.id)
+    ).encode()
+
+
+PARQUET = "application/vnd.apache.parquet"
+EXPORTS = {
+    export.name: export
+    for export in (
+        Export("json", "Everything, as JSON", ".json", "application/json", _document),
+        Export("csv", "Metrics, as CSV", "-metrics.csv", "text/csv; charset=utf-8", metrics_csv),
+        Export("parquet", "Metrics, as Parquet", "-metrics.parquet", PARQUET, metrics_parquet),
+        Export("spans", "Timelines, as Parquet", "-spans.parquet", PARQUET, spans_parquet),
+        Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", chrome_trace),
+        Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", timeline_page),
+        Export("log", "Log, as text", ".log", "text/plain; charset=utf-8", _log),
+    )
+}
+
+
+def export_named(name: str) -> Export:
+    """Raises `InvalidInput` where there is none of that name."""
+    if name not in EXPORTS:
+        raise InvalidInput(f"no export format {name[:100]!r}", f"There are: {', '.join(EXPORTS)}.")
+    return EXPORTS[name]

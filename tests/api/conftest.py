@@ -1,0 +1,76 @@
+"""The REST API on a real port of this machine, over a real database."""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+
+from app.api.site import api_routes
+from app.client import Client
+from backend.bootstrap import Backend
+from tests.app import seed
+
+
+@dataclass(frozen=True)
+class Served:
+    """`url` of the server and what is in its database."""
+
+    url: str
+    backend: Backend
+    seeded: seed.Seeded
+
+    @property
+    def client(self) -> Client:
+        return Client(self.url)
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The API's routes on a free port, in a thread."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = uvicorn.Config(Starlette(routes=api_routes()), port=port, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 60
+    while not server.started:
+        assert thread.is_alive(), "the server ended"
+        assert time.monotonic() < deadline, "the server did not start"
+        time.sleep(0.02)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def module_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """As `home`, for all tests of a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
+            patch.delenv(name)
+        folder = tmp_path_factory.mktemp("api") / "home"
+        patch.setenv("STAGEFLOW_HOME", str(folder))
+        patch.setenv("STAGEFLOW_USER", "ada")
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def served(module_home: Path) -> Iterator[Served]:
+    """One run in every state, behind the API."""
+    backend = seed.fresh()
+    found = seed.everything(backend)
+    with serving() as url:
+        yield Served(url, backend, found)
+    backend.close()

@@ -1,0 +1,112 @@
+"""How the API says no: status, sentence, advice; and its documents."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.api.catalog import OPERATIONS, PREFIX
+from app.api.reading import MAX_BODY
+from backend.settings import load_settings
+from tests.api.asking import JSON, ask
+from tests.api.conftest import Served
+from tests.app.test_boundary import set_revision
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status", "said"),
+    [
+        ("GET", "/runs/999", None, {}, 404, "no run 999"),
+        ("GET", "/runs/99999999999999999999", None, {}, 404, "no number"),
+        ("GET", "/runs/0", None, {}, 404, "no number"),
+        ("GET", "/plans/7", None, {}, 404, "no plan 7"),
+        ("GET", "/nowhere", None, {}, 404, "no /api/v1/nowhere"),
+        ("DELETE", "/runs", None, {}, 405, "DELETE is not offered"),
+        ("GET", "/runs?limit=0", None, {}, 422, "limit"),
+        ("GET", "/runs?limit=x", None, {}, 422, "limit"),
+        ("GET", "/runs?state=queued", None, {}, 422, "no parameter 'state'"),
+        ("GET", "/runs?states=tired", None, {}, 422, "states"),
+        ("GET", "/runs/2/export?format=doc", None, {}, 422, "no export format"),
+        ("POST", "/runs", b"{}", {}, 415, "application/json"),
+        ("POST", "/runs", b"{", JSON, 400, "no JSON"),
+        ("POST", "/runs", b'{"spec": NaN}', JSON, 400, "no JSON"),
+        ("POST", "/runs", b"[]", JSON, 422, "no JSON object"),
+        ("POST", "/runs", b'{"specs": 1}', JSON, 422, "no field 'specs'"),
+        ("POST", "/runs", b"{}", JSON, 422, "spec"),
+        ("POST", "/definitions", b'{"source": "x ="}', JSON, 422, "line 1"),
+        ("POST", "/definitions", b'{"zoo": "../etc"}', JSON, 404, "etc"),
+    ],
+)
+def test_a_faulty_request(
+    served: Served, method: str, path: str, body: Any, headers: Any, status: int, said: str
+) -> None:
+    answer = ask(served.url, PREFIX + path, method, body, headers)
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json
+    assert (answer.status, told["status"]) == (status, status)
+    assert said in told["error"]
+    assert told["advice"] or status == 422
+    if status == 405:
+        assert answer.headers["allow"] == "GET, POST"
+
+
+def test_a_body_that_is_too_large_is_cut_off(served: Served) -> None:
+    body = b'{"source": "' + b"x" * MAX_BODY + b'"}'
+    answer = ask(served.url, f"{PREFIX}/definitions", "POST", body, JSON)
+    assert answer.status == 413
+
+
+def test_an_outdated_database_is_said(served: Served) -> None:
+    from app.api import connection
+
+    connection._connected.cache_clear()
+    needed = ask(served.url, "/metrics").body
+    assert b"stageflow_database_up 1.0" in needed
+    connection._connected.cache_clear()
+    head = "0000"
+    before = _revision()
+    set_revision(head)
+    try:
+        answer = ask(served.url, f"{PREFIX}/runs")
+        assert answer.status == 503
+        assert "stageflow db upgrade" in answer.json["advice"] or "newer" in answer.json["advice"]
+        assert b"stageflow_database_up 0.0" in ask(served.url, "/metrics").body
+    finally:
+        set_revision(before)
+
+
+def _revision() -> str:
+    from backend.storage import schema
+
+    return str(schema.current(load_settings())[0])
+
+
+def test_the_document_describes_every_operation(served: Served) -> None:
+    document = ask(served.url, f"{PREFIX}/openapi.json").json
+    ways = {way["operationId"] for path in document["paths"].values() for way in path.values()}
+    assert ways == {operation.name for operation in OPERATIONS}
+    text = json.dumps(document)
+    known = set(document["components"]["schemas"])
+    assert {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]} <= known
+    run = document["components"]["schemas"]["Run"]["properties"]
+    assert {"id", "state", "tags", "summary"} <= set(run)
+
+
+def test_the_page_for_people_needs_nobody_else(served: Served) -> None:
+    answer = ask(served.url, f"{PREFIX}/docs")
+    page = answer.body.decode()
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "<script" not in page
+    assert "https://" not in page
+    assert all(f'id="{operation.name}"' in page for operation in OPERATIONS)
+
+
+def test_prometheus_finds_runs_queue_nodes_and_latencies(served: Served) -> None:
+    ask(served.url, f"{PREFIX}/nodes")
+    text = ask(served.url, "/metrics").body.decode()
+    assert 'stageflow_runs{state="failed"} 1.0' in text
+    assert 'stageflow_runs{state="starting"} 0.0' in text
+    assert "stageflow_queue_length 1.0" in text
+    assert "stageflow_nodes_alive 1.0" in text
+    assert 'stageflow_api_seconds_count{operation="list_nodes"}' in text
+    assert "stageflow_http_seconds" in text

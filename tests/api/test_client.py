@@ -1,0 +1,133 @@
+"""Everything that the pages do, over HTTP with the Python client."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pyarrow.parquet
+import pytest
+from pyarrow import BufferReader
+
+from app.client import ApiProblem, Client, ServerUnreachable
+from app.exports.catalog import EXPORTS
+from backend.cluster.document import write_cluster
+from backend.cluster.presets import local
+from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.states import RunState
+from tests.api.conftest import Served
+
+
+def test_runs_are_the_services_own(served: Served) -> None:
+    page = served.client.runs(limit=2)
+    assert page == served.backend.runs.list(limit=2)
+    assert page.total >= 6
+    assert served.client.run(served.seeded.succeeded).summary.accuracy == 0.968
+    assert page.runs[0].owner == "ada"
+
+
+def test_filters_and_orders_are_passed_on(served: Served) -> None:
+    failed = served.client.runs(states=["failed", "cancelled"], kind="train")
+    assert {run.id for run in failed.runs} == {served.seeded.failed, served.seeded.cancelled}
+    best = served.client.runs(sort="accuracy", limit=1).runs
+    assert best[0].id == served.seeded.succeeded
+    assert served.client.runs(min_accuracy=0.99).total == 0
+    assert served.client.runs(since="2020-01-01T00:00:00Z").total >= 6
+
+
+def test_from_a_model_to_a_queued_training(served: Served) -> None:
+    client = served.client
+    zoo = client.add_zoo("vgg_digits")
+    assert zoo in client.definitions()
+    mine = client.add_definition("def model():\n    return None\n", "mine.py")
+    assert (mine.name, mine.version) == ("mine", 1)
+    cluster = write_cluster(local(2))
+    proposals = client.propose(served.seeded.profile, cluster, schedule="1f1b-flush", batch=4)
+    plan = client.save_plan(
+        served.seeded.profile, cluster, proposals[0]["prediction"]["plan"], "over http"
+    )
+    assert client.plan(plan.id) == plan
+    assert plan.name == "over http"
+    spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
+    run = client.submit(spec, "by client")
+    assert (run.state, run.spec, run.owner) == (RunState.QUEUED, spec, "ada")
+    assert [queued.run.id for queued in client.queue()][-1] == run.id
+    assert client.cancel(run.id).state is RunState.CANCELLED
+    assert client.wait(run.id).state is RunState.CANCELLED
+    again = client.retry(run.id)
+    assert (again.spec, again.origin_id) == (spec, run.id)
+    client.cancel(again.id)
+
+
+def test_a_profile_and_its_run(served: Served) -> None:
+    assert served.client.profile(served.seeded.profile).profile.name == "vgg_digits"
+    run = served.client.submit(ProfileSpec(served.seeded.definition, 8))
+    assert run.spec.microbatch == 8
+    served.client.cancel(run.id)
+
+
+def test_labels(served: Served) -> None:
+    run = served.client.label(served.seeded.failed, starred=True, tags=["a", "b"], note="why?")
+    assert (run.starred, run.tags, run.note) == (True, ("a", "b"), "why?")
+    assert [found.id for found in served.client.runs(tag="b", starred=True).runs] == [run.id]
+    assert served.client.label(run.id, tags=[]).tags == ()
+
+
+def test_a_run_that_works_cannot_be_retried(served: Served) -> None:
+    with pytest.raises(ApiProblem) as caught:
+        served.client.retry(served.seeded.running)
+    assert (caught.value.status, caught.value.kind) == (409, "NotEnded")
+
+
+def test_log_and_metrics(served: Served) -> None:
+    lines = list(served.client.logs(served.seeded.succeeded))
+    assert lines == list(served.backend.runs.all_logs(served.seeded.succeeded))
+    assert list(served.client.logs(served.seeded.succeeded, lines[-2].seq)) == lines[-1:]
+    names = served.client.metric_names(served.seeded.succeeded)
+    assert names == ["accuracy", "loss", "throughput"]
+    whole = served.client.metric(served.seeded.succeeded, "loss")
+    assert len(whole) == 96
+    few = served.client.metric(served.seeded.succeeded, "loss", points=10)
+    assert 2 <= len(few) <= 10
+    assert few[0].value == pytest.approx(sum(p.value for p in whole[:10]) / 10)
+
+
+def test_every_export(served: Served) -> None:
+    run = served.seeded.succeeded
+    files = {name: served.client.export(run, name) for name in EXPORTS}
+    assert orjson.loads(files["json"])["id"] == run
+    assert files["csv"].startswith(b'"metric","step","epoch","value","time"\n')
+    table = pyarrow.parquet.read_table(BufferReader(files["parquet"]))
+    assert table.num_rows == files["csv"].count(b"\n") - 1 == 96 + 4 + 4
+    spans = pyarrow.parquet.read_table(BufferReader(files["spans"])).to_pydict()
+    assert set(spans["kind"]) == {"measured", "predicted"}
+    assert set(spans["segment"]) == {0, 1, 2, 3}
+    events = orjson.loads(files["trace"])["traceEvents"]
+    assert {event["ph"] for event in events} == {"M", "X"}
+    assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
+    assert b"src=" not in files["html"].split(b"</style>")[0]
+    assert b"update 95 loss" in files["log"]
+
+
+def test_artifacts(served: Served) -> None:
+    assert served.client.artifact(served.seeded.succeeded, "weights") == b"\0" * 4096
+    with pytest.raises(ApiProblem, match="no file"):
+        served.client.artifact(served.seeded.succeeded, "../stageflow.db")
+
+
+def test_nodes(served: Served) -> None:
+    assert [(node.name, node.alive) for node in served.client.nodes()] == [("node-1", True)]
+
+
+def test_the_servers_words_arrive(served: Served) -> None:
+    with pytest.raises(ApiProblem, match="no run 999") as caught:
+        served.client.run(999)
+    assert caught.value.advice
+    spec = served.client.run(served.seeded.succeeded).spec
+    with pytest.raises(ApiProblem, match="epochs is 0") as caught:
+        served.client.submit(replace(spec, epochs=0))
+    assert caught.value.status == 422
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(ServerUnreachable, match="no answer"):
+        Client("http://127.0.0.1:9").nodes()
