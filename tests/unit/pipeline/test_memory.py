@@ -1,0 +1,147 @@
+"""Bytes over time: by hand on small programs, against the papers' formulas on straight ones."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.errors import InvalidInput
+from backend.pipeline.lower import lower
+from backend.pipeline.memory import Holding, memory, peak
+from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.shape import Shape
+from backend.pipeline.simulate import simulate
+
+
+@dataclass
+class Even:
+    """Bytes and seconds that are the same for every stage."""
+
+    weight: float = 0.0
+    state: float = 0.0
+    activation: float = 0.0
+    bundle: float = 0.0
+    hop: float = 0.0
+
+    def weights(self, stage):
+        return self.weight
+
+    def optimizer(self, stage):
+        return self.state
+
+    def activations(self, stage):
+        return self.activation
+
+    def boundary(self, stage):
+        return self.bundle
+
+    def compute(self, rank, action):
+        return 0.0 if type(action).__name__ == "Step" else 1.0
+
+    def transfer(self, message, source, to):
+        return self.hop
+
+    def all_reduce(self, stage, group):
+        return 0.0
+
+    def average(self, stage, group):
+        return 0.0
+
+
+def peaks(name, shape, even):
+    program = lower(schedule(name), shape)
+    return [peak(own) for own in memory(program, simulate(program, even), even)]
+
+
+def test_one_rank_by_hand():
+    program = lower(schedule("gpipe"), Shape((1,), 2, 2))
+    even = Even(weight=100, state=200, activation=10, bundle=1)
+    (own,) = memory(program, simulate(program, even), even)
+    seen = {moment.time: moment.holding for moment in own}
+    assert seen == {
+        0.0: Holding(100, 0, 0, 200, 10, 1),
+        1.0: Holding(100, 0, 0, 200, 20, 2),
+        2.0: Holding(100, 0, 100, 200, 20, 2),
+        3.0: Holding(100, 0, 100, 200, 10, 1),
+        4.0: Holding(100, 0, 0, 200, 0, 0),
+    }
+    assert peak(own).time == 2.0
+    assert peak(own).holding.total == 422
+
+
+P, M = 4, 12
+
+
+@pytest.mark.parametrize(
+    ("name", "held"),
+    [
+        ("gpipe", [M] * P),
+        ("1f1b-flush", [4, 3, 2, 1]),
+        ("afp", [7, 5, 3, 1]),
+        ("zb-h1", [P] * P),
+        ("zb-h2", [2 * P - 1] * P),
+        ("pipedream", [4, 3, 2, 1]),
+        ("2bw", [4, 3, 2, 1]),
+    ],
+)
+def test_activations_are_those_of_the_table(name, held):
+    found = peaks(name, Shape((1,) * P, 2 * M, M), Even(activation=1.0))
+    assert [one.holding.activations for one in found] == held
+
+
+@pytest.mark.parametrize(
+    ("name", "older"),
+    [
+        ("1f1b-flush", [0, 0, 0, 0]),
+        ("pipedream", [3, 2, 1, 0]),
+        ("pipedream-vertical-sync", [3, 3, 3, 3]),
+        ("pipedream-naive", [0, 0, 0, 0]),
+        ("2bw", [1, 1, 1, 1]),
+    ],
+)
+def test_older_versions_are_those_of_the_table(name, older):
+    found = peaks(name, Shape((1,) * P, 2 * M, M), Even(weight=1.0))
+    assert [one.holding.versions for one in found] == older
+    assert all(one.holding.weights == one.holding.gradients == 1 for one in found)
+
+
+def test_recomputation_keeps_inputs_and_one_microbatch_of_activations():
+    """PipeDream-2BW, section 3.3: A_total / p + p A_in instead of p A_total / p + p A_in."""
+    plain = peaks("2bw", Shape((1,) * P, 2 * M, M), Even(activation=10.0, bundle=1.0))
+    again = peaks("2bw", Shape((1,) * P, 2 * M, M, recompute=True), Even(10.0, 0, 10.0, 1.0))
+    assert [one.holding.activations for one in plain] == [40, 30, 20, 10]
+    assert [one.holding.activations for one in again] == [10, 10, 10, 10]
+    assert again[0].holding.buffers >= P
+
+
+def test_lanes_share_one_reference():
+    program = lower(schedule("afp"), Shape((1, 1), 12, 2, lanes=3))
+    even = Even(weight=1.0)
+    first = [own[0].holding.weights for own in memory(program, simulate(program, even), even)]
+    assert first == [2, 2, 1, 1, 1, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(sorted(SCHEDULES)),
+    replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (2, 2)]),
+    chunks=st.sampled_from([1, 2]),
+    lanes=st.sampled_from([1, 2]),
+    recompute=st.booleans(),
+    hop=st.floats(0, 3),
+)
+def test_what_comes_goes(name, replicas, chunks, lanes, recompute, hop):
+    shape = Shape(replicas, 24 * lanes, 12, chunks, 1, lanes, recompute)
+    try:
+        program = lower(schedule(name), shape)
+    except InvalidInput:
+        return
+    even = Even(64.0, 32.0, 8.0, 1.0, hop)
+    for own in memory(program, simulate(program, even), even):
+        assert all(before.time <= after.time for before, after in pairwise(own))
+        assert all(
+            min(m.holding.activations, m.holding.buffers, m.holding.gradients) >= 0 for m in own
+        )
+        assert own[-1].holding == Holding(weights=own[0].holding.weights, optimizer=32.0 * chunks)
