@@ -18,6 +18,7 @@ from backend.pipeline.program import Program
 from backend.pipeline.routing import maker, makes, needs, taker
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.versions import Orders
 
 
 def lower(schedule: Schedule, shape: Shape) -> Program:
@@ -29,7 +30,13 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
-    orders = tuple(tuple(schedule.order(seat, shape)) for seat in shape.seats)
+    return complete(
+        schedule, shape, tuple(tuple(schedule.order(seat, shape)) for seat in shape.seats)
+    )
+
+
+def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
+    """The program of given orders, by the version policy of `schedule`."""
     numbered = schedule.versions(shape, orders)
     return Program(
         schedule=schedule.name,

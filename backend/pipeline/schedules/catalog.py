@@ -2,6 +2,7 @@
 
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.afp import AFP
+from backend.pipeline.schedules.custom import CUSTOM
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.flush import FLUSH
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
@@ -30,7 +31,10 @@ SCHEDULES: dict[str, Schedule] = {
 
 
 def schedule(name: str) -> Schedule:
-    """The schedule called `name`; raises `InvalidInput` with the names that there are."""
+    """The schedule called `name` ("custom": of an order that was read from a file); raises
+    `InvalidInput` with the names that there are."""
+    if name == CUSTOM.name:
+        return CUSTOM
     try:
         return SCHEDULES[name]
     except KeyError:

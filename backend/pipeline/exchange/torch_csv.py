@@ -1,0 +1,115 @@
+"""Torch's compute-only CSV, both ways: one row per rank, cells such as 0F0, 1I2, 1W2, 0B3.
+
+The form of `torch.distributed.pipelining` 2.13 (`_dump_csv`, `_load_csv` with
+format="compute_only"). It is one batch of one pipeline: it has no versions, updates, replicas
+or lanes, and its runtime adds the messages.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import (
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Compute,
+    Forward,
+    Step,
+)
+from backend.pipeline.lower import complete
+from backend.pipeline.program import Program
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+
+_CELL = re.compile(r"([0-9]+)([FBIW])([0-9]+)")
+_KINDS: dict[str, type[Forward | Backward | BackwardInput | BackwardWeight]] = {
+    "F": Forward,
+    "B": Backward,
+    "I": BackwardInput,
+    "W": BackwardWeight,
+}
+_LETTERS = {kind: letter for letter, kind in _KINDS.items()}
+
+
+def write_csv(program: Program) -> str:
+    """The rows of a program of one batch.
+
+    Raises `InvalidInput` with what torch cannot say: several batches, updates without a
+    flush, replicas, lanes, recomputation.
+    """
+    shape = program.shape
+    if not schedule(program.schedule).flushes or shape.microbatches != shape.batch:
+        batches = shape.microbatches // shape.batch
+        raise InvalidInput(
+            f"torch's CSV is one batch with a flush, not {batches} batches of {program.schedule!r}",
+            advice="Lower a flush schedule with as many microbatches as a batch has.",
+        )
+    if max(shape.replicas) > 1 or shape.lanes > 1 or shape.recompute:
+        raise InvalidInput(
+            f"torch's CSV has no replicas, lanes or recomputation, the shape has "
+            f"{shape.replicas} replicas and {shape.lanes} lanes",
+            advice="Export one straight pipeline.",
+        )
+    out = io.StringIO()
+    writer = csv.writer(out)
+    for actions in program.ranks:
+        writer.writerow(
+            f"{a.stage}{_LETTERS[type(a)]}{a.microbatch}"
+            for a in actions
+            if isinstance(a, Forward | Backward | BackwardInput | BackwardWeight)
+        )
+    return out.getvalue()
+
+
+def read_csv(text: str) -> Program:
+    """The program of one batch in torch's order, called "custom": versions, messages and the
+    steps at the end are added. It is not yet verified. Empty cells mean nothing.
+
+    Raises `InvalidInput` naming the row and the cell.
+    """
+    rows = [tuple(_cells(number, row)) for number, row in enumerate(_rows(text), 1)]
+    if not any(rows):
+        raise InvalidInput("the CSV has no actions", advice="Cells look like 0F0 or 1W2.")
+    shape = _shape(rows)
+    orders = tuple(
+        (*order, *(Step(stage) for stage in seat.stages))
+        for order, seat in zip(rows, shape.seats, strict=True)
+    )
+    return complete(schedule("custom"), shape, orders)
+
+
+def _rows(text: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO(text), strict=True))
+    except csv.Error as fault:
+        raise InvalidInput(f"this is no CSV: {fault}") from None
+
+
+def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
+    for cell in row:
+        if not cell.strip():
+            continue
+        found = _CELL.fullmatch(cell.strip())
+        if not found:
+            raise InvalidInput(
+                f"row {number}: {cell.strip()!r} is no computation",
+                advice="Export with format='compute_only': cells look like 0F0, 1I2, 1W2 or 0B3.",
+            )
+        yield _KINDS[found[2]](int(found[1]), int(found[3]))
+
+
+def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:
+    """As many positions as rows; stage s belongs on row s mod positions."""
+    places = [(a.stage, rank) for rank, row in enumerate(rows) for a in row]
+    for stage, rank in places:
+        if stage % len(rows) != rank:
+            raise InvalidInput(
+                f"row {rank + 1} runs stage {stage}, which belongs on row {stage % len(rows) + 1}",
+                advice="Stages go round the ranks here; V-shaped placements are not read.",
+            )
+    chunks = max(stage for stage, _ in places) // len(rows) + 1
+    microbatches = 1 + max(a.microbatch for row in rows for a in row if not isinstance(a, Step))
+    return Shape((1,) * len(rows), microbatches, microbatches, chunks)

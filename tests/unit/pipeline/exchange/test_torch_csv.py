@@ -1,0 +1,122 @@
+"""Torch itself reads what we write and checks it, and we read what torch writes."""
+
+import csv
+import io
+
+import pytest
+from torch.distributed.pipelining import schedules as torch_schedules
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import Step
+from backend.pipeline.exchange.torch_csv import read_csv, write_csv
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.pipeline.verify import verify
+
+SHAPES = {
+    "gpipe": Shape((1,) * 4, 8, 8),
+    "1f1b-flush": Shape((1,) * 4, 8, 8),
+    "afp": Shape((1,) * 3, 8, 8, advance=2),
+    "zb-h1": Shape((1,) * 4, 8, 8),
+    "zb-h2": Shape((1,) * 4, 12, 12),
+    "interleaved": Shape((1,) * 4, 8, 8, chunks=3),
+}
+EACH = pytest.mark.parametrize("name", SHAPES)
+
+
+@EACH
+def test_torch_accepts_the_order(name):
+    """Its own reader of cells, and its own check that the order can run."""
+    shape = SHAPES[name]
+    rows = csv.reader(io.StringIO(write_csv(lower(schedule(name), shape))))
+    actions = {
+        rank: [torch_schedules._Action.from_str(cell) for cell in row]
+        for rank, row in enumerate(rows)
+    }
+    torch_schedules._validate_schedule(
+        actions, shape.positions, shape.num_stages, shape.microbatches
+    )
+
+
+@EACH
+def test_what_is_written_comes_back(name):
+    program = lower(schedule(name), SHAPES[name])
+    back = read_csv(write_csv(program))
+    assert back.ranks == program.ranks
+    assert back.schedule == "custom"
+    assert verify(back) == ()
+
+
+def test_the_text_is_torchs():
+    program = lower(schedule("zb-h1"), Shape((1, 1), 3, 3))
+    assert write_csv(program).splitlines() == [
+        "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2",
+        "1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2",
+    ]
+
+
+def test_torchs_own_interleaved_order_is_ours():
+    """The rank orders that torch generates for 4 ranks, 2 chunks and 8 microbatches."""
+    p, v, m = 4, 2, 8
+    theirs = [interleaved_by_torch(rank, p, v, m) for rank in range(p)]
+    program = read_csv("\n".join(",".join(row) for row in theirs))
+    assert verify(program) == ()
+    ours = lower(schedule("interleaved"), Shape((1,) * p, m, m, chunks=v))
+    for mine, other in zip(ours.ranks, program.ranks, strict=True):
+        assert [a for a in mine if not isinstance(a, Step)] == [
+            a for a in other if not isinstance(a, Step)
+        ]
+
+
+def interleaved_by_torch(rank, p, v, m):
+    warmup = min((v - 1) * p + 2 * (p - 1 - rank), m * v)
+    steady = m * v - warmup
+    actions = torch_schedules._get_1f1b_rank_ops(
+        v,
+        p,
+        warmup,
+        steady,
+        m * v - steady,
+        rank,
+        lambda step: (step // p % v) * p + rank,
+        lambda step: (v - 1 - (step - warmup) // p % v) * p + rank,
+    )
+    return [str(action) for action in actions if action is not None]
+
+
+def test_empty_cells_say_nothing():
+    assert read_csv(",0F0,,0B0,\n") == read_csv("0F0,0B0\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the CSV has no actions"),
+        ("0F0,0X0", "row 1: '0X0' is no computation"),
+        ("0F0,0SEND_F0", "row 1: '0SEND_F0' is no computation"),
+        ("0F0\n0B0", "row 2 runs stage 0, which belongs on row 1"),
+        ('0F0,"0B', "this is no CSV"),
+    ],
+)
+def test_what_is_no_order_is_refused(text, message):
+    with pytest.raises(InvalidInput, match=message):
+        read_csv(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("pipedream", Shape((1, 1), 4), "not 4 batches of 'pipedream'"),
+        ("gpipe", Shape((1, 1), 8, 4), "not 2 batches of 'gpipe'"),
+        ("gpipe", Shape((2, 1), 4, 4), r"no replicas, lanes or recomputation.*\(2, 1\)"),
+    ],
+)
+def test_what_torch_cannot_say_is_refused(name, shape, message):
+    with pytest.raises(InvalidInput, match=message):
+        write_csv(lower(schedule(name), shape))
+
+
+def test_a_read_order_that_cannot_run_is_found_by_the_verifier():
+    faults = verify(read_csv("0F0,0B0\n1B0,1F0\n"))
+    assert any("comes before its forward" in str(fault) for fault in faults)
