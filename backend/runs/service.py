@@ -12,7 +12,7 @@ from backend.runs.attempt import Attempt
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
-from backend.runs.records import LogLine, MetricPoint, StoredArtifact, TimelineKind
+from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
@@ -85,6 +85,10 @@ class RunService:
         """Raises `NotFound`."""
         return self._stores.runs.get(run_id)
 
+    def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        """Those of these runs that there are, in the order of the ids."""
+        return self._stores.runs.several(run_ids)
+
     def list(
         self,
         wanted: RunFilter | None = None,
@@ -138,10 +142,14 @@ class RunService:
         """The spans of one segment (None = the last one); None where there are none."""
         if segment is None:
             segment = max(self.segments(run_id, kind), default=0)
-        batches = self._stores.spans.list(run_id, kind, segment)
+        batches = self.span_batches(run_id, kind, segment)
         spans = [span for batch in batches for span in decode(batch.data)]
         spans.sort(key=lambda span: (span.rank, span.index))
         return Timeline(tuple(spans)) if spans else None
+
+    def span_batches(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        """The same still encoded, by rank: for segments of very many spans."""
+        return self._stores.spans.list(run_id, kind, segment)
 
     def segments(self, run_id: int, kind: TimelineKind = "measured") -> Sequence[int]:
         """The segments that have a timeline, ascending."""
