@@ -32,6 +32,18 @@ def test_it_names_the_rank_as_torchrun_does():
     assert env["GLOO_SOCKET_IFNAME"] == "lo"
 
 
+@pytest.mark.usefixtures("outer")
+def test_in_a_network_of_its_own_there_is_the_loopback_alone(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "eth0")
+    env = rank_environment(0, 2, 2950, Path("/work"), own_network=True)
+    assert (env["GLOO_SOCKET_IFNAME"], env["NCCL_SOCKET_IFNAME"]) == ("lo", "lo")
+
+
+def test_temporary_files_stay_in_the_work_folder_where_tmp_is_not_private():
+    assert rank_environment(0, 2, 2950, Path("/work"))["TMPDIR"] == "/work"
+    assert "TMPDIR" not in rank_environment(0, 2, 2950, Path("/work"), own_network=True)
+
+
 @pytest.mark.parametrize(
     ("rank", "num_gpus", "visible"), [(0, 0, ""), (1, 2, "1"), (0, 2, "0"), (3, 4, "3")]
 )

@@ -1,0 +1,20 @@
+"""A run that works and a fork bomb, by whoever starts this: prints how they ended."""
+
+import sys
+from pathlib import Path
+
+from backend.bootstrap import connect
+from backend.settings import Settings
+from backend.storage.schema import upgrade
+from tests.integration.sandbox.conftest import Lab, failure
+from tests.integration.sandbox.test_hunger import BOMB
+from tests.integration.sandbox.test_levels import WORKS
+from workers.sandbox.sandbox import detect
+
+settings = Settings(home=Path(sys.argv[1]), node="tester", max_processes=64, max_seconds=60)
+upgrade(settings)
+lab = Lab(connect(settings), detect(settings))
+run = lab.works(WORKS)
+print(lab.sandbox.reason)
+print(run.sandbox, run.state)
+print(failure(lab.works(BOMB))[0])

@@ -1,0 +1,102 @@
+"""Which sandbox a run gets, that it is shown, and that it is never weaker than it must be."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
+from backend.settings import Settings
+from tests.integration.sandbox.conftest import LIMITS, failure
+from workers.sandbox.sandbox import detect
+
+WORKS = "def work(rank, say, folder):\n    say(Started(rank)); say(Finished(rank))\n"
+OTHER_USER = 12345
+
+
+def test_a_run_keeps_its_level_and_its_log_says_it(either_lab):
+    lab = either_lab()
+    run = lab.works(WORKS)
+    assert run.state is RunState.SUCCEEDED
+    assert run.sandbox is lab.sandbox.level
+    assert f"sandbox: {lab.sandbox.level}" in lab.text(run)
+
+
+def test_a_run_below_the_minimum_is_refused(make_lab):
+    lab = make_lab(LIMITS, minimum=SandboxLevel.BUBBLEWRAP)
+    run = lab.works(WORKS)
+    kind, message = failure(run)
+    assert kind == "SandboxTooWeak"
+    assert "tester reaches the level limits (for this test), and runs need bubblewrap" in message
+    assert run.sandbox is None
+    assert not lab.settings.run_folder(run.id, 1).exists()
+
+
+@pytest.fixture
+def broken_bwrap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "bwrap"
+    program.parent.mkdir()
+    program.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+@pytest.mark.usefixtures("broken_bwrap")
+def test_a_bubblewrap_that_does_not_work_is_found_out(tmp_path: Path):
+    found = detect(Settings(home=tmp_path / "home"))
+    assert found.level is SandboxLevel.LIMITS
+    assert "No permissions to create new namespace" in found.reason
+
+
+def test_a_bubblewrap_that_stops_working_fails_the_run(lab, broken_bwrap):
+    lab = lab()
+    kind, message = failure(lab.works(WORKS))
+    assert kind == "SandboxFailed"
+    assert "No permissions to create new namespace" in message
+
+
+def test_without_bubblewrap_the_level_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = detect(Settings(home=tmp_path / "home"))
+    assert (found.level, found.reason) == (SandboxLevel.LIMITS, "bubblewrap is not installed")
+
+
+def test_a_state_directory_beside_the_interpreter_stays_hidden(bubblewrap):
+    """As where all of it lies below /usr/local or /opt."""
+    with tempfile.TemporaryDirectory(dir=sys.prefix) as inside:
+        assert detect(Settings(home=Path(inside))).level is SandboxLevel.BUBBLEWRAP
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that belongs to another user than root."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        os.chown(folder, OTHER_USER, OTHER_USER)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="takes root to become another user")
+def test_another_user_than_root_has_it_too(bubblewrap, open_folder: Path):
+    """In a namespace where the interpreter can be seen by everybody."""
+    script = Path(__file__).with_name("attempt_of_another_user.py")
+    base = sys.base_prefix
+    text = "set -e\n"
+    if base.startswith("/root/"):
+        copy = f"{open_folder}/root{base.removeprefix('/root')}"
+        text += (
+            f"mkdir -p {copy}\nmount --bind {base} {copy}\nmount --rbind {open_folder}/root /root\n"
+        )
+    who = f"--reuid={OTHER_USER} --regid={OTHER_USER} --clear-groups"
+    text += f"exec setpriv {who} {sys.executable} {script} {open_folder}/home\n"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    ended = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", text], env=environment, capture_output=True, text=True
+    )
+    assert ended.stdout.splitlines()[-2:] == ["bubblewrap succeeded", "TooManyProcesses"], ended
