@@ -13,16 +13,8 @@ from backend.cluster.document import read_cluster
 from backend.cluster.presets import local
 from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.pipeline.held import in_flight, live_versions
-from backend.pipeline.verify import check
 from backend.planning.plan import PlanDoesNotFit
 from backend.prediction.propose import Proposal, propose
-from backend.prediction.uniform import (
-    UniformDurations,
-    bubble_rate,
-    cost_seconds,
-    simulate_uniform,
-)
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
 
@@ -142,45 +134,3 @@ def _save(profile_id: int | None, cluster: Cluster, proposal: Proposal) -> int:
     stored = connect().plans.save(profile_id, cluster, proposal.prediction)
     err.print(f"plan {stored.id} saved")
     return stored.id
-
-
-def simulate(
-    positions: Annotated[int, typer.Option(min=1, help="Stages of the pipeline.")],
-    microbatches: Annotated[int, typer.Option(min=1)],
-    forward: Annotated[float, typer.Option(min=0, help="Seconds of a forward.")],
-    backward: Annotated[float, typer.Option(min=0, help="Seconds of the input's gradient.")],
-    schedule: Annotated[str, typer.Option(help="gpipe, 1f1b-flush or pipedream.")] = "1f1b-flush",
-    backward_weight: Annotated[
-        float, typer.Option(min=0, help="Seconds of the weights' gradient.")
-    ] = 0.0,
-    transfer: Annotated[float, typer.Option(min=0, help="Seconds of a hop.")] = 0.0,
-    as_json: Json = False,
-) -> None:
-    """Run a schedule on a clock: equal stages, times given by hand.
-
-    Examples:
-
-        stageflow simulate --positions 4 --microbatches 8 --forward 1 --backward 2
-
-        stageflow simulate --schedule gpipe --positions 8 --microbatches 24 --forward 0.018
-            --backward 0.018 --backward-weight 0.009 --transfer 0.0006 --json
-    """
-    durations = UniformDurations(forward, backward, backward_weight, transfer)
-    program, timeline = simulate_uniform(schedule, positions, microbatches, durations)
-    check(program)
-    figures = {
-        "schedule": schedule,
-        "positions": positions,
-        "microbatches": microbatches,
-        "makespan": cost_seconds(timeline),
-        "bubble_rate": bubble_rate(timeline, microbatches * durations.microbatch_seconds),
-        "in_flight": [max(in_flight(actions)) for actions in program.ranks],
-        "versions": [
-            max(live_versions(program.ranks[seat.rank], seat.position))
-            for seat in program.shape.seats
-        ],
-    }
-    if as_json:
-        return print_json(figures)
-    print_table("", ["", ""], figures.items())
-    return None

@@ -26,15 +26,20 @@ from backend.pipeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class UniformDurations:
-    """The same seconds on every stage: `backward` is the input's gradient, `backward_weight`
-    the weights'; a full backward takes both. Updates and reductions are free."""
+    """The same seconds on every position: `backward` is the input's gradient,
+    `backward_weight` the weights'; a full backward takes both. Chunks share them evenly.
+    Updates and reductions are free."""
 
     forward: float
     backward: float
     backward_weight: float = 0.0
     transfer_seconds: float = 0.0
+    chunks: int = 1
 
     def compute(self, rank: int, action: Compute) -> float:
+        return self._position(action) / self.chunks
+
+    def _position(self, action: Compute) -> float:
         match action:
             case Forward() | Recompute():
                 return self.forward
@@ -62,13 +67,24 @@ class UniformDurations:
         return self.forward + self.backward + self.backward_weight
 
 
-def simulate_uniform(
-    name: str, positions: int, microbatches: int, durations: UniformDurations
-) -> tuple[Program, Timeline]:
-    """One batch of `microbatches` on a straight pipeline. Raises `InvalidInput`."""
+def uniform_shape(
+    name: str, positions: int, microbatches: int, chunks: int = 1, advance: int = 1
+) -> Shape:
+    """A straight pipeline: one batch of `microbatches` where it flushes; else updates as
+    often as `name` allows (after every microbatch; with 2bw after as many as positions, where
+    these divide the microbatches)."""
     member = schedule(name)
-    batch = microbatches if member.flushes else 1
-    program = lower(member, Shape((1,) * positions, microbatches, batch))
+    batch = microbatches if member.batched else 1
+    if member.batched and not member.flushes and microbatches % positions == 0:
+        batch = positions
+    return Shape((1,) * positions, microbatches, batch, chunks, advance)
+
+
+def simulate_uniform(
+    name: str, shape: Shape, durations: UniformDurations
+) -> tuple[Program, Timeline]:
+    """The program of `shape`, and its timeline. Raises `InvalidInput`."""
+    program = lower(schedule(name), shape)
     return program, simulate(program, durations)
 
 

@@ -1,0 +1,102 @@
+"""A schedule on a clock without a profile: equal stages, times given by hand."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.commands.output import out, print_json, print_table
+from backend.errors import InvalidInput
+from backend.pipeline.bubbles import idle_causes, total
+from backend.pipeline.exchange.chrome_trace import write_trace
+from backend.pipeline.held import in_flight, live_versions
+from backend.pipeline.program import Program
+from backend.pipeline.timeline import Timeline
+from backend.pipeline.verify import check
+from backend.prediction.uniform import (
+    UniformDurations,
+    bubble_rate,
+    cost_seconds,
+    simulate_uniform,
+    uniform_shape,
+)
+
+
+def simulate(
+    positions: Annotated[int, typer.Option(min=1, help="Positions of the pipeline.")],
+    microbatches: Annotated[int, typer.Option(min=1)],
+    forward: Annotated[float, typer.Option(min=0, help="Seconds of a forward.")],
+    backward: Annotated[float, typer.Option(min=0, help="Seconds of the input's gradient.")],
+    schedule: Annotated[str, typer.Option(help="A schedule of the catalog.")] = "1f1b-flush",
+    backward_weight: Annotated[
+        float, typer.Option(min=0, help="Seconds of the weights' gradient.")
+    ] = 0.0,
+    transfer: Annotated[float, typer.Option(min=0, help="Seconds of a hop.")] = 0.0,
+    chunks: Annotated[
+        int, typer.Option(min=1, help="Stages per position, which share its seconds evenly.")
+    ] = 1,
+    advance: Annotated[int, typer.Option(min=0, help="How far afp runs ahead of 1F1B.")] = 1,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write the timeline as a Chrome trace for Perfetto.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+) -> None:
+    """Run a schedule on a clock: equal stages, times given by hand.
+
+    Examples:
+
+        stageflow simulate --positions 4 --microbatches 8 --forward 1 --backward 2
+
+        stageflow simulate --schedule zb-h1 --positions 8 --microbatches 24 --forward 0.018
+            --backward 0.018 --backward-weight 0.009 --transfer 0.0006 --json --trace zb.json
+    """
+    shape = uniform_shape(schedule, positions, microbatches, chunks, advance)
+    durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
+    program, timeline = simulate_uniform(schedule, shape, durations)
+    check(program)
+    figures = _figures(program, timeline, durations)
+    if trace:
+        _write(trace, write_trace(timeline, shape))
+    if as_json:
+        return print_json(figures)
+    print_table("", ["", ""], _rows(figures))
+    if trace:
+        out.print(f"timeline written to {trace}: open it at https://ui.perfetto.dev")
+    return None
+
+
+def _figures(program: Program, timeline: Timeline, durations: UniformDurations) -> dict[str, Any]:
+    shape = program.shape
+    causes = idle_causes(program, timeline)
+    return {
+        "schedule": program.schedule,
+        "positions": shape.positions,
+        "microbatches": shape.microbatches,
+        "batch": shape.batch,
+        "chunks": shape.chunks,
+        "advance": shape.advance,
+        "makespan": cost_seconds(timeline),
+        "bubble_rate": bubble_rate(timeline, shape.microbatches * durations.microbatch_seconds),
+        "causes": {str(idle): seconds for idle, seconds in total(causes).items()},
+        "causes_per_rank": [{str(idle): one[idle] for idle in one} for one in causes],
+        "in_flight": [max(in_flight(actions)) for actions in program.ranks],
+        "versions": [
+            max(max(live_versions(program.ranks[seat.rank], stage)) for stage in seat.stages)
+            for seat in shape.seats
+        ],
+    }
+
+
+def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [(name, str(value)) for name, value in figures.items() if "causes" not in name]
+    idle = [(f"idle: {cause}", f"{value:g}") for cause, value in figures["causes"].items()]
+    return rows + idle
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text)
+    except OSError as fault:
+        raise InvalidInput(
+            f"{path} cannot be written: {fault}", "Give a path in a folder that is there."
+        ) from None
