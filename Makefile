@@ -5,7 +5,7 @@ PYTHON ?= python3
 SERVE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev browser demo up test lint types imports tests format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,9 +25,13 @@ $(BIN)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[worker,dev]'
 	@touch $@ $(BIN)/.installed
 
-browser: ## Install Chromium for the browser tests, where there is none
-	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
-	  echo "installing chromium"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+has = $(shell command -v $(1))
+MISSING = $(if $(call has,chromium)$(call has,google-chrome),,chromium) \
+  $(if $(call has,bwrap),,bubblewrap)
+
+packages: ## Install Chromium (browser tests) and bubblewrap (sandbox), as root, where missing
+	@set -- $(MISSING); test $$# -eq 0 || { test "$$(id -u)" -ne 0 && echo "missing: $$*"; } || { \
+	  echo "installing $$*"; apt-get update -qq && apt-get install -y -qq "$$@" >/dev/null; }
 
 demo: setup ## Profile, plan and train the example, then keep the dashboard up (SERVE=0: exit)
 	$(BIN)/stageflow demo $(if $(filter 0,$(SERVE)),--no-serve,--serve)
@@ -45,7 +49,7 @@ types: setup-dev ## Types, strict, every match exhaustive
 imports: setup-dev ## What may import what
 	$(BIN)/lint-imports
 
-tests: setup-dev browser ## All tests, without the guards before them
+tests: setup-dev packages ## All tests, without the guards before them
 	$(BIN)/pytest $(ARGS)
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests

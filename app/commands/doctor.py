@@ -15,6 +15,7 @@ from app.commands.output import print_json, print_table
 from backend.bootstrap import connect
 from backend.errors import StageflowError
 from backend.queue.client import ping
+from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 
@@ -33,7 +34,7 @@ class Finding:
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Look at Python, torch, devices, port, Redis, database, disk and workers.
+    """Look at Python, torch, devices, port, Redis, database, disk, workers and sandbox.
 
     Ends with code 1 if something that is needed is missing.
 
@@ -141,4 +142,21 @@ def _workers(settings: Settings) -> Finding:
     return Finding("workers", None, "none alive", "Start one: stageflow up, or stageflow worker")
 
 
-CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers)
+def _sandbox(settings: Settings) -> Finding:
+    """What the agents have found out about their nodes; runs below the minimum are refused."""
+    nodes = [node for node in connect(settings).nodes.list() if node.alive]
+    levels = {n.name: SandboxLevel(n.versions["sandbox"]) for n in nodes if "sandbox" in n.versions}
+    if not levels:
+        here = shutil.which("bwrap") or "no bubblewrap on this machine"
+        return Finding("sandbox", None, here, "A node agent tries it out when it starts.")
+    found = ", ".join(f"{name}: {level}" for name, level in levels.items())
+    if all(level is SandboxLevel.BUBBLEWRAP for level in levels.values()):
+        return Finding("sandbox", True, found)
+    advice = "Install bubblewrap where it is missing; docs/sandbox.md says what it adds."
+    weak = [name for name, level in levels.items() if not level.reaches(settings.sandbox)]
+    if weak:
+        advice = f"Runs on {', '.join(weak)} are refused: they need {settings.sandbox}. {advice}"
+    return Finding("sandbox", False if weak else None, found, advice)
+
+
+CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers, _sandbox)

@@ -1,12 +1,15 @@
 """Commands that need no agent: listing, planning, simulating, and every bad input."""
 
+import json
 import socket
 from pathlib import Path
 
 import pytest
 
+from backend.bootstrap import connect
 from backend.profiles.document import write_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.settings import Settings
 from tests.cli.conftest import Command
 
 COMMANDS = (
@@ -82,6 +85,7 @@ def test_doctor_finds_a_missing_database_and_then_none(stageflow: Command) -> No
     after = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})
     names = {finding["name"] for finding in after.json}
     assert {"python", "torch", "devices", "port", "redis", "database", "disk", "workers"} <= names
+    assert "sandbox" in names
     assert all(finding["ok"] is not False for finding in after.json)
 
 
@@ -201,3 +205,24 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("level", "minimum", "code", "told"),
+    [
+        ("bubblewrap", "bubblewrap", 0, "node-7: bubblewrap"),
+        ("limits", "limits", 0, "Install bubblewrap"),
+        ("limits", "bubblewrap", 1, "Runs on node-7 are refused"),
+    ],
+)
+def test_doctor_tells_the_sandbox_of_each_node(
+    stageflow: Command, database: None, home: Path, level: str, minimum: str, code: int, told: str
+) -> None:
+    backend = connect(Settings(home=home))
+    backend.nodes.beat("node-7", (), {"sandbox": level})
+    backend.close()
+    fields = {"STAGEFLOW_PORT": str(_free_port()), "STAGEFLOW_SANDBOX": minimum}
+    said = stageflow("doctor", "--json", env=fields)
+    finding = next(found for found in json.loads(said.out) if found["name"] == "sandbox")
+    assert said.code == code
+    assert told in finding["found"] + finding["advice"]
