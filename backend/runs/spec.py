@@ -18,11 +18,25 @@ class DataSpec:
 
 @dataclass(frozen=True, slots=True)
 class OptimizerSpec:
-    """Plain SGD, SGD with momentum, or Adam ("sgd" | "momentum" | "adam")."""
+    """The update rule, and how its learning rate changes while training goes on.
 
-    name: Literal["sgd", "momentum", "adam"] = "momentum"
+    name           SGD, SGD with momentum, Adam, or AdamW
+    weight_decay   added to the gradient as weight_decay * w; AdamW takes it off the weights
+    clip_norm      most that the 2-norm of the whole model's gradient may be; None = any
+    warm_up        epochs in which the rate rises evenly from 0 to its full height
+    decay          how it falls afterwards: not at all, by `decay_factor` every `decay_epochs`,
+                   or to 0 at the last epoch, straight or as a cosine
+    """
+
+    name: Literal["sgd", "momentum", "adam", "adamw"] = "momentum"
     learning_rate: float = 0.01
     momentum: float = 0.9
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    warm_up: float = 0.0
+    decay: Literal["none", "step", "linear", "cosine"] = "none"
+    decay_epochs: float = 30.0
+    decay_factor: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +51,13 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrainSpec:
-    """Train a definition by a plan until `target_accuracy` or `epochs`, whichever is first."""
+    """Train a definition by a plan until `target_accuracy` or `epochs`, whichever is first.
+
+    precision    of the compute: "bfloat16" casts where torch's autocast does; weights,
+                 gradients and updates stay as the model has them
+    elasticity   how much of the distance to the reference a lane gives up per averaging;
+                 None = 1 / lanes (AvgPipe)
+    """
 
     definition_id: int
     plan: Plan
@@ -47,6 +67,8 @@ class TrainSpec:
     epochs: int = 10
     target_accuracy: float | None = None
     seed: int = 0
+    precision: Literal["float32", "bfloat16"] = "float32"
+    elasticity: float | None = None
     kind: Literal["train"] = "train"
 
 

@@ -59,7 +59,7 @@ class Evaluation:
             inputs = self._seated.mail.take(needs(action, self._shape))
         else:
             inputs = (self._epoch.inputs(microbatch).to(device),)
-        weights = self._seated.weights[number].at(action.version)
+        weights = self._seated.weights[number].evaluated
         try:
             with torch.no_grad():
                 result = stage.run(inputs, weights)
@@ -72,7 +72,7 @@ class Evaluation:
 
     def _count(self, output: Any, targets: Tensor, microbatch: int) -> None:
         predictions = predicted_classes(output, targets)
-        if predictions is not None:
+        if predictions is not None and isinstance(targets, Tensor):
             real = self._epoch.num_real(microbatch)
             matches = predictions[:real] == targets[:real]
             self.correct += int(matches.sum())
@@ -85,7 +85,9 @@ def predicted_classes(output: Any, targets: Tensor) -> Tensor | None:
     The classes are the output's last dimension, (N, ..., C) for targets (N, ...), or else
     its second one, (N, C, ...), as torch's own cross entropy has it.
     """
-    if not isinstance(output, Tensor) or targets.is_floating_point():
+    if not (isinstance(output, Tensor) and isinstance(targets, Tensor)):
+        return None
+    if targets.is_floating_point():
         return None
     if output.shape[:-1] == targets.shape:
         return output.argmax(-1)

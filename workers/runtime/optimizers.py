@@ -1,7 +1,8 @@
 """Update rules that give new weights: (weights, gradients) -> weights, state kept inside.
 
 With `in_place` the given tensors are changed and returned; nobody may await them then.
-The formulas are those of torch.optim with its default settings.
+The formulas are those of torch.optim with its default settings. Weight decay meets the
+weights that are updated, the newest, whichever version the gradients are of.
 """
 
 from collections.abc import Sequence
@@ -22,45 +23,73 @@ EPSILON = 1e-8
 class Rule(Protocol):
     """One optimizer of one stage."""
 
-    def update(self, weights: Tensors, gradients: Tensors, in_place: bool) -> Tensors:
-        """The weights after one update; gradients are not changed."""
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        """The weights after one update at `factor` times the learning rate; gradients are not
+        changed."""
         ...
 
 
 class SGD:
-    """w -= lr * g."""
+    """w -= lr * (g + decay * w)."""
 
-    def __init__(self, learning_rate: float) -> None:
-        self.learning_rate = learning_rate
+    def __init__(self, learning_rate: float, weight_decay: float = 0.0) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
 
-    def update(self, weights: Tensors, gradients: Tensors, in_place: bool) -> Tensors:
-        return _moved(weights, gradients, -self.learning_rate, in_place)
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        gradients = _decayed(weights, gradients, self.weight_decay)
+        return _moved(weights, gradients, -self.learning_rate * factor, in_place)
 
 
 class Momentum:
-    """v = mu * v + g; w -= lr * v (Sutskever et al., ICML 2013, in torch's form)."""
+    """v = mu * v + g + decay * w; w -= lr * v (Sutskever et al., ICML 2013, in torch's form)."""
 
-    def __init__(self, learning_rate: float, momentum: float) -> None:
+    def __init__(self, learning_rate: float, momentum: float, weight_decay: float = 0.0) -> None:
         self.learning_rate, self.momentum = learning_rate, momentum
+        self.weight_decay = weight_decay
         self.velocity: Tensors = []
 
-    def update(self, weights: Tensors, gradients: Tensors, in_place: bool) -> Tensors:
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
         self.velocity = self.velocity or _zeros(weights)
         torch._foreach_mul_(self.velocity, self.momentum)
         torch._foreach_add_(self.velocity, gradients)
-        return _moved(weights, self.velocity, -self.learning_rate, in_place)
+        if self.weight_decay:
+            torch._foreach_add_(self.velocity, weights, alpha=self.weight_decay)
+        return _moved(weights, self.velocity, -self.learning_rate * factor, in_place)
 
 
 class Adam:
-    """Adam with bias correction (Kingma and Ba, ICLR 2015, algorithm 1)."""
+    """Adam with bias correction (Kingma and Ba, ICLR 2015, algorithm 1). `decoupled` takes
+    lr * decay * w off the weights instead (AdamW: Loshchilov and Hutter, ICLR 2019)."""
 
-    def __init__(self, learning_rate: float) -> None:
-        self.learning_rate = learning_rate
+    def __init__(
+        self, learning_rate: float, weight_decay: float = 0.0, decoupled: bool = False
+    ) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.decoupled = decoupled
         self.steps = 0
         self.mean: Tensors = []
         self.square: Tensors = []
 
-    def update(self, weights: Tensors, gradients: Tensors, in_place: bool) -> Tensors:
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        rate = self.learning_rate * factor
+        if self.decoupled:
+            weights = _shrunk(weights, 1 - rate * self.weight_decay, in_place)
+        else:
+            gradients = _decayed(weights, gradients, self.weight_decay)
+        direction, correction = self._direction(weights, gradients)
+        in_place = in_place or self.decoupled
+        return _moved(weights, direction, -rate / correction, in_place)
+
+    def _direction(self, weights: Tensors, gradients: Tensors) -> tuple[Tensors, float]:
+        """Where to go, but for the bias of the mean, and that bias."""
         self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
         self.steps += 1
         torch._foreach_lerp_(self.mean, gradients, 1 - BETAS[0])
@@ -69,20 +98,20 @@ class Adam:
         scale = torch._foreach_sqrt(self.square)
         torch._foreach_div_(scale, (1 - BETAS[1] ** self.steps) ** 0.5)
         torch._foreach_add_(scale, EPSILON)
-        direction = torch._foreach_div(self.mean, scale)
-        rate = self.learning_rate / (1 - BETAS[0] ** self.steps)
-        return _moved(weights, list(direction), -rate, in_place)
+        return list(torch._foreach_div(self.mean, scale)), 1 - BETAS[0] ** self.steps
 
 
 def rule(spec: OptimizerSpec) -> Rule:
     """A fresh rule for one stage."""
     match spec.name:
         case "sgd":
-            return SGD(spec.learning_rate)
+            return SGD(spec.learning_rate, spec.weight_decay)
         case "momentum":
-            return Momentum(spec.learning_rate, spec.momentum)
+            return Momentum(spec.learning_rate, spec.momentum, spec.weight_decay)
         case "adam":
-            return Adam(spec.learning_rate)
+            return Adam(spec.learning_rate, spec.weight_decay)
+        case "adamw":
+            return Adam(spec.learning_rate, spec.weight_decay, decoupled=True)
 
 
 def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) -> Tensors:
@@ -90,6 +119,19 @@ def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) ->
         torch._foreach_add_(weights, direction, alpha=rate)
         return weights
     return list(torch._foreach_add(weights, direction, alpha=rate))
+
+
+def _shrunk(weights: Tensors, share: float, in_place: bool) -> Tensors:
+    if in_place:
+        torch._foreach_mul_(weights, share)
+        return weights
+    return list(torch._foreach_mul(weights, share))
+
+
+def _decayed(weights: Tensors, gradients: Tensors, weight_decay: float) -> Tensors:
+    if not weight_decay:
+        return gradients
+    return list(torch._foreach_add(gradients, weights, alpha=weight_decay))
 
 
 def _zeros(weights: Sequence[Tensor]) -> Tensors:

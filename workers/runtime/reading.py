@@ -37,10 +37,26 @@ def last_reads(actions: Sequence[Action]) -> dict[tuple[int, int], int]:
     return last
 
 
-def applied(program: Program, stage: int) -> dict[int, tuple[int, ...]]:
-    """version -> the microbatches whose gradients its `Step` applies, over all replicas."""
+def before_reductions(actions: Sequence[Action]) -> frozenset[int]:
+    """The indices of the backwards after which their stage's gradients are reduced next: what
+    is complete within them may travel already."""
+    last: dict[int, int] = {}
+    found = set()
+    for index, action in enumerate(actions):
+        match action:
+            case Backward(stage) | BackwardWeight(stage):
+                last[stage] = index
+            case AllReduce(stage):
+                found.add(last.pop(stage, -1))
+            case Forward() | Recompute() | BackwardInput() | Step() | Send() | Recv() | Average():
+                pass
+    return frozenset(found)
+
+
+def applied(program: Program, stage: int, lane: int = 0) -> dict[int, tuple[int, ...]]:
+    """version -> the microbatches whose gradients its `Step` applies, over the lane's replicas."""
     found: dict[int, list[int]] = defaultdict(list)
-    for rank in program.shape.group_of(stage):
+    for rank in program.shape.group_of(stage, lane):
         pending: list[int] = []
         for action in program.ranks[rank]:
             match action:

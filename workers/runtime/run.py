@@ -25,6 +25,7 @@ from workers.runtime.recorder import Recorder
 from workers.runtime.reporter import Reporter
 from workers.runtime.saving import save
 from workers.runtime.seated import Seated, seated
+from workers.runtime.stage import autocast
 from workers.runtime.training import Training
 from workers.runtime.world import World
 
@@ -58,11 +59,9 @@ class _Run:
         inputs, targets = self.data.train
         first = torch.arange(spec.plan.microbatch)
         batch = (inputs[first], targets[first])
-        layered = prepare(definition, batch, spec.seed, world.device)
-        self.seated: Seated = seated(
-            world, self.shape, spec.plan.partition, definition, layered, spec.optimizer
-        )
-        torch.manual_seed(spec.seed * 1_000_003 + world.rank)
+        with autocast(world.device, spec.precision):  # bundles have the cast dtypes
+            layered = prepare(definition, batch, spec.seed, world.device)
+        self.seated: Seated = seated(world, self.shape, definition, layered, spec)
         if self.seated.is_reporter:
             self._tell(layered.notes)
 
@@ -101,7 +100,9 @@ class _Run:
         shape = evaluation_shape(self.shape, len(self.data.held_out[0]), microbatch)
         epoch = Epoch.in_order(self.data.held_out, microbatch, shape.microbatches)
         evaluation = Evaluation(self.seated, shape, epoch)
-        actions = lower(FORWARD_ONLY, shape).ranks[self.seated.seat.rank]
+        programs = lower(FORWARD_ONLY, shape).ranks  # with several lanes the first evaluates
+        rank = self.seated.seat.rank
+        actions = programs[rank] if rank < len(programs) else ()
         execute(actions, evaluation.perform, self.seated.mail, Recorder(self.seated.world))
         correct, counted = self.seated.world.total([evaluation.correct, evaluation.counted])
         return correct / counted if counted else None
@@ -120,9 +121,10 @@ def segment_shape(spec: TrainSpec, samples: int) -> Shape:
     """One epoch: as many whole rounds of replicas and batches as the samples fill.
     A schedule that updates by rounds of microbatches has batches of 1. Raises `InvalidInput`
     where the samples do not fill one round."""
-    replicas, plan = spec.plan.partition.replicas, spec.plan
+    plan = spec.plan
+    replicas, lanes = plan.partition.replicas, plan.lanes
     batch = plan.batch if schedule(plan.schedule).batched else 1
-    unit = math.lcm(*replicas, batch)
+    unit = lanes * math.lcm(*replicas, batch)
     rounds = samples // (plan.microbatch * unit)
     if rounds == 0:
         raise InvalidInput(
@@ -130,7 +132,15 @@ def segment_shape(spec: TrainSpec, samples: int) -> Shape:
             f"{plan.microbatch}",
             "Use smaller microbatches, fewer of them per batch, or more data.",
         )
-    return Shape(replicas, rounds * unit, batch, advance=plan.advance)
+    return Shape(
+        replicas,
+        rounds * unit,
+        batch,
+        chunks=plan.partition.chunks,
+        advance=plan.advance,
+        lanes=lanes,
+        recompute=plan.recompute,
+    )
 
 
 def evaluation_shape(training: Shape, samples: int, microbatch: int) -> Shape:

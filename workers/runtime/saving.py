@@ -14,11 +14,12 @@ MODEL_FILE = "model.safetensors"
 
 
 def save(seated: Seated, folder: Path, reporter: Reporter) -> None:
-    """Every stage's first replica writes its weights; rank 0 then joins them.
+    """Every stage's first replica writes its weights (with lanes: the reference); rank 0 then
+    joins them.
 
     All ranks call it and share the job's folder.
     """
-    for stage in seated.leads:
+    for stage in seated.leads if seated.seat.lane == 0 else ():
         path = _stage_file(folder, stage)
         save_file(_stage_state(seated, stage), path)
         reporter(Artifact(path.name, str(path)))
@@ -35,7 +36,7 @@ def _stage_file(folder: Path, stage: int) -> Path:
 
 def _stage_state(seated: Seated, number: int) -> dict[str, Tensor]:
     """What the stage holds of the model's state: parameters and persistent buffers."""
-    module, trained = seated.stages[number].module, seated.weights[number].newest
+    module, trained = seated.stages[number].module, seated.weights[number].evaluated
     state = dict(module.named_parameters()) | dict(module.named_buffers()) | trained
     wanted = seated.layered.model.state_dict().keys()
     return {name: _plain(tensor) for name, tensor in state.items() if name in wanted}
@@ -50,12 +51,12 @@ def _joined(seated: Seated, folder: Path) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for stage in range(len(seated.layers)):
         found |= load_file(_stage_file(folder, stage))
-    initial = seated.layered.model.state_dict(keep_vars=True)
-    by_identity = {id(initial[name]): tensor for name, tensor in found.items()}
-    return {
-        name: by_identity.get(id(tensor), tensor).detach().cpu().clone()
-        for name, tensor in initial.items()
+    initial = seated.layered.model.state_dict()
+    saved = {
+        name: next((found[n] for n in seated.ties[name] if n in found), initial[name])
+        for name in initial
     }
+    return {name: tensor.detach().cpu().clone() for name, tensor in saved.items()}
 
 
 def _plain(tensor: Tensor) -> Tensor:

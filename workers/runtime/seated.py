@@ -6,17 +6,21 @@ from dataclasses import dataclass
 import torch
 
 from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Seat, Shape
 from backend.planning.plan import Partition
-from backend.runs.spec import OptimizerSpec
+from backend.runs.spec import TrainSpec
 from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Definition
+from workers.runtime.buckets import Buckets
 from workers.runtime.mail import Mail
 from workers.runtime.optimizers import rule
+from workers.runtime.rates import rate
 from workers.runtime.reporter import is_out_of_memory
-from workers.runtime.stage import Stage, Tensors
+from workers.runtime.stage import Precision, Stage, Tensors
+from workers.runtime.ties import ties
 from workers.runtime.transport import transport
 from workers.runtime.weights import Weights
 from workers.runtime.world import Group, World
@@ -24,8 +28,16 @@ from workers.runtime.world import Group, World
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """`stages`, `weights` and `groups` by stage number; a stage without replicas has no group.
-    `layers` are each stage's (first, stop)."""
+    """`stages` and `weights` by stage number, `buckets` and `groups` of replicated ones alone.
+
+    layers      each stage's (first, stop)
+    lane        the ranks of this lane, None where the lane is the world
+    sharing     the ranks of all lanes on this device, None for a single lane
+    clip_norm   most that the 2-norm of the whole gradient may be; None = any
+    elasticity  alpha of elastic averaging
+    seed        of the run
+    ties        every name of the model's state with all names of the same tensor
+    """
 
     world: World
     seat: Seat
@@ -35,7 +47,14 @@ class Seated:
     stages: dict[int, Stage]
     weights: dict[int, Weights]
     groups: dict[int, Group]
+    buckets: dict[int, Buckets]
     mail: Mail
+    lane: Group | None
+    sharing: Group | None
+    clip_norm: float | None
+    elasticity: float
+    seed: int
+    ties: dict[str, tuple[str, ...]]
 
     @property
     def is_reporter(self) -> bool:
@@ -44,8 +63,15 @@ class Seated:
 
     @property
     def leads(self) -> tuple[int, ...]:
-        """The stages of which this rank is the first replica."""
-        return tuple(s for s in self.stages if self.seat.shape.group_of(s)[0] == self.seat.rank)
+        """The stages of which this rank is the first replica of its lane."""
+        shape, seat = self.seat.shape, self.seat
+        return tuple(s for s in self.stages if shape.group_of(s, seat.lane)[0] == seat.rank)
+
+    def lane_total(self, value: float) -> float:
+        """The sum of `value` over the ranks of the lane; all of them call it."""
+        tensor = torch.tensor([value], dtype=torch.float64, device=self.world.device)
+        (self.lane or self.world.everybody).sum(tensor)
+        return float(tensor.item())
 
     def train(self, mode: bool) -> None:
         """Put the modules into training or evaluation mode; the newest weights are version 0."""
@@ -81,19 +107,18 @@ class Seated:
 
 
 def seated(
-    world: World,
-    shape: Shape,
-    partition: Partition,
-    definition: Definition,
-    layered: LayeredModel,
-    optimizer: OptimizerSpec,
+    world: World, shape: Shape, definition: Definition, layered: LayeredModel, spec: TrainSpec
 ) -> Seated:
     """Take the seat of this rank; every rank calls it. Raises `InvalidInput` where the plan
     is for another number of layers or of ranks."""
+    partition = spec.plan.partition
     _check(world, shape, partition, layered)
     layers = tuple((stage.first, stage.stop) for stage in partition.stages)
-    seat = shape.seats[world.rank]
-    stages = {number: _stage(layered, layers, number, definition) for number in seat.stages}
+    seat, names = shape.seats[world.rank], ties(layered.model)
+    stages = {n: _stage(layered, layers, n, definition, spec.precision) for n in seat.stages}
+    groups = _groups(world, shape)
+    buckets = {n: Buckets(stages[n].weights, group) for n, group in groups.items()}
+    weights = {n: _weights(spec, seat, n, stages[n], buckets.get(n)) for n in stages}
     return Seated(
         world=world,
         seat=seat,
@@ -101,29 +126,72 @@ def seated(
         layered=layered,
         layers=layers,
         stages=stages,
-        weights={n: Weights(stage.weights, rule(optimizer)) for n, stage in stages.items()},
-        groups=_groups(world, shape),
+        weights=weights,
+        groups=groups,
+        buckets=buckets,
         mail=Mail(transport(world), [layered.specs[first] for first, _ in layers]),
+        lane=_own(world, _lanes(shape)),
+        sharing=_own(world, _sharing(shape)),
+        clip_norm=spec.optimizer.clip_norm,
+        elasticity=1 / shape.lanes if spec.elasticity is None else spec.elasticity,
+        seed=spec.seed,
+        ties=names,
     )
 
 
 def _stage(
-    layered: LayeredModel, layers: Sequence[tuple[int, int]], number: int, definition: Definition
+    layered: LayeredModel,
+    layers: Sequence[tuple[int, int]],
+    number: int,
+    definition: Definition,
+    precision: Precision,
 ) -> Stage:
     first, stop = layers[number]
     loss = definition.loss if number == len(layers) - 1 else None
-    return Stage(cut(layered, first, stop), layered.specs[first], loss)
+    return Stage(cut(layered, first, stop), layered.specs[first], loss, precision)
+
+
+def _weights(
+    spec: TrainSpec, seat: Seat, number: int, stage: Stage, buckets: Buckets | None
+) -> Weights:
+    member = schedule(spec.plan.schedule)
+    changing = rate(spec.optimizer, len(member.updates(seat)), spec.epochs)
+    found = Weights(stage.weights, rule(spec.optimizer), buckets, member.consistent, changing)
+    if seat.shape.lanes > 1:
+        found.keep_reference()
+    return found
 
 
 def _groups(world: World, shape: Shape) -> dict[int, Group]:
-    """Every rank makes every group, as torch.distributed wants it; it keeps its own."""
+    """The group of each stage of this rank that has replicas."""
     groups = {}
     for stage in range(shape.num_stages):
-        if len(ranks := shape.group_of(stage)) > 1:
-            group = world.group(ranks)
-            if world.rank in ranks:
-                groups[stage] = group
+        found = _own(world, [shape.group_of(stage, lane) for lane in range(shape.lanes)])
+        if found is not None:
+            groups[stage] = found
     return groups
+
+
+def _lanes(shape: Shape) -> list[tuple[int, ...]]:
+    if shape.lanes == 1:
+        return []
+    ranks = range(shape.num_devices)
+    return [tuple(lane * shape.num_devices + r for r in ranks) for lane in range(shape.lanes)]
+
+
+def _sharing(shape: Shape) -> list[tuple[int, ...]]:
+    return [shape.sharing(rank) for rank in range(shape.num_devices)]
+
+
+def _own(world: World, groups: Sequence[tuple[int, ...]]) -> Group | None:
+    """Every rank makes every group of several ranks, as torch.distributed wants it; it keeps
+    the one that it is in."""
+    own = None
+    for ranks in groups:
+        if len(ranks) > 1:
+            group = world.group(ranks)
+            own = group if world.rank in ranks else own
+    return own
 
 
 def _check(world: World, shape: Shape, partition: Partition, layered: LayeredModel) -> None:
@@ -132,6 +200,10 @@ def _check(world: World, shape: Shape, partition: Partition, layered: LayeredMod
         raise InvalidInput(
             f"the plan is for {planned} layers, but the model has {there}",
             "Profile the definition again and make a new plan.",
+        )
+    if len(partition.stages) != shape.num_stages:
+        raise InvalidInput(
+            f"the plan has {len(partition.stages)} stages, its shape {shape.num_stages}"
         )
     if shape.num_ranks != world.size:
         raise InvalidInput(

@@ -1,44 +1,64 @@
-"""A stage of the model as two functions: forward with given weights, and its backward."""
+"""A stage of the model as functions: forward with given weights, and its backward."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from workers.definitions.loader import Loss
 from workers.definitions.record import TensorSpec
+from workers.runtime.split import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
 
+Precision = Literal["float32", "bfloat16"]
 
-@dataclass(frozen=True, slots=True)
+Places = tuple[tuple[dict[str, nn.Parameter | None], str], ...]
+"""Where a module keeps one parameter; several places where it is tied."""
+
+
+@dataclass(slots=True)
 class Held:
-    """What the backward needs of its forward; autograd keeps that version's weights alive."""
+    """What the backward needs of its forward; autograd keeps that version's weights alive.
+    `deferred` is what the input's half of a backward leaves for the weights' half."""
 
     inputs: Tensors
     weights: dict[str, Tensor]
     outputs: Tensors
+    deferred: Deferred | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """`specs` describe the bundle that comes in; `loss` is set on the last stage alone."""
+    """`specs` describe the bundle that comes in; `loss` is set on the last stage alone;
+    `precision` is what compute is cast to.
+
+    The module's own parameters are places where a version's tensors are put before it runs.
+    """
 
     module: nn.Module
     specs: tuple[TensorSpec, ...]
     loss: Loss | None = None
+    precision: Precision = "float32"
+    places: dict[str, Places] = field(init=False)
+    weights: dict[str, Tensor] = field(init=False)
 
-    @property
-    def weights(self) -> dict[str, Tensor]:
-        """The trained parameters of the module, by the model's names."""
-        return {n: p.detach() for n, p in self.module.named_parameters() if p.requires_grad}
+    def __post_init__(self) -> None:
+        trained = {n: p for n, p in self.module.named_parameters() if p.requires_grad}
+        places = {name: _places(self.module, trained[name]) for name in trained}
+        object.__setattr__(self, "places", places)
+        object.__setattr__(self, "weights", {n: p.detach() for n, p in trained.items()})
 
     def run(self, inputs: Tensors, weights: Mapping[str, Tensor]) -> Any:
         """The bundle that goes out, or the model's output on the last stage."""
-        return functional_call(self.module, dict(weights), inputs)
+        for name, tensor in weights.items():
+            for parameters, key in self.places[name]:
+                parameters[key] = tensor  # type: ignore[assignment]  # a tensor does for a module
+        with self._cast(inputs):
+            return self.module(*inputs)
 
     def forward(
         self, inputs: Tensors, weights: dict[str, Tensor], target: Tensor | None
@@ -48,8 +68,20 @@ class Stage:
             tensor.requires_grad_(spec.requires_grad)
         result = self.run(inputs, weights)
         if self.loss is not None and target is not None:
-            result = (self.loss(result, target),)
+            with self._cast(inputs):
+                result = (self.loss(result, target),)
         return result, Held(_differentiable(inputs), weights, _differentiable(result))
+
+    def again(self, inputs: Tensors, weights: dict[str, Tensor], target: Tensor | None) -> Held:
+        """The forward once more; running statistics do not count it twice."""
+        states = [(part._buffers, key) for part in self.module.modules() for key in part._buffers]
+        before = [buffers[key] for buffers, key in states]
+        for (buffers, key), buffer in zip(states, before, strict=True):
+            buffers[key] = None if buffer is None else buffer.clone()
+        _, held = self.forward(inputs, weights, target)
+        for (buffers, key), buffer in zip(states, before, strict=True):
+            buffers[key] = buffer
+        return held
 
     def backward(self, held: Held, gradients: Tensors) -> tuple[Tensors, dict[str, Tensor]]:
         """(gradients of the inputs that have one, gradients of the weights).
@@ -64,31 +96,52 @@ class Stage:
 
     def backward_input(self, held: Held, gradients: Tensors) -> Tensors:
         """The gradients of the inputs alone; the graph stays for `backward_weight`."""
-        return tuple(self._grad(held, held.inputs, gradients, keep=True))
-
-    def backward_weight(self, held: Held, gradients: Tensors) -> dict[str, Tensor]:
-        """The gradients of the weights alone."""
+        coming = gradients if self.loss is None else tuple(map(torch.ones_like, held.outputs))
         weights = tuple(held.weights.values())
-        return dict(zip(held.weights, self._grad(held, weights, gradients), strict=True))
+        found, held.deferred = backward_input(held.outputs, held.inputs, weights, coming)
+        return _filled(held.inputs, found)
 
-    def _grad(
-        self, held: Held, wanted: Tensors, gradients: Tensors, keep: bool = False
-    ) -> list[Tensor]:
+    def backward_weight(self, held: Held) -> dict[str, Tensor]:
+        """The gradients of the weights alone, after `backward_input`."""
+        assert held.deferred is not None, "the input's half of a backward comes first"
+        weights = tuple(held.weights.values())
+        found = backward_weight(weights, held.deferred)
+        return dict(zip(held.weights, _filled(weights, found), strict=True))
+
+    def _grad(self, held: Held, wanted: Tensors, gradients: Tensors) -> Tensors:
         """One gradient per wanted tensor: zeros where the outputs do not depend on it."""
         if not wanted or not held.outputs:
-            return [torch.zeros_like(tensor) for tensor in wanted]
-        found = torch.autograd.grad(
-            held.outputs,
-            wanted,
-            gradients if self.loss is None else None,
-            retain_graph=keep,
-            allow_unused=True,
-        )
-        return [
-            torch.zeros_like(tensor) if gradient is None else gradient
-            for tensor, gradient in zip(wanted, found, strict=True)
-        ]
+            return _filled(wanted, [None] * len(wanted))
+        coming = gradients if self.loss is None else None
+        found = torch.autograd.grad(held.outputs, wanted, coming, allow_unused=True)
+        return _filled(wanted, found)
+
+    def _cast(self, inputs: Tensors) -> AbstractContextManager[object]:
+        return autocast(inputs[0].device, self.precision)
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Compute in `precision` inside, where torch's autocast thinks it safe."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:
+    return tuple(
+        torch.zeros_like(tensor) if gradient is None else gradient
+        for tensor, gradient in zip(wanted, found, strict=True)
+    )
 
 
 def _differentiable(tensors: Sequence[Tensor]) -> Tensors:
     return tuple(tensor for tensor in tensors if tensor.requires_grad)
+
+
+def _places(module: nn.Module, parameter: nn.Parameter) -> Places:
+    return tuple(
+        (part._parameters, key)
+        for part in module.modules()
+        for key, here in part._parameters.items()
+        if here is parameter
+    )

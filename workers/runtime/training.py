@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -25,9 +26,11 @@ from backend.pipeline.program import Program
 from backend.pipeline.routing import makes, needs
 from workers.runtime.data import Epoch
 from workers.runtime.losses import Losses
-from workers.runtime.reading import applied, last_reads
+from workers.runtime.noise import seed, sow
+from workers.runtime.reading import applied, before_reductions, last_reads
 from workers.runtime.seated import Seated
 from workers.runtime.stage import Held, Tensors
+from workers.runtime.updating import Updating
 
 T = TypeVar("T")
 
@@ -38,16 +41,29 @@ class LossNotFinite(StageflowError):
     advice = "Lower the learning rate (a tenth is a good next try), or look at the data."
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a forward was given: enough to run it once more."""
+
+    inputs: Tensors
+    weights: dict[str, Tensor]
+    target: Tensor | None
+    seed: int
+
+
 class Training:
     """One segment. `perform` is called with every action of this rank's program, in order."""
 
     def __init__(self, seated: Seated, program: Program, epoch: Epoch, losses: Losses) -> None:
         self._seated, self._epoch, self._losses = seated, epoch, losses
         self._shape = program.shape
-        self._last_reads = last_reads(program.ranks[seated.seat.rank])
-        self._applied = {stage: applied(program, stage) for stage in seated.stages}
+        actions = program.ranks[seated.seat.rank]
+        lane = seated.seat.lane
+        self._travelling = before_reductions(actions)
+        self._applied = {stage: applied(program, stage, lane) for stage in seated.stages}
+        self._updating = Updating(seated, self._applied, last_reads(actions))
         self._held: dict[tuple[int, int], Held] = {}
-        self._gradients: dict[tuple[int, int], Tensors] = {}
+        self._given: dict[tuple[int, int], Given] = {}
         self._loss_sum = 0.0
         seated.train(True)
 
@@ -56,12 +72,14 @@ class Training:
         match action:
             case Forward():
                 self._forward(action)
+            case Recompute(stage, microbatch):
+                self._recompute(stage, microbatch)
             case Backward():
-                self._backward(action)
+                self._backward(index, action)
             case BackwardInput():
                 self._backward_input(action)
-            case BackwardWeight():
-                self._backward_weight(action)
+            case BackwardWeight(stage, microbatch):
+                self._backward_weight(index, stage, microbatch)
             case Step():
                 self._step(index, action)
             case Send(message, to):
@@ -70,69 +88,87 @@ class Training:
                 self._seated.mail.receive(message)
             case AllReduce(stage):
                 self._all_reduce(stage)
-            case Recompute() | Average():
-                raise AssertionError(f"this runtime does not run {action}")
+            case Average(stage):
+                self._updating.average(stage)
 
     def _forward(self, action: Forward) -> None:
-        stage = self._seated.stages[action.stage]
-        inputs, target = self._inputs(action), None
+        number, microbatch = action.stage, action.microbatch
+        stage, given = self._seated.stages[number], self._gather(action)
+        with torch.set_grad_enabled(not self._shape.recompute):
+            outputs, held = self._blaming(number, given.inputs, lambda: self._run(number, given))
         if stage.loss is not None:
-            target = self._epoch.targets(action.microbatch).to(self._seated.world.device)
-        weights = self._seated.weights[action.stage].at(action.version)
-        outputs, held = self._blaming(
-            action.stage, inputs, lambda: stage.forward(inputs, weights, target)
-        )
-        if stage.loss is not None:
-            self._note_loss(action.microbatch, outputs[0])
-        self._held[action.stage, action.microbatch] = held
+            self._note_loss(microbatch, outputs[0])
+        if self._shape.recompute:
+            self._given[number, microbatch] = given
+        else:
+            self._held[number, microbatch] = held
         bundle = tuple(tensor.detach() for tensor in outputs)
         self._seated.mail.put(makes(action, self._shape), bundle)
 
-    def _inputs(self, action: Forward) -> Tensors:
-        if action.stage > 0:
-            return self._seated.mail.take(needs(action, self._shape))
-        return (self._epoch.inputs(action.microbatch).to(self._seated.world.device),)
+    def _gather(self, action: Forward) -> Given:
+        stage, microbatch, device = action.stage, action.microbatch, self._seated.world.device
+        if stage > 0:
+            inputs = self._seated.mail.take(needs(action, self._shape))
+        else:
+            inputs = (self._epoch.inputs(microbatch).to(device),)
+        is_last = self._seated.stages[stage].loss is not None
+        target = self._epoch.targets(microbatch).to(device) if is_last else None
+        weights = self._seated.weights[stage].at(action.version)
+        number = seed(self._seated.seed, self._losses.epoch, stage, microbatch)
+        return Given(inputs, weights, target, number)
 
-    def _backward(self, action: Backward) -> None:
-        stage = self._seated.stages[action.stage]
-        held = self._held.pop((action.stage, action.microbatch))
+    def _run(self, stage: int, given: Given) -> tuple[Tensors, Held]:
+        sow(given.seed, self._seated.world.device)
+        return self._seated.stages[stage].forward(given.inputs, given.weights, given.target)
+
+    def _recompute(self, stage: int, microbatch: int) -> None:
+        given = self._given.pop((stage, microbatch))
+        sow(given.seed, self._seated.world.device)
+        again = self._seated.stages[stage].again
+        self._held[stage, microbatch] = again(given.inputs, given.weights, given.target)
+
+    def _backward(self, index: int, action: Backward) -> None:
+        number = action.stage
+        stage, held = self._seated.stages[number], self._held.pop((number, action.microbatch))
         gradients = self._seated.mail.take(needs(action, self._shape))
+        over = self._travel(index, number, held)
         of_inputs, of_weights = self._blaming(
-            action.stage, held.inputs, lambda: stage.backward(held, gradients)
+            number, held.inputs, lambda: stage.backward(held, gradients)
         )
-        self._seated.weights[action.stage].add(of_weights)
+        over()
+        self._seated.weights[number].add(of_weights)
         self._seated.mail.put(makes(action, self._shape), of_inputs)
 
     def _backward_input(self, action: BackwardInput) -> None:
-        place = action.stage, action.microbatch
+        held = self._held[action.stage, action.microbatch]
         gradients = self._seated.mail.take(needs(action, self._shape))
-        of_inputs = self._seated.stages[action.stage].backward_input(self._held[place], gradients)
-        self._gradients[place] = gradients
+        of_inputs = self._seated.stages[action.stage].backward_input(held, gradients)
         self._seated.mail.put(makes(action, self._shape), of_inputs)
 
-    def _backward_weight(self, action: BackwardWeight) -> None:
-        place = action.stage, action.microbatch
-        held, gradients = self._held.pop(place), self._gradients.pop(place)
-        found = self._seated.stages[action.stage].backward_weight(held, gradients)
-        self._seated.weights[action.stage].add(found)
+    def _backward_weight(self, index: int, stage: int, microbatch: int) -> None:
+        held = self._held.pop((stage, microbatch))
+        over = self._travel(index, stage, held)
+        found = self._seated.stages[stage].backward_weight(held)
+        over()
+        self._seated.weights[stage].add(found)
+
+    def _travel(self, index: int, stage: int, held: Held) -> Callable[[], None]:
+        """Let the gradients travel while they are made, where their reduction is next."""
+        if index not in self._travelling or not held.outputs:
+            return _nothing
+        return self._seated.buckets[stage].travel(held.weights)
 
     def _all_reduce(self, stage: int) -> None:
         """Sum the gradients over the replicas; on the last stage the loss travels with them."""
-        weights = self._seated.weights[stage]
-        loss = torch.tensor([self._loss_sum], device=self._seated.world.device)
-        *sums, loss = self._seated.groups[stage].sum([*weights.gradients, loss])
-        weights.replace_gradients(sums)
-        self._loss_sum = float(loss.item())
+        has_loss = self._seated.stages[stage].loss is not None
+        total = self._seated.buckets[stage].reduce(self._loss_sum if has_loss else 0.0)
+        if has_loss:
+            self._loss_sum = total
 
     def _step(self, index: int, action: Step) -> None:
-        """Divide by the number of gradients in the sum, wherever they were made."""
-        microbatches = self._applied[action.stage][action.version]
-        self._seated.weights[action.stage].step(
-            action.version,
-            len(microbatches),
-            awaited=lambda v: self._last_reads.get((action.stage, v), -1) > index,
-        )
+        self._updating.step(index, action)
         if self._seated.stages[action.stage].loss is not None:
+            microbatches = self._applied[action.stage][action.version]
             self._losses.add(microbatches[-1], self._loss_sum / len(microbatches))
             self._loss_sum = 0.0
 
@@ -149,3 +185,7 @@ class Training:
             return work()
         except Exception as error:
             raise self._seated.raised(error, stage, inputs) from error
+
+
+def _nothing() -> None:
+    """Where no gradients travel, nothing is to be ended."""

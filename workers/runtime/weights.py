@@ -4,24 +4,50 @@ A step makes new tensors, so that a backward still in flight finds the version t
 forward read; where nobody awaits the old version, it is changed in place instead.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from workers.runtime.averaging import Sum, average
+from workers.runtime.buckets import Buckets
 from workers.runtime.optimizers import Rule
+from workers.runtime.rates import Rate
+
+
+def full(updates: int) -> float:
+    """The learning rate as it is, always."""
+    return 1.0
 
 
 class Weights:
-    """Version 0 is what the segment began with (`begin`)."""
+    """Version 0 is what the segment began with (`begin`).
 
-    def __init__(self, initial: dict[str, Tensor], rule: Rule) -> None:
+    `buckets` hold the gradients of a replicated stage. Without `stash` there is one version
+    under every number: a step changes it under the graphs that are alive, as naive pipelining
+    does (PipeDream, section 3.3), and their gradients belong to no version.
+    """
+
+    def __init__(
+        self,
+        initial: dict[str, Tensor],
+        rule: Rule,
+        buckets: Buckets | None = None,
+        stash: bool = True,
+        rate: Rate = full,
+    ) -> None:
         self._names = tuple(initial)
-        self._rule = rule
-        self._versions = {0: _leaves([weight.clone() for weight in initial.values()])}
+        self._rule, self._rate, self._buckets, self._stash = rule, rate, buckets, stash
+        self._versions = {0: self._named([weight.clone() for weight in initial.values()])}
         self._newest = 0
+        self._updates = 0
         self._gradients: list[Tensor] = []
         self._is_own = False
+        self.reference: dict[str, Tensor] | None = None
+
+    def keep_reference(self) -> None:
+        """Let the lanes' reference begin as the newest version."""
+        self.reference = {name: weight.detach().clone() for name, weight in self.newest.items()}
 
     def begin(self) -> None:
         """Call the newest version 0 and forget the others."""
@@ -30,11 +56,16 @@ class Weights:
 
     def at(self, version: int) -> dict[str, Tensor]:
         """That version's tensors by name."""
-        return dict(zip(self._names, self._versions[version], strict=True))
+        return self._versions[version if self._stash else self._newest]
 
     @property
     def newest(self) -> dict[str, Tensor]:
-        return self.at(self._newest)
+        return self._versions[self._newest]
+
+    @property
+    def evaluated(self) -> dict[str, Tensor]:
+        """What is evaluated and saved: the reference of the lanes, or the newest version."""
+        return self.newest if self.reference is None else self.reference
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -42,15 +73,20 @@ class Weights:
         return tuple(sorted(self._versions))
 
     @property
-    def gradients(self) -> list[Tensor]:
+    def gradients(self) -> Sequence[Tensor]:
         """The sums so far; zeros where nothing was added."""
+        if self._buckets is not None:
+            return self._buckets.gradients
         if not self._gradients:
-            return [torch.zeros_like(weight) for weight in self._versions[self._newest]]
+            return [torch.zeros_like(weight) for weight in self.newest.values()]
         return self._gradients
 
     def add(self, gradients: dict[str, Tensor]) -> None:
         """Add one microbatch's gradients, whose tensors others may hold too."""
-        new = [gradients[name] for name in self._names]
+        if self._buckets is not None:
+            self._buckets.add(gradients)
+            return
+        new = list(gradients.values())
         if not self._gradients or not new:
             self._gradients, self._is_own = new, False
         elif self._is_own:
@@ -58,25 +94,51 @@ class Weights:
         else:
             self._gradients, self._is_own = list(torch._foreach_add(self._gradients, new)), True
 
-    def replace_gradients(self, sums: list[Tensor]) -> None:
-        """Put the sums over all replicas in place of this replica's own."""
-        self._gradients, self._is_own = sums, True
+    def square(self, num_backwards: int) -> float:
+        """The squared 2-norm of the mean over `num_backwards` gradients."""
+        norms = torch._foreach_norm(list(self.gradients)) if self._names else []
+        return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
 
-    def step(self, version: int, num_backwards: int, awaited: Callable[[int], bool]) -> None:
-        """Make `version` from the newest with the mean over `num_backwards` gradients; drop
-        the versions that are not `awaited`."""
-        old = self._versions[self._newest]
-        with torch.no_grad():
-            gradients = self.gradients
-            if num_backwards > 1 and gradients:
-                gradients = list(torch._foreach_div(gradients, float(num_backwards)))
-            in_place = not awaited(self._newest)
-            new = self._rule.update(old, gradients, in_place) if old else old
+    def average(self, alpha: float, add_up: Sum) -> None:
+        """Move the newest version and the reference of the lanes towards each other."""
+        if self.reference is None:
+            raise AssertionError("the lanes have no reference yet")
+        average(list(self.newest.values()), list(self.reference.values()), alpha, add_up)
+
+    def step(
+        self,
+        version: int,
+        num_backwards: int,
+        awaited: Callable[[int], bool],
+        scale: float = 1.0,
+    ) -> None:
+        """Make `version` from the newest with `scale` times the mean over `num_backwards`
+        gradients; drop the versions that are not `awaited`."""
+        in_place = not self._stash or not awaited(self._newest)
+        new = self._updated(num_backwards / scale, in_place) if self._names else self.newest
         self._gradients = []
+        self._updates += 1
         self._versions = {v: weights for v, weights in self._versions.items() if awaited(v)}
-        self._versions[version] = new if in_place else _leaves(new)
+        self._versions[version] = new
         self._newest = version
 
+    def _updated(self, divisor: float, in_place: bool) -> dict[str, Tensor]:
+        old = list(self.newest.values())
+        if not self._stash:
+            old = [weight.data for weight in old]  # autograd must not notice
+        with torch.no_grad():
+            new = self._rule.update(old, self._mean(divisor), in_place, self._rate(self._updates))
+        return self.newest if in_place else self._named(new)
 
-def _leaves(tensors: list[Tensor]) -> list[Tensor]:
-    return [tensor.requires_grad_() for tensor in tensors]
+    def _mean(self, divisor: float) -> list[Tensor]:
+        gradients = list(self.gradients)
+        if divisor == 1:
+            return gradients
+        if self._is_own or self._buckets is not None:
+            torch._foreach_div_(gradients, divisor)
+            return gradients
+        return list(torch._foreach_div(gradients, divisor))
+
+    def _named(self, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+        leaves = (tensor.requires_grad_() for tensor in tensors)
+        return dict(zip(self._names, leaves, strict=True))

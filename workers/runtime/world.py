@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 import torch
 import torch.distributed as dist
@@ -42,8 +43,23 @@ class World:
         dist.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
 
+    @property
+    def everybody(self) -> "Group":
+        """All ranks."""
+        default = dist.group.WORLD
+        assert default is not None, "the processes have not met yet"
+        return Group(tuple(range(self.size)), default)
+
     def group(self, ranks: tuple[int, ...]) -> "Group":
         return Group(ranks, dist.new_group(list(ranks), timeout=PATIENCE))
+
+
+class Pending(Protocol):
+    """A message or a sum under way."""
+
+    def wait(self) -> object:
+        """Return when it is done."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +69,15 @@ class Group:
     ranks: tuple[int, ...]
     handle: dist.ProcessGroup
 
-    def sum(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The sums over the group, by one message per dtype."""
-        sums = [tensor.clone() for tensor in tensors]
-        for dtype in dict.fromkeys(tensor.dtype for tensor in sums):
-            same = [tensor for tensor in sums if tensor.dtype == dtype]
-            flat = torch.cat([tensor.reshape(-1) for tensor in same])
-            dist.all_reduce(flat, group=self.handle)
-            parts = torch.split(flat, [tensor.numel() for tensor in same])
-            for tensor, part in zip(same, parts, strict=True):
-                tensor.copy_(part.view_as(tensor))
-        return sums
+    def sum(self, tensor: Tensor) -> None:
+        """Put the sum over the group in the tensor's place."""
+        dist.all_reduce(tensor, group=self.handle)
+
+    def sum_later(self, tensor: Tensor) -> Pending:
+        """The same, begun; the tensor must be left alone until it is done."""
+        work: Pending | None = dist.all_reduce(tensor, group=self.handle, async_op=True)
+        assert work is not None, "a rank outside the group asked for a sum"
+        return work
 
     def broadcast(self, tensor: Tensor) -> None:
         """Give the tensor of the group's first rank to all."""

@@ -62,12 +62,12 @@ def clear(folder: Path) -> None:
 
 
 def world_size(spec: RunSpec) -> int:
-    """One process measures; a plan trains with one per device."""
+    """One process measures; a plan trains with one per device and lane."""
     match spec:
         case ProfileSpec():
             return 1
         case TrainSpec():
-            return spec.plan.partition.num_devices
+            return spec.plan.partition.num_devices * spec.plan.lanes
 
 
 def job_file(job: Job) -> Path:

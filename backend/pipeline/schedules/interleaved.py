@@ -74,6 +74,5 @@ INTERLEAVED = Schedule(
     updates=once_per_batch,
     in_flight=in_flight,
     chunked=True,
-    executable=False,
     admits=whole_rounds,
 )

@@ -65,5 +65,4 @@ NAIVE = replace(
     live=one_version,
     versions=current,
     consistent=False,
-    executable=False,
 )

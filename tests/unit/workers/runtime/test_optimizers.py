@@ -12,6 +12,10 @@ THEIRS = {
     "sgd": lambda p: torch.optim.SGD(p, 0.1),
     "momentum": lambda p: torch.optim.SGD(p, 0.1, momentum=0.8),
     "adam": lambda p: torch.optim.Adam(p, 0.1),
+    "sgd decayed": lambda p: torch.optim.SGD(p, 0.1, weight_decay=0.3),
+    "momentum decayed": lambda p: torch.optim.SGD(p, 0.1, momentum=0.8, weight_decay=0.3),
+    "adam decayed": lambda p: torch.optim.Adam(p, 0.1, weight_decay=0.3),
+    "adamw decayed": lambda p: torch.optim.AdamW(p, 0.1, weight_decay=0.3),
 }
 
 
@@ -27,17 +31,22 @@ def test_equal_to_torch_optim(name: str, seed: int, in_place: list[bool]) -> Non
     mine = [torch.ones(3, 2).double(), torch.zeros(4).double()]
     theirs = [torch.nn.Parameter(weight.clone()) for weight in mine]
     optimizer = THEIRS[name](theirs)
-    my_rule = rule(OptimizerSpec(name, learning_rate=0.1, momentum=0.8))
+    decay = 0.3 if "decayed" in name else 0.0
+    spec = OptimizerSpec(name.split()[0], learning_rate=0.1, momentum=0.8, weight_decay=decay)
+    my_rule = rule(spec)
     for step, changes in enumerate(in_place):
         given_gradients = gradients(seed, step)
         before = [weight.clone() for weight in mine]
-        new = my_rule.update(mine, given_gradients, changes)
+        factor = 1 / (step + 1)
+        new = my_rule.update(mine, given_gradients, changes, factor)
         assert all(map(torch.equal, given_gradients, gradients(seed, step)))
         assert all((a is b) == changes for a, b in zip(new, mine, strict=True))
         assert changes or all(map(torch.equal, mine, before))
         mine = new
         for parameter, gradient in zip(theirs, given_gradients, strict=True):
             parameter.grad = gradient
+        for group in optimizer.param_groups:
+            group["lr"] = 0.1 * factor
         optimizer.step()
     assert all(
         torch.allclose(a, b, rtol=1e-12, atol=1e-14) for a, b in zip(mine, theirs, strict=True)

@@ -66,9 +66,8 @@ def test_gradients_are_averaged_and_never_changed() -> None:
 def test_a_replica_without_a_microbatch_adds_zeros() -> None:
     held = weights()
     assert torch.equal(held.gradients[0], torch.zeros(2))
-    held.replace_gradients([torch.ones(2)])
     held.step(1, 1, awaited=lambda v: False)
-    assert float(held.newest["w"].detach()[0]) == -1.0
+    assert float(held.newest["w"].detach()[0]) == 0.0
 
 
 def test_a_stage_without_parameters_steps_too() -> None:
@@ -84,3 +83,13 @@ def test_the_given_tensors_are_not_the_versions() -> None:
     held.add(gradient(1.0))
     held.step(1, 1, awaited=lambda v: False)
     assert torch.equal(own, torch.zeros(2))
+
+
+def test_without_a_stash_a_step_changes_what_live_graphs_read() -> None:
+    held = Weights({"w": torch.ones(2)}, rule(OptimizerSpec("sgd", 1.0)), stash=False)
+    leaf = held.at(0)["w"]
+    output = (leaf * leaf).sum()
+    held.add(gradient(-2.0))
+    held.step(1, 1, awaited=lambda v: True)
+    assert held.at(7)["w"] is leaf
+    assert float(torch.autograd.grad(output, leaf)[0][0]) == 6.0

@@ -1,0 +1,206 @@
+"""Training in one process that obeys the versions of the papers.
+
+It knows no program and no executor: plain autograd, torch's own optimizers, and a list of
+weight versions per stage. Which version microbatch k (from 0) meets at stage s of r_s replicas,
+where d_s = ceil(sum of r from s on / r_s) are in flight and m make a batch:
+
+    flush           floor(k / m): the newest
+    stashing        max(0, floor(k / r_s) - d_s + 1)               PipeDream, section 3.3
+    vertical sync   the version that has learned from no more than the input stage's
+    naive           forward as stashing, backward floor(k / r_s)
+    2bw             max(0, floor(k / m) - 1)                       2BW, section 3.1
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from tests.contract.runtime_cases import (
+    BATCH,
+    EPOCHS,
+    EXTRAS,
+    MICROBATCH,
+    RATES,
+    SEED,
+    STASHING,
+    Case,
+)
+from workers.runtime.data import Epoch
+from workers.runtime.noise import seed
+
+Weights = dict[str, Tensor]
+
+
+@dataclass
+class Trained:
+    """The weights after all epochs and the loss of every update of the last stage."""
+
+    weights: Weights
+    losses: list[float]
+
+
+def reference(case: Case, versions_count: bool = True) -> Trained:
+    """`versions_count=False` is the negative control: everybody reads the newest weights."""
+    lanes = [_Lane(case, versions_count) for _ in range(case.lanes)]
+    centre = lanes[0].newest()
+    torch.manual_seed(0)
+    train, _ = case.definition().data()
+    for number in range(EPOCHS):
+        epoch = Epoch.shuffled(train, MICROBATCH, case.microbatches, SEED, number)
+        for lane in lanes:
+            lane.begin(number)
+        for first in range(0, case.microbatches, BATCH * case.lanes):
+            for index, lane in enumerate(lanes):
+                start = first + index * BATCH
+                for microbatch in range(start, start + BATCH):
+                    lane.learn(epoch, microbatch)
+            if case.lanes > 1:
+                _average(lanes, centre)
+    return Trained(centre if case.lanes > 1 else lanes[0].newest(), lanes[0].losses)
+
+
+def _average(lanes: list["_Lane"], centre: Weights) -> None:
+    """Elastic averaging with alpha = 1 / lanes, after every update of all lanes."""
+    for name in centre:
+        away = [(lane.parameter(name) - centre[name]) / len(lanes) for lane in lanes]
+        for lane, distance in zip(lanes, away, strict=True):
+            lane.parameter(name).data -= distance
+        centre[name] = centre[name] + sum(away)
+    for lane in lanes:
+        lane.versions = [[lane.copy(stage)] for stage in range(lane.case.num_stages)]
+
+
+class _Lane:
+    """One model that learns microbatch by microbatch."""
+
+    def __init__(self, case: Case, versions_count: bool) -> None:
+        self.case, self.losses, self.versions_count = case, [], versions_count
+        torch.manual_seed(SEED)
+        self.model = case.definition().model().train()
+        self.parameters = [
+            {n: p for n, p in self.model.named_parameters() if case.stage_of(n) == stage}
+            for stage in range(case.num_stages)
+        ]
+        self.optimizers = [self._optimizer(list(p.values())) for p in self.parameters]
+        self.updates = [0] * case.num_stages
+
+    def begin(self, epoch: int) -> None:
+        """A new epoch: the newest weights are version 0."""
+        self.epoch, self.turn = epoch, 0
+        self.versions = [[self.copy(stage)] for stage in range(self.case.num_stages)]
+        self.waiting: list[list] = [[] for _ in range(self.case.num_stages)]
+
+    def parameter(self, name: str) -> Tensor:
+        return self.model.get_parameter(name).detach()
+
+    def newest(self) -> Weights:
+        return {n: p.detach().clone() for n, p in self.model.named_parameters()}
+
+    def copy(self, stage: int) -> Weights:
+        return {n: p.detach().clone() for n, p in self.parameters[stage].items()}
+
+    def learn(self, epoch: Epoch, microbatch: int) -> None:
+        """One microbatch, and the updates that are complete with it."""
+        turn, self.turn = self.turn, self.turn + 1
+        found = self._gradients(epoch, microbatch, turn)
+        clipped = "clip_norm" in EXTRAS[self.case.extra]
+        for stage, r in enumerate(self.case.stage_replicas):
+            self.waiting[stage].append(found)
+            size = r if self.case.schedule in STASHING else BATCH
+            if len(self.waiting[stage]) == size and not clipped:
+                self._update(stage)
+        if clipped and len(self.waiting[0]) == BATCH:
+            self._update_clipped(EXTRAS[self.case.extra]["clip_norm"])
+
+    def _version(self, stage: int, turn: int) -> int:
+        if self.case.lanes > 1 or not self.versions_count:
+            return -1
+        replicas = self.case.stage_replicas
+        r = replicas[stage]
+        if self.case.schedule == "2bw":
+            return max(0, turn // BATCH - 1)
+        if self.case.schedule not in STASHING:
+            return turn // BATCH
+        if self.case.schedule == "pipedream-vertical-sync":
+            learned = max(0, turn // replicas[0] + 1 + -sum(replicas) // replicas[0])
+            return learned * replicas[0] // r
+        return max(0, turn // r + 1 + -sum(replicas[stage:]) // r)
+
+    def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, Weights]:
+        stages = range(self.case.num_stages)
+        weights: Weights = {}
+        for stage in stages:
+            weights |= self.versions[stage][self._version(stage, turn)]
+        leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
+        output = self._output(leaves, epoch.inputs(microbatch), microbatch)
+        loss = nn.functional.cross_entropy(output, epoch.targets(microbatch))
+        if self.case.schedule == "pipedream-naive":
+            for stage in stages:
+                newest = self.versions[stage][turn // self.case.stage_replicas[stage]]
+                for name, weight in newest.items():
+                    leaves[name].data.copy_(weight)  # under the graph, as naive pipelining does
+        found = torch.autograd.grad(loss, list(leaves.values()))
+        return float(loss.detach()), dict(zip(leaves, found, strict=True))
+
+    def _output(self, weights: Weights, value: Tensor, microbatch: int) -> Tensor:
+        """Stage by stage, so that each begins its noise as the runtime's does."""
+        if not isinstance(self.model, nn.Sequential):
+            return functional_call(self.model, weights, (value,))
+        bounds = self.case.bounds
+        for stage, (first, stop) in enumerate(pairwise(bounds)):
+            torch.manual_seed(seed(SEED, self.epoch, stage, microbatch))
+            part = self.model[first:stop]
+            own = {name: weights[name] for name, _ in part.named_parameters()}
+            value = functional_call(part, own, (value,))
+        return value
+
+    def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        name, extra = self.case.optimizer, EXTRAS[self.case.extra]
+        parameters = parameters or [nn.Parameter(torch.zeros(1))]  # a stage without weights
+        rate, decay = RATES[name], extra.get("weight_decay", 0.0)
+        if name in ("adam", "adamw"):
+            kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
+            return kind(parameters, rate, weight_decay=decay)
+        momentum = 0.9 if name == "momentum" else 0
+        return torch.optim.SGD(parameters, rate, momentum, weight_decay=decay)
+
+    def _average_gradient(self, stage: int) -> None:
+        waiting = self.waiting[stage]
+        for name, parameter in self.parameters[stage].items():
+            parameter.grad = sum(found[name] for _, found in waiting) / len(waiting)
+
+    def _update(self, stage: int) -> None:
+        self._average_gradient(stage)
+        for group in self.optimizers[stage].param_groups:
+            group["lr"] = RATES[self.case.optimizer] * self._factor(stage)
+        self.optimizers[stage].step()
+        self.updates[stage] += 1
+        self.versions[stage].append(self.copy(stage))
+        if stage == self.case.num_stages - 1:
+            losses = [loss for loss, _ in self.waiting[stage]]
+            self.losses.append(sum(losses) / len(losses))
+        self.waiting[stage] = []
+
+    def _update_clipped(self, most: float) -> None:
+        for stage in range(self.case.num_stages):
+            self._average_gradient(stage)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), most)
+        clipped = {n: p.grad.clone() for n, p in self.model.named_parameters()}
+        for stage in range(self.case.num_stages):
+            self.waiting[stage] = [(loss, clipped) for loss, _ in self.waiting[stage]]
+            self._update(stage)
+
+    def _factor(self, stage: int) -> float:
+        """Half an epoch of warm-up, then a cosine to the end."""
+        if self.case.extra != "rates":
+            return 1.0
+        size = self.case.stage_replicas[stage] if self.case.schedule in STASHING else BATCH
+        total = EPOCHS * self.case.microbatches // self.case.lanes // size
+        warm, at = total / EPOCHS / 2, self.updates[stage]
+        if at < warm:
+            return min(1.0, (at + 1) / warm)
+        return (1 + math.cos(math.pi * (at - warm) / (total - warm))) / 2

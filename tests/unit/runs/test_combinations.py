@@ -1,0 +1,59 @@
+"""What cannot be combined is refused with its reason; what can be is not."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import SCHEDULES
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.combinations import check_combinations
+from backend.runs.spec import OptimizerSpec, TrainSpec
+
+TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
+CHUNKS = Partition((*TWO.stages, Stage(2, 3, (0,)), Stage(3, 4, (1,))), chunks=2)
+
+
+def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> TrainSpec:
+    made = Plan("test", partition, schedule, 8, plan.pop("batch", 4), **plan)
+    return TrainSpec(1, made, optimizer=optimizer or OptimizerSpec())
+
+
+@pytest.mark.parametrize(
+    "allowed",
+    [
+        *(spec(member.name) for member in SCHEDULES.values() if member.trains),
+        spec("interleaved", CHUNKS),
+        spec("gpipe", recompute=True),
+        spec("2bw", recompute=True),
+        spec("afp", lanes=2, optimizer=OptimizerSpec(clip_norm=1.0)),
+        spec("zb-h1", optimizer=OptimizerSpec("adamw", weight_decay=0.1, decay="cosine")),
+    ],
+    ids=lambda each: each.plan.schedule,
+)
+def test_what_runs(allowed: TrainSpec) -> None:
+    check_combinations(allowed)
+
+
+@pytest.mark.parametrize(
+    ("refused", "reason"),
+    [
+        (spec("forward-only"), "no schedule 'forward-only' that trains"),
+        (spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
+        (spec("2bw", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
+        (spec("gpipe", optimizer=OptimizerSpec(clip_norm=0.0)), "norm of 0"),
+        (spec("pipedream-naive", recompute=True), "gives other activations"),
+        (spec("pipedream", lanes=2), "2 lanes average"),
+        (spec("gpipe", CHUNKS), "one stage per position"),
+        (spec("2bw", batch=1), "runs 2 ahead"),
+        (replace(spec("afp", lanes=2), elasticity=0.75), "whole distance"),
+        (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
+        (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
+        (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_does_not(refused: TrainSpec, reason: str) -> None:
+    with pytest.raises(InvalidInput, match=reason) as caught:
+        check_combinations(refused)
+    assert caught.value.advice
