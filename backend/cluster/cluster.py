@@ -1,7 +1,11 @@
 """The machines a plan is made for: devices on levels of links, innermost level first."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from math import prod
+from operator import mul
 
 from backend.errors import InvalidInput
 
@@ -26,13 +30,15 @@ class Level:
     latency: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cluster:
     """Levels innermost first: ((4, 12e9), (4, 1.25e9)) is 4 servers of 4 devices.
-    Devices are numbered through, server by server. Raises `InvalidInput`."""
+    Devices are numbered through, server by server. They all are like `device`, or `devices`
+    names each of them. Raises `InvalidInput`."""
 
     levels: tuple[Level, ...]
     device: Device = Device()
+    devices: tuple[Device, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -44,15 +50,56 @@ class Cluster:
                     f"bandwidth {level.bandwidth:g}, latency {level.latency:g}",
                     "count must be 1 or more, bandwidth above 0, latency 0 or more.",
                 )
-        if self.device.speed <= 0:
+        if self.devices and len(self.devices) != self.num_devices:
             raise InvalidInput(
-                f"cluster: device speed {self.device.speed:g} is not above 0",
-                "1.0 is as fast as the profiled device, 2.0 twice as fast.",
+                f"cluster: {len(self.devices)} devices are listed, the levels hold "
+                f"{self.num_devices}",
+                "List every device, server by server, or give one that stands for all.",
             )
+        for device in self.devices or (self.device,):
+            if device.speed <= 0:
+                raise InvalidInput(
+                    f"cluster: device speed {device.speed:g} is not above 0",
+                    "1.0 is as fast as the profiled device, 2.0 twice as fast.",
+                )
 
     @property
     def num_devices(self) -> int:
         return prod(level.count for level in self.levels)
+
+    @property
+    def each(self) -> tuple[Device, ...]:
+        """Every device, by number."""
+        return self.devices or (self.device,) * self.num_devices
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all devices have the same speed and memory."""
+        return len({(device.speed, device.memory) for device in self.devices}) <= 1
+
+    @property
+    def speed(self) -> float:
+        """Of all devices together, in profiled devices."""
+        return sum(device.speed for device in self.each)
+
+    def at(self, number: int) -> Device:
+        return self.devices[number] if self.devices else self.device
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Devices in one member of each level and, last, in the whole: (1, 4, 16)."""
+        return tuple(accumulate((level.count for level in self.levels), mul, initial=1))
+
+    @cached_property
+    def slowest(self) -> tuple[float, ...]:
+        """Bandwidth of the slowest link among the levels up to each, innermost first."""
+        return tuple(accumulate((level.bandwidth for level in self.levels), min))
+
+    def span(self, devices: Iterable[int]) -> int:
+        """Number of levels that the links between `devices` climb; 0 for one device."""
+        numbers = tuple(devices)
+        low, high = min(numbers), max(numbers)
+        return next(n for n, size in enumerate(self.sizes) if low // size == high // size)
 
     def link(self, a: int, b: int) -> Level:
         """The level whose link joins devices `a` and `b` (the innermost that holds both)."""

@@ -16,6 +16,7 @@ levels:
   - {count: 4, bandwidth: 1.25e9}
 device: {name: V100, memory: 16e9, speed: 1.0}
 """
+"""`device` may be a list instead, one entry per device, server by server."""
 ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
 MAX_CHARACTERS = 100_000
 
@@ -30,22 +31,27 @@ def read_cluster(text: str) -> Cluster:
     levels = top.get("levels")
     if not isinstance(levels, list) or not levels:
         raise InvalidInput(f"levels: a list of levels is needed, not {levels!r:.60}", ADVICE)
-    return Cluster(
-        tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels)),
-        _device(top.get("device") or {}),
-    )
+    found = tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels))
+    device = top.get("device") or {}
+    if not isinstance(device, list):
+        return Cluster(found, _device("device", device))
+    devices = tuple(_device(f"device[{n}]", entry) for n, entry in enumerate(device))
+    return Cluster(found, devices[0], devices)
 
 
 def write_cluster(cluster: Cluster) -> str:
     """`cluster` as YAML that `read_cluster` reads back to an equal value."""
-    device: dict[str, Any] = {"name": cluster.device.name, "speed": cluster.device.speed}
-    if cluster.device.memory is not None:
-        device["memory"] = cluster.device.memory
+    device = [_plain(each) for each in cluster.devices] or _plain(cluster.device)
     levels = [
         {"count": level.count, "bandwidth": level.bandwidth, "latency": level.latency}
         for level in cluster.levels
     ]
     return yaml.safe_dump({"levels": levels, "device": device}, sort_keys=False)
+
+
+def _plain(device: Device) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": device.name, "speed": device.speed}
+    return plain if device.memory is None else plain | {"memory": device.memory}
 
 
 def _parse(text: str) -> object:
@@ -85,13 +91,13 @@ def _level(field: str, entry: object) -> Level:
     )
 
 
-def _device(entry: object) -> Device:
-    device = _mapping("device", entry, {"name", "memory", "speed"})
+def _device(field: str, entry: object) -> Device:
+    device = _mapping(field, entry, {"name", "memory", "speed"})
     memory = device.get("memory")
     return Device(
         name=str(device.get("name", Device().name)),
-        memory=None if memory is None else _number("device.memory", memory),
-        speed=_number("device.speed", device.get("speed", 1.0)),
+        memory=None if memory is None else _number(f"{field}.memory", memory),
+        speed=_number(f"{field}.speed", device.get("speed", 1.0)),
     )
 
 

@@ -16,6 +16,9 @@ from backend.profiles.profile import Profile
 
 Floats = NDArray[np.float64]
 
+ROUNDING = 1e-9
+"""Relative difference of two times below which they count as equal."""
+
 DIRECTIONS = 2
 """A link's bandwidth is shared by both directions, as in the paper's 2 a_s / B for
 an activation there and its gradient back, and in the 4 (m-1)/m |w| of the authors' code."""
@@ -27,10 +30,38 @@ def sync_seconds(parameter_bytes: Any, members: int, bandwidth: float) -> Any:
     return DIRECTIONS * 2 * (members - 1) / members * parameter_bytes / bandwidth
 
 
-def stage_seconds(inner: Any, parameter_bytes: Any, members: int, bandwidth: float) -> Any:
+def stage_seconds(
+    inner: Any, parameter_bytes: Any, members: Any, bandwidth: float, overlap: bool = True
+) -> Any:
     """T^k = 1/m max( A^(k-1), sync ): seconds per minibatch of a stage on `members` members,
-    each of which takes `inner` seconds for one; synchronisation overlaps with compute."""
-    return np.maximum(inner, sync_seconds(parameter_bytes, members, bandwidth)) / members
+    each of which takes `inner` seconds for one. Without `overlap` synchronisation comes after
+    compute, and the two are added (as in the authors' program for several levels)."""
+    sync = sync_seconds(parameter_bytes, members, bandwidth)
+    return (np.maximum(inner, sync) if overlap else inner + sync) / members
+
+
+def fewest_members(
+    inner: Any,
+    parameter_bytes: Any,
+    bandwidth: float,
+    limit: float,
+    overlap: bool = True,
+    least: Any = 1.0,
+) -> Any:
+    """The smallest m, `least` or more, with which `stage_seconds` is at most `limit`; infinite where none is
+    (only for a limit of 0). One member needs no synchronisation; from two on the time falls
+    with m, so the larger root of the quadratic inequality in m is the bound."""
+    limit = max(limit, 1e-300)
+    ring = DIRECTIONS * 2 * parameter_bytes / bandwidth / limit
+    load = inner / limit
+    alone = (inner <= limit) & (least <= 1)
+    middle = ring if overlap else ring + load
+    root = (middle + np.sqrt(np.maximum(middle * middle - 4 * ring, 0.0))) / 2
+    count = np.ceil(np.maximum(root, load) * (1 - ROUNDING))
+    count = np.where(alone, 1.0, np.maximum(count, np.maximum(least, 2.0)))
+    with np.errstate(invalid="ignore"):
+        short = stage_seconds(inner, parameter_bytes, count, bandwidth, overlap) > limit
+    return count + short
 
 
 def cut_seconds(cut_bytes: Any, bandwidth: float) -> Any:

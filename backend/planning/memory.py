@@ -1,15 +1,61 @@
 """Bytes of device memory that a stage needs while it trains."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
+from backend.planning.cost import ROUNDING, Floats
+from backend.planning.downsets import Downsets
 from backend.planning.plan import PlanDoesNotFit, Stage
 from backend.profiles.profile import Profile
 from backend.units import bytes_text
 
 OPTIMIZER_STATE = {"sgd": 0, "momentum": 1, "adam": 2}
 """Copies of the weights that an optimizer keeps: none, a velocity, two moments."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRule:
+    """What a planner keeps within: the same formula as `stage_memory`, before the plan is known.
+
+    limit     bytes of the smallest device
+    copies    of the weights besides their versions: one gradient and the optimizer's state
+    live      weight versions alive; 0 = as many as microbatches in flight (stashing)
+    batch     most microbatches in flight at a position (a flush schedule's batch); 0 = no such
+              bound
+    recompute only the bundles that come in are kept, and one microbatch's outputs
+    """
+
+    limit: float
+    copies: int
+    live: int = 0
+    batch: int = 0
+    recompute: bool = False
+
+    def fewest_replicas(
+        self, downsets: Downsets, firsts: NDArray[np.int64], stop: int, after: int
+    ) -> Floats:
+        """The fewest replicas of the stages firsts..stop that fit where `after` devices hold
+        the stages behind; infinite where none do. One replica of r holds 1 + ceil(after / r)
+        microbatches (PipeDream, section 3.3)."""
+        weights = downsets.parameters[stop] - downsets.parameters[firsts]
+        outputs = downsets.outputs[stop] - downsets.outputs[firsts]
+        bundle = downsets.cut_bytes[firsts]
+        fixed = weights * (self.copies + self.live) + (outputs if self.recompute else 0.0)
+        each = (bundle if self.recompute else outputs + bundle) + (0 if self.live else weights)
+        room = self.limit - fixed
+        fitting = np.divide(room, each, out=np.full(len(room), np.inf), where=each > 0)
+        most = np.where(room < 0, 0, np.floor(fitting * (1 + ROUNDING)))
+        waiting = np.where(most > 1, np.ceil(after / np.maximum(most - 1, 1)), np.inf)
+        least = np.where(most < 1, np.inf, 1.0 if not after else np.maximum(waiting, 1.0))
+        if self.batch:
+            whole = np.where(most < 1, np.inf, np.ceil(self.batch / np.maximum(most, 1)))
+            least = np.minimum(least, whole)
+        return np.asarray(least)
 
 
 def stage_memory(

@@ -1,182 +1,209 @@
-"""PipeDream's planner: the partition with the smallest bottleneck, by dynamic programming."""
+"""PipeDream's planner: the partition with the smallest bottleneck, exact and with its proof."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate, chain
-from operator import mul
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from backend.cluster.cluster import Cluster, Level
-from backend.planning.cost import Chain, Floats, between, cut_seconds, spans, stage_seconds
+from backend.cluster.cluster import Cluster
+from backend.planning.cost import ROUNDING, stage_seconds
+from backend.planning.downsets import Downsets, downsets
+from backend.planning.memory import MemoryRule
+from backend.planning.placed import bottleneck
 from backend.planning.plan import Partition, PlanDoesNotFit, Stage
+from backend.planning.threshold import Piece, Space
+from backend.planning.tidy import tidy
 from backend.profiles.profile import Profile
+from backend.units import bytes_text
 
-MAX_WORK = 1e10
-"""Stage costs compared in one call: 6e9 (429 layers on 256 devices) took 12 s and 0.5 GB of
-memory on one core of a 2-core AMD EPYC machine."""
-CALL = 10_000
-"""Stage costs that could be compared in the time that one step of the loop takes anyway."""
+CLOSE = 1e-4
+"""Bisect until upper and lower bound are this close; then jump from plan to better plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """A partition with its proof.
+
+    seconds      its bottleneck per minibatch (`backend.planning.placed`)
+    lower_bound  no plan is faster; equal to `seconds` where the partition is proved to be best.
+                 Else not every cut (or not every copied pipeline) was looked at
+    """
+
+    partition: Partition
+    seconds: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """By how much the best plan of all may be faster, as a share of `seconds`."""
+        return max(0.0, 1 - self.lower_bound / self.seconds) if self.seconds else 0.0
 
 
 def pipedream(profile: Profile, cluster: Cluster) -> Partition:
-    """The partition that minimises A^L(1..N, all workers) (SOSP 2019, section 3.1).
+    """The partition with the smallest bottleneck of all on `cluster` (SOSP 2019, section 3.1).
 
-    The graph is a chain in its topological order, so cuts are always sound. As in the paper
-    every device is used, also where fewer would do, and a stage of an outer level takes whole
-    members of the level below. Exact under the cost model, in O(N^2 M^2) for one level and
-    O(N^3 m^2) for each inner one. Raises `PlanDoesNotFit` where that would take too long.
+    Cuts are nested downsets of the graph; stages follow each other device by device, and may
+    span machines; pipelines may be copied over machines. Raises `PlanDoesNotFit`.
     """
-    tables = solve(profile, cluster)
-    return Partition(tuple(_unfold(tables, len(tables) - 1, 0, len(profile.layers), 0)))
+    return optimum(profile, cluster).partition
 
 
 def bottleneck_seconds(profile: Profile, cluster: Cluster) -> float:
-    """A^L(1..N, all workers): seconds per minibatch of the plan that `pipedream` finds."""
-    table = solve(profile, cluster)[-1]
-    return float(table.best(0, table.num_layers)[-1][-1])
+    """Seconds per minibatch of the plan that `pipedream` finds."""
+    return optimum(profile, cluster).seconds
 
 
-def solve(profile: Profile, cluster: Cluster) -> tuple["LevelTable", ...]:
-    """One table per level of the cluster, innermost first."""
-    costs = Chain(profile, cluster.device)
-    _refuse_long_work(costs.num_layers, cluster)
-    sizes = accumulate((level.count for level in cluster.levels), mul, initial=1)
-    inner = spans(costs.compute)
-    tables: list[LevelTable] = []
-    for level, size in zip(cluster.levels, sizes, strict=False):
-        if tables:
-            inner = tables[-1].all_pairs()
-        tables.append(LevelTable(costs, level, inner, size))
-    return tuple(tables)
+def optimum(
+    profile: Profile,
+    cluster: Cluster,
+    overlap: bool = True,
+    memory: MemoryRule | None = None,
+    cuts: Downsets | None = None,
+) -> Optimum:
+    """The best partition, with its bottleneck and a lower bound to all others.
 
-
-@dataclass(frozen=True)
-class LevelTable:
-    """The recursion A^k of one level: layers s..j-1 on `level.count` members.
-
-    inner   A^(k-1) as a matrix [j, s], seconds per minibatch on one member
-    size    devices in one member
+    Devices may stay idle. Of equal plans: the fewest stages, as each keeps one more weight
+    version, then idle devices join a stage that they do not slow. A pipeline copied over
+    machines is never faster than its layers as one stage there (its ring is no longer and its
+    work is even), so copies are looked at only where `memory` forbids that. Raises `PlanDoesNotFit` where nothing keeps within `memory`.
     """
-
-    costs: Chain
-    level: Level
-    inner: Floats
-    size: int
-
-    @property
-    def num_layers(self) -> int:
-        return self.costs.num_layers
-
-    @cached_property
-    def stage(self) -> tuple[Floats, ...]:
-        """T^k as matrices [j, s]; entry m - 1 is for m members."""
-        parameters = between(self.costs.parameters)
-        return tuple(
-            stage_seconds(self.inner, parameters, members, self.level.bandwidth)
-            for members in range(1, self.level.count + 1)
-        )
-
-    @cached_property
-    def cut(self) -> Floats:
-        return np.asarray(cut_seconds(self.costs.cuts, self.level.bandwidth))
-
-    def best(self, first: int, stop: int) -> Floats:
-        """A^k(first..j-1, m) as a matrix [m, j - first]; infinite where there is no way."""
-        starts = slice(first, stop + 1)
-        cut = self.cut[starts].copy()
-        cut[0] = 0.0
-        best = np.full((self.level.count + 1, len(cut)), np.inf)
-        best[0, 0] = 0.0
-        for members, last in _pairs(self.level.count):
-            ahead = np.maximum(best[members - last], cut)
-            ways = np.maximum(ahead, self.stage[last - 1][starts, starts])
-            np.minimum(best[members], ways.min(axis=1), out=best[members])
-        return best
-
-    def all_pairs(self) -> Floats:
-        """A^k(s..j-1, all members) as a matrix [j, s], for the level above."""
-        gaps = self.num_layers + 1
-        pairs = np.full((gaps, gaps), np.inf)
-        for first in range(self.num_layers):
-            pairs[first:, first] = self.best(first, self.num_layers)[-1]
-            pairs[first, first] = np.inf
-        return pairs
-
-    def stages(self, first: int, stop: int) -> list[tuple[int, int, int]]:
-        """The best stages (first, stop, members) of layers first..stop-1, input first.
-
-        Many partitions often share the smallest bottleneck. Of these: the fewest stages, as
-        each keeps one more weight version, then the fewest bytes over the cuts (ours).
-        """
-        limit = self.best(first, stop)[-1, -1]
-        starts = slice(first, stop + 1)
-        cuts = self.costs.cuts[starts]
-        price = 1 + cuts / (cuts.sum() + 1)
-        price[1:][self.cut[starts][1:] > limit] = np.inf
-        within = [stage[starts, starts] <= limit for stage in self.stage]
-        total = np.full((self.level.count + 1, len(cuts)), np.inf)
-        total[0, 0] = 0.0
-        for members, last in _pairs(self.level.count):
-            ways = np.where(within[last - 1], total[members - last] + price, np.inf)
-            np.minimum(total[members], ways.min(axis=1), out=total[members])
-        return self._walk_back(total, price, within, first)
-
-    def _walk_back(
-        self, total: Floats, price: Floats, within: list[NDArray[np.bool_]], first: int
-    ) -> list[tuple[int, int, int]]:
-        members, stop = (length - 1 for length in total.shape)
-        found: list[tuple[int, int, int]] = []
-        while stop:
-            rows = [
-                np.where(within[last - 1][stop], total[members - last] + price, np.inf)
-                for last in range(1, members + 1)
-            ]
-            last = 1 + int(np.argmin([row.min() for row in rows]))
-            start = int(rows[last - 1].argmin())
-            found.append((first + start, first + stop, last))
-            members, stop = members - last, start
-        return found[::-1]
+    bound = floor_seconds(profile, cluster, overlap)
+    everywhere = _one_stage(profile, cluster)
+    best, seconds = everywhere, bottleneck(profile, cluster, everywhere, overlap)
+    if memory is None and seconds <= bound * (1 + ROUNDING):
+        return Optimum(best, seconds, seconds)
+    found = cuts or downsets(profile)
+    space = Space(found, cluster, overlap)
+    if memory is None:
+        best, seconds, proved = _improve(space, best, seconds, bound)
+        best = tidy(profile, cluster, best, seconds, overlap)
+        return Optimum(best, seconds, proved if found.complete else bound)
+    return _within_memory(replace(space, memory=memory), bound)
 
 
-def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    """Members in use, and those of the last stage among them, in the order of the recursion."""
-    return ((members, last) for members in range(1, count + 1) for last in range(1, members + 1))
+def _within_memory(space: Space, bound: float) -> Optimum:
+    """The best of the plans that fit: side by side, or one pipeline copied over machines."""
+    fault = None
+    found: list[tuple[float, Partition]] = []
+    try:
+        best, seconds = _first_that_fits(space)
+        best, seconds, proved = _improve(space, best, seconds, bound)
+        found.append((seconds, best))
+    except PlanDoesNotFit as error:
+        fault, proved = error, bound
+    for level in range(1, len(space.cluster.levels)):
+        if copied := _copied(space, level):
+            found.append(
+                (bottleneck(space.downsets.profile, space.cluster, copied, space.overlap), copied)
+            )
+    if not found:
+        assert fault is not None
+        raise fault
+    seconds, best = min(found, key=lambda pair: pair[0])
+    exact = space.downsets.complete and len(space.cluster.levels) == 1
+    return Optimum(best, seconds, proved if exact else bound)
 
 
-def _unfold(
-    tables: tuple[LevelTable, ...], depth: int, first: int, stop: int, device: int
-) -> list[Stage]:
-    """The stages of layers first..stop-1 on one member of level `depth` + 1, from `device` on."""
-    if depth < 0:
-        return [Stage(first, stop, (device,))]
-    stages: list[Stage] = []
-    for begin, end, members in tables[depth].stages(first, stop):
-        size = tables[depth].size
-        copies = [
-            _unfold(tables, depth - 1, begin, end, device + copy * size) for copy in range(members)
-        ]
-        stages += [_merge(same) for same in zip(*copies, strict=True)]
-        device += members * size
-    return stages
+def _copied(space: Space, level: int) -> Partition | None:
+    """The best pipeline of one member of `level`, on each of them; microbatch k goes to
+    replica k mod r, and so stays within one copy all the way."""
+    cluster, block = space.cluster, space.cluster.sizes[level]
+    if not cluster.is_uniform:
+        return None
+    inside = replace(space, cluster=Cluster(cluster.levels[:level], cluster.each[0]))
+    try:
+        best, seconds = _first_that_fits(inside)
+    except PlanDoesNotFit:
+        return None
+    best, _, _ = _improve(inside, best, seconds, 0.0)
+    starts = range(0, cluster.num_devices, block)
+    stages = (
+        replace(stage, devices=tuple(start + d for d in stage.devices for start in starts))
+        for stage in best.stages
+    )
+    return Partition(tuple(stages), best.order)
 
 
-def _merge(copies: tuple[Stage, ...]) -> Stage:
-    """One stage of the copies of an inner pipeline. Devices alternate between the copies:
-    microbatch k goes to replica k mod r, and so stays within one copy all the way."""
-    devices = zip(*(copy.devices for copy in copies), strict=True)
-    return Stage(copies[0].first, copies[0].stop, tuple(chain.from_iterable(devices)))
+def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> float:
+    """What no plan can beat: all compute on all devices; each layer's stage with its weights
+    on the fastest link and the best number of replicas."""
+    compute = np.array([layer.compute + layer.update for layer in profile.layers])
+    weights = np.array([layer.parameter_bytes for layer in profile.layers], dtype=np.float64)
+    counts = np.arange(1, cluster.num_devices + 1)[:, None]
+    fastest = max(level.bandwidth for level in cluster.levels)
+    paced = compute / max(device.speed for device in cluster.each)
+    alone = stage_seconds(paced, weights, counts, fastest, overlap).min(axis=0)
+    return float(max(compute.sum() / cluster.speed, alone.max()))
 
 
-def _refuse_long_work(num_layers: int, cluster: Cluster) -> None:
-    *inner, outer = (level.count for level in cluster.levels)
-    work = (num_layers**2 + CALL) * outer**2 / 2
-    work += sum(num_layers * (num_layers**2 / 3 + CALL) * m**2 / 2 for m in inner)
-    if work > MAX_WORK:
-        raise PlanDoesNotFit(
-            f"{num_layers} layers on {cluster.num_devices} devices are {work:.1e} stage costs "
-            f"to compare, more than {MAX_WORK:.0e}",
-            "Plan for fewer devices, or join layers that will not be cut apart.",
-        )
+def _improve(
+    space: Space,
+    best: Partition,
+    seconds: float,
+    bound: float,
+) -> tuple[Partition, float, float]:
+    """The best partition of `space`, its seconds, and what is proved to be a lower bound."""
+    profile, low = space.downsets.profile, bound
+    while seconds > low * (1 + ROUNDING):
+        near = seconds <= low * (1 + CLOSE)
+        limit = seconds * (1 - ROUNDING) if near else low + (seconds - low) / 2
+        pieces = space.within(limit)
+        if pieces is None:
+            low = limit
+            if near:
+                break
+            continue
+        best = to_partition(space, pieces)
+        seconds = min(limit, bottleneck(profile, space.cluster, best, space.overlap))
+    return best, seconds, seconds if seconds <= low * (1 + 2 * ROUNDING) else low
+
+
+def to_partition(space: Space, pieces: tuple[Piece, ...]) -> Partition:
+    """The pieces as stages on devices, the last device at position 0."""
+    count = space.cluster.num_devices
+    sizes = space.downsets.members.sum(axis=1)
+    order = space.downsets.order(piece.stop for piece in pieces)
+    stages = (
+        Stage(int(sizes[p.first]), int(sizes[p.stop]), tuple(range(count - p.end, count - p.start)))
+        for p in pieces
+    )
+    return Partition(tuple(stages), order)
+
+
+def _one_stage(profile: Profile, cluster: Cluster) -> Partition:
+    return Partition((Stage(0, len(profile.layers), tuple(range(cluster.num_devices))),))
+
+
+def _first_that_fits(space: Space) -> tuple[Partition, float]:
+    """Some plan that keeps within the memory, however slow."""
+    pieces = space.within(_any_time(space))
+    if pieces is None:
+        raise _does_not_fit(space)
+    best = to_partition(space, pieces)
+    return best, bottleneck(space.downsets.profile, space.cluster, best, space.overlap)
+
+
+def _any_time(space: Space) -> float:
+    """Seconds within which every stage and every cut stays."""
+    profile = space.downsets.profile
+    moved = profile.parameter_bytes + sum(layer.output_bytes for layer in profile.layers)
+    return float(2 * (space.compute[-1] + 4 * moved / min(space.cluster.slowest)))
+
+
+def _does_not_fit(space: Space) -> PlanDoesNotFit:
+    """The error with the smallest memory in which there is a plan, found by bisection."""
+    assert space.memory is not None
+    memory, limit = space.memory, _any_time(space)
+    low, high = memory.limit, max(2 * memory.limit, 1024.0)
+    while replace(space, memory=replace(memory, limit=high)).within(limit) is None:
+        low, high = high, 2 * high
+    while high - low > max(1.0, high / 4096):
+        middle = (low + high) / 2
+        fits = replace(space, memory=replace(memory, limit=middle)).within(limit)
+        low, high = (middle, high) if fits is None else (low, middle)
+    return PlanDoesNotFit(
+        f"no partition of {space.downsets.profile.name} fits on {space.cluster.num_devices} "
+        f"devices of {bytes_text(memory.limit)}: the smallest needs {bytes_text(high)}, "
+        f"{bytes_text(high - memory.limit)} too much",
+        "Recompute activations, keep fewer microbatches in flight (a smaller batch or a flush), "
+        "use 2BW's two weight versions, a smaller microbatch, or more devices for more stages.",
+    )

@@ -1,6 +1,6 @@
 """What a model costs, layer by layer: measured once, read by every planner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from backend.errors import InvalidInput
@@ -94,6 +94,16 @@ class Profile:
     @property
     def layers(self) -> tuple[Layer, ...]:
         return self.graph.layers
+
+    def in_order(self, order: tuple[int, ...]) -> "Profile":
+        """The same model with its layers in another topological order, named by today's
+        indices; () is the profile itself. Raises `InvalidInput` where an edge goes back."""
+        if not order:
+            return self
+        place = {layer: index for index, layer in enumerate(order)}
+        layers = tuple(self.layers[layer] for layer in order)
+        edges = tuple(sorted((place[a], place[b]) for a, b in self.graph.edges))
+        return replace(self, graph=ModelGraph(layers, edges))
 
     @property
     def compute(self) -> float:

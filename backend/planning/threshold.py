@@ -1,0 +1,204 @@
+"""Whether there is a plan whose bottleneck is at most a given time, and which.
+
+The stages are laid out from the output back, device by device: a state is a downset that is
+still to be placed and the number of devices at the end of the list that are taken or left
+idle. For one limit each stage takes the fewest devices that reach it, because
+
+- with as many layers to place, fewer devices taken is never worse where the cut in front is
+  light enough for the slowest link: idle devices may be left anywhere;
+- where it must stay within a machine, states of one machine are compared alone.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.cluster.cluster import Cluster
+from backend.planning.cost import ROUNDING, Floats, cut_seconds, fewest_members
+from backend.planning.downsets import Downsets
+from backend.planning.memory import MemoryRule
+
+Ints = NDArray[np.int64]
+FAR = 100
+"""More levels than a cluster has: no way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The layers between two downsets on the devices of positions start..end-1, counted from
+    the last device."""
+
+    first: int
+    stop: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Space:
+    """All plans of one question: where to cut, on what to place, what to keep within."""
+
+    downsets: Downsets
+    cluster: Cluster
+    overlap: bool = True
+    memory: MemoryRule | None = None
+
+    @cached_property
+    def compute(self) -> Floats:
+        """Sums of seconds on the cluster's (first) device."""
+        return self.downsets.compute / self.cluster.each[0].speed
+
+    def within(self, limit: float) -> tuple[Piece, ...] | None:
+        """The pieces of a plan with no stage or cut above `limit` seconds, input first; None
+        where there is none."""
+        return _Search(self, limit).run()
+
+
+@dataclass
+class _Search:
+    space: Space
+    limit: float
+    table: NDArray[np.int8] = field(init=False)
+    origin: NDArray[np.int64] = field(init=False)
+
+    def __post_init__(self) -> None:
+        space, cluster = self.space, self.space.cluster
+        self.num_devices = cluster.num_devices
+        self.sizes = cluster.sizes
+        self.top = len(cluster.levels)
+        self.reach = np.zeros(len(space.downsets), dtype=np.int64)
+        for bandwidth in cluster.slowest:
+            seconds = cut_seconds(space.downsets.cut_bytes, bandwidth)
+            self.reach += seconds <= self.limit
+        self.reach[[0, -1]] = self.top
+        self.open = np.flatnonzero(self.reach)
+        least = space.compute / max(self.limit, 1e-300)
+        self.needed = np.ceil(least * (1 - ROUNDING)).clip(0, 2**31).astype(np.int64)
+        shape = (len(space.downsets), self.num_devices + 1)
+        self.table = np.full(shape, FAR, dtype=np.int8)
+        self.origin = np.zeros(shape, dtype=np.int64)
+        self.steps: list[tuple[int, int, int]] = []
+
+    def run(self) -> tuple[Piece, ...] | None:
+        last = len(self.reach) - 1
+        if self.needed[last] > self.num_devices:
+            return None
+        self.table[last, 0] = 0
+        for stop in self.open[::-1].tolist():
+            if stop == 0:
+                break
+            taken = self._worth(stop)
+            if taken:
+                self._extend(stop, taken)
+        ends = np.flatnonzero(self.table[0] < FAR)
+        return self._trace(int(ends[0])) if len(ends) else None
+
+    def _worth(self, stop: int) -> list[int]:
+        """The numbers of taken devices from which to go on, without those that are no better
+        than another."""
+        reach = int(self.reach[stop])
+        taken: list[int] = np.flatnonzero(self.table[stop] <= reach).tolist()
+        if reach == self.top:
+            return taken[:1]
+        size = self.sizes[reach]
+        kept: list[int] = []
+        best = size
+        for count in taken:
+            offset = count % size
+            if offset and offset < best:
+                kept.append(count)
+                best = offset
+        return kept
+
+    def _extend(self, stop: int, taken: list[int]) -> None:
+        firsts = self._firsts(stop, taken[0])
+        if not len(firsts):
+            return
+        parameters = self.space.downsets.parameters
+        weights = parameters[stop] - parameters[firsts]
+        fewest = self._fewest(firsts, stop, taken[0], weights)
+        for count in taken:
+            if self.space.memory and count != taken[0]:
+                fewest = self._fewest(firsts, stop, count, weights)
+            for start in self._starts(count):
+                if stop == len(self.reach) - 1 or self._climb(count - 1, start) <= self.reach[stop]:
+                    self._place(firsts, stop, count, start, fewest)
+
+    def _firsts(self, stop: int, taken: int) -> Ints:
+        """Where the stage in front of `stop` may begin: with enough devices left for the rest."""
+        left = self.num_devices - taken
+        last = len(self.reach) - 1
+        firsts = self.open[: np.searchsorted(self.open, stop)]
+        within = self.space.compute[firsts] >= self.space.compute[stop] - left * self.limit * (
+            1 + ROUNDING
+        )
+        within &= self.needed[firsts] < left
+        if not self.space.downsets.is_chain and stop != last:
+            within &= self.space.downsets.nested[firsts, stop]
+        return firsts[within]
+
+    def _fewest(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> list[Floats]:
+        """Per level: the fewest devices of each stage that reach the limit on its links."""
+        space = self.space
+        compute = space.compute[stop] - space.compute[firsts]
+        least: Floats | float = 1.0
+        if space.memory is not None:
+            least = space.memory.fewest_replicas(space.downsets, firsts, stop, taken)
+        return [
+            fewest_members(compute, weights, bandwidth, self.limit, space.overlap, least)
+            for bandwidth in space.cluster.slowest
+        ]
+
+    def _starts(self, taken: int) -> list[int]:
+        """The next device, and the first one of each next machine."""
+        rounded = (-(-taken // size) * size for size in self.sizes[:-1])
+        return sorted({start for start in rounded if start < self.num_devices})
+
+    def _climb(self, a: int, b: int) -> int:
+        return next(n for n, size in enumerate(self.sizes) if a // size == b // size)
+
+    def _place(self, firsts: Ints, stop: int, taken: int, start: int, fewest: list[Floats]) -> None:
+        """Plain stages from `start` on, each within the smallest machine that it fits in."""
+        rooms = [size - start % size for size in self.sizes[1:]]
+        count = np.where(fewest[0] == 1, 1.0, np.inf)
+        level = np.where(fewest[0] == 1, 0, FAR)
+        for number, (ring, room) in enumerate(zip(fewest, rooms, strict=True), start=1):
+            fits = (level == FAR) & (ring <= min(room, self.num_devices - start))
+            count = np.where(fits, ring, count)
+            level = np.where(fits, number, level)
+        self._note(firsts, stop, taken, start, start + count, level)
+
+    def _note(
+        self,
+        firsts: Ints,
+        stop: int,
+        taken: int,
+        start: int,
+        ends: Floats,
+        level: NDArray[np.int64],
+    ) -> None:
+        """Keep the ways that leave enough devices and whose stage climbs the fewest levels."""
+        allowed = FAR if stop == len(self.reach) - 1 else int(self.reach[stop])
+        fits = (level <= min(allowed, FAR - 1)) & (ends + self.needed[firsts] <= self.num_devices)
+        if not fits.any():
+            return
+        at = firsts[fits] * (self.num_devices + 1) + ends[fits].astype(np.int64)
+        climbed = level[fits].astype(np.int8)
+        table, origin = self.table.reshape(-1), self.origin.reshape(-1)
+        better = climbed < table[at]
+        if better.any():
+            self.steps.append((stop, taken, start))
+            table[at[better]] = climbed[better]
+            origin[at[better]] = len(self.steps) - 1
+
+    def _trace(self, end: int) -> tuple[Piece, ...]:
+        pieces: list[Piece] = []
+        first = 0
+        while first != len(self.reach) - 1:
+            stop, taken, start = self.steps[int(self.origin[first, end])]
+            pieces.append(Piece(first, stop, start, end))
+            first, end = stop, taken
+        return tuple(pieces)
