@@ -18,6 +18,11 @@ def seconds(value: float | None) -> str:
     return f"{_three(value * factor)}{SPACE}{unit}"
 
 
+def signed_seconds(value: float) -> str:
+    """A difference of times: "+3.20 ms", "−46.7 ms", "0 s"."""
+    return f"{'+' if value > 0 else ''}{seconds(value)}"
+
+
 def time_unit(extent: float) -> tuple[float, str]:
     """What to multiply seconds by, and the unit's name, so that `extent` reads well."""
     for limit, factor, unit in ((1.0, 1.0, "s"), (1e-3, 1e3, "ms"), (1e-6, 1e6, "µs")):

@@ -3,6 +3,8 @@
 from backend.planning.plan import Partition, Plan
 
 SHORT = 11  # characters
+BY_HAND = "by-hand"
+"""Who made a plan whose partition a person has changed."""
 
 
 def partition_name(cut: Partition) -> str:

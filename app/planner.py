@@ -1,11 +1,17 @@
 """Plans and timelines, computed once per question while the server runs."""
 
+from collections.abc import Sequence
+from math import inf
+
 import streamlit as st
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.prediction.predict import predicted_program
+from backend.prediction.bottleneck import explain
+from backend.prediction.durations import PlanDurations
+from backend.prediction.predict import predict, predicted_program
+from backend.prediction.prediction import Prediction
 from backend.prediction.propose import Proposal, propose
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
@@ -19,6 +25,25 @@ def proposals(
 ) -> list[Proposal]:
     """One per planner, best first. Raises `PlanDoesNotFit` where none fits."""
     return propose(profile, cluster, schedule=schedule, batch=batch, optimizer=optimizer)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+def predicted(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> Prediction:
+    """What one plan will do. Raises `PlanDoesNotFit` and `InvalidInput`."""
+    return predict(profile, cluster, plan, optimizer)
+
+
+def by_hand(
+    profile: Profile, cluster: Cluster, plan: Plan, optimizer: str, found: Sequence[Proposal]
+) -> Proposal:
+    """`plan` as a proposal beside those that were `found`. Raises as `predicted`."""
+    prediction = predicted(profile, cluster, plan, optimizer)
+    base = found[0].prediction.samples_per_second / (found[0].speedup or inf)
+    return Proposal(
+        prediction,
+        prediction.samples_per_second / base if base else None,
+        explain(PlanDurations(profile, plan.partition, cluster), plan, steady_shape(plan)),
+    )
 
 
 def predicted_timeline(profile: Profile, cluster: Cluster, plan: Plan) -> Timeline:

@@ -17,6 +17,14 @@ class Page(StrEnum):
     PLAN = "views/plan.py"
     RUNS = "views/runs.py"
     RUN = "views/run.py"
+    COMPARE = "views/compare.py"
+    LAUNCH = "views/launch.py"
+    NODES = "views/nodes.py"
+
+    @property
+    def path(self) -> str:
+        """The page's place in the URL."""
+        return self.value.removeprefix("views/").removesuffix(".py")
 
 
 class Param(StrEnum):
@@ -34,6 +42,35 @@ class Param(StrEnum):
     TEXT = "text"
     PAGE = "page"
     PLANNER = "planner"
+    SORT = "sort"
+    ORDER = "order"
+    COLUMNS = "columns"
+    DEFINITION = "definition"
+    OWNER = "owner"
+    TAG = "tag"
+    STARRED = "starred"
+    SINCE = "since"
+    UNTIL = "until"
+    ACCURACY_FROM = "accuracy-from"
+    ACCURACY_TO = "accuracy-to"
+    RUNS = "runs"
+    METRIC = "metric"
+    AXIS = "axis"
+    SMOOTHING = "smoothing"
+    TARGET = "target"
+    LOG = "log"
+    DIFFERING = "differing"
+    RUN = "run"
+    NAME = "name"
+    EPOCHS = "epochs"
+    DATA = "data"
+    SEED = "seed"
+    SAMPLES = "samples"
+    RATE = "lr"
+    MICROBATCH = "microbatch"
+    REPETITIONS = "repetitions"
+    CUT = "cut"
+    WINDOW = "window"
 
 
 class Key(StrEnum):
@@ -41,6 +78,8 @@ class Key(StrEnum):
 
     CLUSTER = "custom-cluster"
     NOTICE = "notice"
+    SELECTED = "selected-runs"
+    EDITS = "plan-edits"
 
 
 def text(param: Param, default: str = "") -> str:

@@ -11,11 +11,13 @@ from backend.prediction.compare import Cause
 
 CAUSES: dict[Cause, str] = {
     Cause.FORWARD: palette.FORWARD,
+    Cause.RECOMPUTE: palette.RECOMPUTE,
     Cause.BACKWARD: palette.BACKWARD,
     Cause.BACKWARD_INPUT: palette.BACKWARD_INPUT,
     Cause.BACKWARD_WEIGHT: palette.BACKWARD_WEIGHT,
     Cause.STEP: palette.OPTIMIZER,
     Cause.ALL_REDUCE: palette.SYNCHRONISATION,
+    Cause.AVERAGE: palette.SYNCHRONISATION,
     Cause.WAITING: palette.NEUTRAL,
     Cause.IDLE: palette.IDLE,
 }

@@ -1,4 +1,4 @@
-"""The plans that there are, best first, to choose one."""
+"""The plans that there are, best first, each with what decides it, to choose one."""
 
 import re
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import state
-from app.formats import change, rate
-from app.naming import partition_name
+from app.formats import change, plain, rate
+from app.naming import BY_HAND, partition_name
 from app.state import Param
 from backend.planning.catalog import PLANNERS
 from backend.prediction.propose import Proposal
@@ -15,33 +15,51 @@ from backend.prediction.propose import Proposal
 KEY = "alternative"
 
 
-def alternatives(proposals: Sequence[Proposal]) -> Proposal:
-    """The chosen proposal: the URL's planner, else the first. `proposals` is not empty."""
-    by_planner = {found.prediction.plan.planner: found for found in proposals}
+def chosen_planner(proposals: Sequence[Proposal]) -> Proposal:
+    """The proposal of the planner that the URL names, else the first; there is one."""
     named = state.text(Param.PLANNER)
-    if st.session_state.get(KEY) not in by_planner:
-        st.session_state[KEY] = named if named in by_planner else next(iter(by_planner))
-    best = proposals[0].prediction.samples_per_second
-    chosen: str = st.radio(
+    planners = {found.prediction.plan.planner: found for found in proposals}
+    return planners.get(named, proposals[0])
+
+
+def alternatives(proposals: Sequence[Proposal], chosen: Proposal) -> None:
+    """All of them, `chosen` marked; the one by hand, where it is chosen, in its rank."""
+    shown = list(proposals)
+    if chosen not in shown:
+        shown.append(chosen)
+        shown.sort(key=lambda found: -found.prediction.samples_per_second)
+    by_planner = {found.prediction.plan.planner: found for found in shown}
+    best = shown[0].prediction.samples_per_second
+    st.session_state[KEY] = chosen.prediction.plan.planner
+    st.radio(
         "Plans",
         list(by_planner),
         key=KEY,
         format_func=lambda name: _label(by_planner[name]),
         captions=[_caption(found, best) for found in by_planner.values()],
         label_visibility="collapsed",
+        on_change=_choose,
+        args=(proposals[0].prediction.plan.planner,),
     )
-    state.put(Param.PLANNER, chosen if chosen != next(iter(by_planner)) else None)
-    return by_planner[chosen]
+
+
+def _choose(first: str) -> None:
+    wanted = st.session_state[KEY]
+    if wanted != BY_HAND:
+        state.put(Param.PLANNER, wanted if wanted != first else None)
+        state.put(Param.CUT, None)
 
 
 def _caption(found: Proposal, best: float) -> str:
     speed = found.prediction.samples_per_second
     behind = "best" if speed >= best else change(speed, best)
-    return f"{rate(speed)} · {behind}"
+    return f"**{rate(speed)}** · {behind}  \n{plain(found.reason)}"
 
 
 def _label(found: Proposal) -> str:
     """Partition and planner: radio buttons need labels that differ."""
     plan = found.prediction.plan
+    if plan.planner == BY_HAND:
+        return f"**{partition_name(plan.partition)}** · Edited by hand"
     title = re.split("[:,]", PLANNERS[plan.planner].title)[0]
     return f"**{partition_name(plan.partition)}** · {title}"

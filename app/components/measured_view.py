@@ -2,23 +2,29 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.charts.attribution import attribution as attribution_chart
+from app.charts.bars import Bars
+from app.charts.canvas import canvas_bytes
+from app.charts.deviations import spent
 from app.charts.frame import CONFIG
 from app.components.card import card
-from app.components.timeline_view import timeline_view
-from app.formats import count, percent, seconds
+from app.components.deviation_view import deviation_view
+from app.components.timeline_canvas import opening, timeline_canvas
+from app.formats import NOTHING, percent
 from app.naming import rank_names
-from app.predictions import predicted_beside
-from backend.pipeline.timeline import Timeline
-from backend.prediction.compare import attribution, compare
+from app.segments import predicted_bars, segment_bars
+from app.state import Param
+from backend.prediction.compare import Cause
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 
 ALT = "Share of each rank's time by what it was spent on"
+TIMELINE = "When each rank computed, sent and waited, above what was predicted"
 NEWEST = -1
 STEADY = 10.0
 
@@ -27,37 +33,68 @@ STEADY = 10.0
 class Shown:
     """The timelines of the segment that is shown."""
 
-    measured: Timeline
-    predicted: Timeline | None
+    measured: Bars
+    predicted: Bars | None
 
 
 def measured_view(run: Run) -> Shown | None:
     """The segment (epoch) that is chosen, the newest by default; None before the first."""
-    runs = services.backend().runs
-    segments = list(runs.segments(run.id))
+    segments = list(services.backend().runs.segments(run.id))
     if not segments or not isinstance(run.spec, TrainSpec):
         return None
     with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):
-        controls = st.container(horizontal=True, vertical_alignment="center")
-        with controls:
-            segment = _segment(segments, run)
-        measured = runs.timeline(run.id, "measured", segment)
+        segment = _segment(segments, run)
+        closed = run.state.is_final or segment < segments[-1]
+        measured = segment_bars(run, "measured", segment, closed=closed)
         if measured is None:
             return None
-        predicted = predicted_beside(run, segment, measured)
-        names = rank_names(run.spec.plan)
-        timeline_view(f"run-{run.id}", measured, predicted, names, controls)
+        predicted = predicted_bars(run, segment, measured)
+        _timeline(run, run.spec, measured, predicted)
         if predicted is not None:
-            st.caption(_difference(segment, measured, predicted))
+            deviation_view(run.id, segment, measured, predicted)
+        elif run.spec.plan_id is not None:
+            st.caption("This segment is long: its prediction is stored when the run ends.")
     return Shown(measured, predicted)
 
 
-def time_view(run: Run, measured: Timeline) -> None:
+def _timeline(run: Run, spec: TrainSpec, measured: Bars, predicted: Bars | None) -> None:
+    named = rank_names(spec.plan)
+    names = [*named, *(f"rank {rank}" for rank in range(len(named), measured.num_ranks))]
+    timeline_canvas(
+        f"timeline-{run.id}",
+        canvas_bytes(
+            measured,
+            predicted,
+            names=names,
+            alt=TIMELINE,
+            param=Param.WINDOW.value,
+            first=opening(measured),
+        ),
+    )
+
+
+def time_view(run: Run, measured: Bars) -> None:
     """Where each rank's time went, over the whole segment."""
-    if isinstance(run.spec, TrainSpec):
-        rows = list(zip(rank_names(run.spec.plan), attribution(measured), strict=False))
-        with card("Where the time went", "of each rank"):
-            st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
+    if not isinstance(run.spec, TrainSpec):
+        return
+    rows = list(zip(rank_names(run.spec.plan), spent(measured), strict=False))
+    with card("Where the time went", "of each rank"):
+        st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
+        with st.expander("As a table", icon=":material/table:"):
+            st.dataframe(shares(rows), hide_index=True, key="attribution-table", alt=ALT)
+
+
+def shares(rows: list[tuple[str, dict[Cause, float]]]) -> dict[str, list[Any]]:
+    """One row per rank, one column per cause that took any time."""
+    causes = [cause for cause in Cause if any(spent.get(cause) for _, spent in rows)]
+    totals = [sum(spent.values()) for _, spent in rows]
+    table: dict[str, list[Any]] = {"rank": [name for name, _ in rows]}
+    for cause in causes:
+        table[cause.value] = [
+            percent(spent.get(cause, 0.0) / total) if total else NOTHING
+            for (_, spent), total in zip(rows, totals, strict=True)
+        ]
+    return table
 
 
 def _segment(segments: list[int], run: Run) -> int:
@@ -88,13 +125,3 @@ def steady(newest: int, before: tuple[int, float] | None, now: float) -> tuple[i
     if before is not None and (before[0] == newest or now - before[1] < STEADY):
         return before
     return newest, now
-
-
-def _difference(segment: int, measured: Timeline, predicted: Timeline) -> str:
-    found = compare(measured, predicted)
-    error = percent(found.median_share) if found.median_share is not None else "not known"
-    whole = f"{seconds(measured.makespan)} measured, {seconds(predicted.makespan)} predicted"
-    parts = [f"Median error per action **{error}**", f"epoch {segment + 1} as a whole {whole}"]
-    if found.unmatched:
-        parts.append(f"{count(found.unmatched, 'action')} only in one of the two")
-    return " · ".join(parts)

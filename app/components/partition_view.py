@@ -1,31 +1,38 @@
-"""A partition over its layers, and below it the devices that hold the stages."""
+"""A partition over its layers, to look at and to change; below it the devices."""
+
+from functools import partial
 
 import streamlit as st
 
+from app import draft
 from app.charts.frame import CONFIG
-from app.charts.partition import partition
 from app.charts.placement import describe, placement
 from app.components.card import card
+from app.components.cut_form import cut_form
+from app.components.edit_history import edit_history
+from app.components.partition_editor import partition_editor
 from app.formats import plain
 from app.naming import partition_name
 from backend.cluster.cluster import Cluster
-from backend.prediction.prediction import Prediction
+from backend.planning.plan import Partition
 from backend.profiles.profile import Profile
 
 MOST_DEVICES = 128
-ALT = "Seconds and parameters of each layer, with the stages as bands over them"
 DEVICES = "Which stage sits on which device"
 
 
-def partition_view(profile: Profile, cluster: Cluster, prediction: Prediction) -> None:
-    """Draw both, in the same hues."""
-    cut = prediction.plan.partition
+def partition_view(
+    profile: Profile, cluster: Cluster, cut: Partition, base: Partition, question: object
+) -> None:
+    """Draw both, in the same hues; changes go to the URL and can be undone as long as the
+    `question` is the same. `base` is the planner's partition."""
+    changed = partial(draft.change, cut, base, cluster.num_devices)
     with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
-        st.plotly_chart(
-            partition(profile, cut, prediction.stage_seconds),
-            key="partition",
-            config=CONFIG,
-            alt=ALT,
+        edit_history(question)
+        partition_editor(
+            profile.in_order(cut.order) if cut.order else profile, cut, cluster.num_devices, changed
         )
         if cluster.num_devices <= MOST_DEVICES:
             st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
+        with st.expander("Type it", icon=":material/keyboard:"):
+            cut_form(cut, changed)

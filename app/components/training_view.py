@@ -7,12 +7,12 @@ import streamlit as st
 from app import services
 from app.charts.curve import X, curve
 from app.charts.curve import points as columns
+from app.charts.deviations import waiting
 from app.components.card import card
 from app.components.figures import figures
 from app.components.measured_view import measured_view, time_view
 from app.components.run_figures import Readings, run_figures
 from app.predictions import prediction_of
-from backend.pipeline.bubbles import bubble
 from backend.runs.records import MetricPoint
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
@@ -29,8 +29,8 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
         losses=losses,
         accuracies=accuracies,
         throughputs=throughputs,
-        waiting=bubble(shown.measured) if shown else None,
-        predicted_waiting=bubble(shown.predicted) if shown and shown.predicted else None,
+        waiting=waiting(shown.measured) if shown else None,
+        predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
     )
     with head:
         if losses or shown or not run.state.is_final:

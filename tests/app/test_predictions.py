@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from app import planner
-from app.predictions import predicted_beside, prediction_of
+from app.predictions import prediction_of
+from app.segments import predicted_bars, segment_bars
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import InvalidInput
@@ -18,21 +19,36 @@ def test_the_stored_prediction_is_used_where_there_is_one(
     backend: Backend, seeded: seed.Seeded
 ) -> None:
     run = backend.runs.get(seeded.succeeded)
-    measured = backend.runs.timeline(run.id, "measured", 3)
+    measured = segment_bars(run, "measured", 3, closed=True)
+    stored = backend.runs.timeline(run.id, "predicted", 3)
     assert measured is not None
-    assert predicted_beside(run, 3, measured) == backend.runs.timeline(run.id, "predicted", 3)
+    assert stored is not None
+    found = predicted_bars(run, 3, measured)
+    assert found is not None
+    assert found.end.tolist() == [span.end for span in stored.spans]
 
 
 def test_before_that_the_plan_is_simulated_for_as_many_microbatches(
     backend: Backend, seeded: seed.Seeded
 ) -> None:
     run = backend.runs.get(seeded.running)
-    measured = backend.runs.timeline(run.id, "measured", 0)
+    measured = segment_bars(run, "measured", 0, closed=False)
     assert measured is not None
-    assert backend.runs.timeline(run.id, "predicted", 0) is None
-    found = predicted_beside(run, 0, measured)
+    assert segment_bars(run, "predicted", 0, closed=False) is None
+    found = predicted_bars(run, 0, measured)
     assert found is not None
-    assert [span.action for span in found.spans] == [span.action for span in measured.spans]
+    for column in ("rank", "index", "kind", "stage", "microbatch", "version", "peer"):
+        assert getattr(found, column).tolist() == getattr(measured, column).tolist()
+
+
+def test_a_long_segment_is_not_simulated_while_the_page_waits(
+    backend: Backend, seeded: seed.Seeded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = backend.runs.get(seeded.running)
+    measured = segment_bars(run, "measured", 0, closed=False)
+    assert measured is not None
+    monkeypatch.setattr("app.segments.MOST_SIMULATED", len(measured) - 1)
+    assert predicted_bars(run, 0, measured) is None
 
 
 def test_a_run_without_a_stored_plan_has_no_prediction(
@@ -41,10 +57,10 @@ def test_a_run_without_a_stored_plan_has_no_prediction(
     run = backend.runs.get(seeded.running)
     assert isinstance(run.spec, TrainSpec)
     alone = replace(run, spec=replace(run.spec, plan_id=None))
-    measured = backend.runs.timeline(run.id, "measured", 0)
+    measured = segment_bars(run, "measured", 0, closed=False)
     assert measured is not None
     assert prediction_of(alone) is None
-    assert predicted_beside(alone, 0, measured) is None
+    assert predicted_bars(alone, 0, measured) is None
     assert prediction_of(backend.runs.get(seeded.profiled)) is None
     assert prediction_of(run) == backend.plans.get(seeded.plan).prediction
 

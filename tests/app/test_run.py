@@ -50,6 +50,19 @@ def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     assert "No line holds" in text_of(page)
 
 
+def test_measured_and_predicted_are_joined_action_by_action(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    tables = [table.value for table in page.dataframe]
+    (kinds,) = [table for table in tables if "median error" in table.columns]
+    (largest,) = [table for table in tables if "error, %" in table.columns]
+    assert {"forward", "backward", "optimizer"} <= set(kinds["action"])
+    assert len(largest) == 20
+    assert largest["error"].str.endswith("s").all()
+    assert not page.exception
+
+
 def test_an_older_epoch_can_be_looked_at(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.succeeded)
     before = [line for line in text_of(page).splitlines() if "Median error" in line]

@@ -4,8 +4,9 @@ import pytest
 
 from app.charts import layers, palette
 from app.charts.layer_costs import layer_costs
-from app.charts.partition import partition
+from app.charts.memory import memory
 from app.charts.placement import describe, placement
+from app.components.partition_editor import drawn
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -51,22 +52,23 @@ def test_hundreds_of_layers_are_named_by_module_in_the_middle_of_each() -> None:
     assert len(labels) <= layers.EVERY_NAME
 
 
-def test_stages_are_bands_and_cuts_are_lines_with_their_bytes() -> None:
+def test_the_editor_is_told_the_partition_and_what_each_layer_costs() -> None:
     cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
-    figure = partition(a_profile(5), cut, (0.012, 0.02))
-    bands = [shape for shape in figure.layout.shapes if shape.type == "rect"]
-    lines = [shape for shape in figure.layout.shapes if shape.type == "line"]
-    assert [(band.x0, band.x1) for band in bands] == [(-0.5, 1.5), (1.5, 4.5)]
-    assert [line.x0 for line in lines] == [1.5]
-    texts = [note.text.replace("\u00a0", " ") for note in figure.layout.annotations]
-    assert "<b>Stage 0</b><br>2 replicas · 12.0 ms" in texts
-    assert "✂ 1.00 MiB" in texts
+    told = drawn(a_profile(5), cut, 4)
+    assert (told["stops"], told["replicas"], told["devices"]) == ([2, 5], [2, 1], 4)
+    assert told["forward"] == pytest.approx([1e-3 * (i + 1) for i in range(5)])
+    assert told["cuts"] == [2**20] * 4 + [0]
 
 
-def test_many_stages_have_short_labels() -> None:
-    cut = Partition(tuple(Stage(i, i + 1, (i,)) for i in range(8)))
-    texts = [note.text for note in partition(a_profile(8), cut).layout.annotations]
-    assert "<b>7</b>" in texts
+def test_memory_is_beside_its_limit_and_too_much_stands_out() -> None:
+    cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
+    figure = memory(cut, [3 * 2**30, 2**30], [2 * 2**30, 2 * 2**30])
+    (bars,) = figure.data
+    assert list(bars.y) == ["stage 0 ×2", "stage 1"]
+    assert list(bars.x) == pytest.approx([3, 1])
+    assert bars.marker.color[0] != bars.marker.color[1]
+    assert [line.x0 for line in figure.layout.shapes] == pytest.approx([2, 2])
+    assert not memory(cut, [1.0, 1.0], [None, None]).layout.shapes
 
 
 def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:

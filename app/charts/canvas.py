@@ -1,0 +1,134 @@
+"""A timeline as bytes for the canvas that draws it (`app/components/canvas/canvas.js`).
+
+u32 length of a JSON header, the header, then columns of numbers, each at a multiple of 8.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from app.charts import palette
+from app.charts.bars import KINDS, Bars
+
+WORDS = {
+    "F": "forward",
+    "B": "backward",
+    "I": "backward, inputs",
+    "W": "backward, weights",
+    "C": "recompute",
+    "S": "optimizer",
+    "R": "all-reduce",
+    "A": "averaging",
+    ">": "send",
+    "<": "receive",
+}
+TYPES = {"f8": "f64", "f4": "f32", "i4": "i32", "i2": "i16", "u4": "u32", "u1": "u8"}
+Columns = dict[str, NDArray[Any]]
+
+
+def canvas_bytes(
+    main: Bars,
+    ghost: Bars | None = None,
+    *,
+    names: Sequence[str],
+    alt: str,
+    param: str = "",
+    group: str = "",
+    first: tuple[float, float] | None = None,
+    extent: float = 0.0,
+) -> bytes:
+    """`main` with `ghost` thin below it, one row per name.
+
+    `param` is the URL parameter that keeps the window, `group` joins the windows of several
+    timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
+    the time axis reaches.
+    """
+    sets = [_columns(main, len(names), ghost)] + ([_columns(ghost, len(names))] if ghost else [])
+    ends = [_end(main), _end(ghost) if ghost else 0.0]
+    header = {
+        "names": list(names),
+        "alt": alt,
+        "param": param,
+        "group": group,
+        "first": first,
+        "extent": max(extent, *ends) or 1.0,
+        "kinds": [_look(letter) for letter in KINDS],
+        "present": np.unique(main.kind).tolist(),
+    }
+    return _joined(header, sets, ends)
+
+
+def _look(letter: str) -> dict[str, object]:
+    word = WORDS[letter]
+    colour = palette.COLOURS[word]
+    makes = letter in "SRA"
+    return {"word": word, "colour": colour, "on": palette.on(colour), "makes": makes}
+
+
+def _end(bars: Bars) -> float:
+    return float(bars.end.max(initial=0.0))
+
+
+def _columns(bars: Bars, num_ranks: int, predicted: Bars | None = None) -> Columns:
+    """What takes time and is drawn, by track: a rank's computes and meetings, then its sends.
+    Receives are the gaps between them."""
+    sends = bars.kind == KINDS.index(">")
+    pick = np.flatnonzero((bars.kind != KINDS.index("<")) & (bars.end > bars.start))
+    track = 2 * bars.rank[pick] + sends[pick]
+    order = np.lexsort((bars.start[pick], track))
+    pick, track = pick[order], track[order]
+    columns: Columns = {
+        "rows": np.searchsorted(track, np.arange(2 * num_ranks + 1)).astype(np.uint32),
+        "start": bars.start[pick],
+        "long": bars.seconds[pick].astype(np.float32),
+        "kind": bars.kind[pick].astype(np.uint8),
+        "stage": bars.stage[pick].astype(np.int16),
+        "microbatch": bars.microbatch[pick].astype(np.int32),
+        "version": bars.version[pick].astype(np.int32),
+        "peer": bars.peer[pick].astype(np.int16),
+    }
+    if predicted is not None:
+        columns["expected"] = expected_seconds(bars, predicted)[pick].astype(np.float32)
+    return columns
+
+
+def expected_seconds(measured: Bars, predicted: Bars) -> NDArray[np.float64]:
+    """Of each measured span how long it was predicted to take; NaN where it was not."""
+    found = np.full(len(measured), np.nan)
+    ours, theirs = partners(measured, predicted)
+    found[ours] = predicted.seconds[theirs]
+    return found
+
+
+def partners(one: Bars, other: Bars) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places in `one` and in `other` of the actions that both have, joined on rank and index."""
+    wide = int(max(one.index.max(initial=0), other.index.max(initial=0))) + 1
+    mine, theirs = (bars.rank.astype(np.int64) * wide + bars.index for bars in (one, other))
+    _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+    same = np.ones(len(here), bool)
+    for column in ("kind", "stage", "microbatch", "version", "peer"):
+        same &= getattr(one, column)[here] == getattr(other, column)[there]
+    return here[same], there[same]
+
+
+def _joined(header: dict[str, Any], sets: Sequence[Columns], ends: Sequence[float]) -> bytes:
+    """Offsets are in the header, whose length they change: it is padded to a fixed size."""
+    blocks: list[bytes] = []
+    told: list[dict[str, Any]] = []
+    place = 0
+    for columns, end in zip(sets, ends, strict=False):
+        entry: dict[str, list[Any]] = {}
+        for name, values in columns.items():
+            entry[name] = [TYPES[values.dtype.str[1:]], place, len(values)]
+            blocks.append(values.tobytes() + b"\0" * (-values.nbytes % 8))
+            place += len(blocks[-1])
+        told.append({"columns": entry, "extent": end})
+    room = (len(orjson.dumps(header | {"sets": told})) + 32 * len(blocks)) // 8 * 8 + 12
+    for one in told:
+        for column in one["columns"].values():
+            column[1] += 4 + room
+    text = orjson.dumps(header | {"sets": told}).ljust(room)
+    return b"".join([room.to_bytes(4, "little"), text, *blocks])

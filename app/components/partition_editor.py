@@ -1,0 +1,71 @@
+"""A partition over its layers that can be changed: drag a cut, step replicas, split, join."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from app.charts import layers, palette
+from app.formats import shorten
+from backend.errors import StageflowError
+from backend.planning.plan import Partition
+from backend.profiles.profile import Profile
+
+HERE = Path(__file__).parent / "editor"
+ALT = "Seconds and parameters of each layer in network order, the stages as bands over them"
+FAULT = "partition-editor-fault"
+NAME = 18  # characters
+
+_editor = st.components.v2.component(
+    "stageflow_partition_editor",
+    css=(HERE / "editor.css").read_text(),
+    js=(HERE / "editor.js").read_text(),
+)
+
+
+def partition_editor(
+    profile: Profile,
+    cut: Partition,
+    num_devices: int,
+    change: Callable[[list[int], list[int]], None],
+    key: str = "partition-editor",
+) -> None:
+    """Draw `cut` over `profile`, whose layers are in the partition's order.
+
+    `change(stops, replicas)` is called after each edit; what it raises is said below.
+    """
+
+    def edited() -> None:
+        wanted = st.session_state[key].edit
+        try:
+            change(list(map(int, wanted["stops"])), list(map(int, wanted["replicas"])))
+        except StageflowError as fault:
+            st.session_state[FAULT] = f"{fault}. {fault.advice}"
+
+    _editor(key=key, data=drawn(profile, cut, num_devices), on_edit_change=edited)
+    if said := st.session_state.pop(FAULT, ""):
+        st.warning(said, icon=":material/warning:")
+
+
+def drawn(profile: Profile, cut: Partition, num_devices: int) -> dict[str, Any]:
+    """What the editor is told: seconds and bytes per layer, and the partition."""
+    found = profile.layers
+    places, labels = layers.ticks([layer.name for layer in found])
+    return {
+        "alt": ALT,
+        "names": [shorten(layer.name, 2 * NAME) for layer in found],
+        "kinds": [layer.kind for layer in found],
+        "forward": [layer.forward for layer in found],
+        "backward": [layer.backward for layer in found],
+        "parameters": [layer.parameter_bytes for layer in found],
+        "outputs": [layer.output_bytes for layer in found],
+        "cuts": list(profile.graph.cut_bytes),
+        "places": places,
+        "labels": labels,
+        "hues": list(palette.STAGES),
+        "stops": [stage.stop for stage in cut.stages],
+        "replicas": [stage.replicas for stage in cut.stages],
+        "chunks": cut.chunks,
+        "devices": num_devices,
+    }

@@ -1,0 +1,51 @@
+"""The plans that were kept, to open one again."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import services
+from app.components.card import card
+from app.components.grid import Column, grid
+from app.formats import ago, count, plain, rate
+from app.naming import plan_name
+from app.state import Page
+from backend.runs.plans import StoredPlan
+
+SHOWN = 8
+
+
+def saved_plans() -> None:
+    """The newest of them, of any profile; nothing where there are none."""
+    found = services.backend().plans.list()
+    if not found:
+        return
+    with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
+        many = len(found) > SHOWN and st.toggle("Show all", key="all-plans")
+        grid("plans", COLUMNS, found if many else found[:SHOWN])
+
+
+def _name(stored: StoredPlan) -> None:
+    st.page_link(
+        Page.PLAN.value,
+        label=f"**{stored.id}** · {plain(stored.name)}",
+        query_params={"plan": str(stored.id)},
+    )
+
+
+def _small(text: str) -> None:
+    st.markdown(f":small[{plain(text)}]")
+
+
+COLUMNS: Sequence[Column[StoredPlan]] = (
+    Column("Plan", 2.4, _name),
+    Column("Partition", 2.0, lambda kept: _small(plan_name(kept.plan))),
+    Column("Profile", 0.8, lambda kept: _small(str(kept.profile_id))),
+    Column("Throughput", 1.1, lambda kept: st.markdown(rate(kept.prediction.samples_per_second))),
+    Column(
+        "Devices",
+        1.4,
+        lambda kept: _small(f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
+    ),
+    Column("Saved", 1.1, lambda kept: st.markdown(f":gray[{ago(kept.created_at)}]")),
+)

@@ -1,0 +1,55 @@
+"""The stages of a plan as a table: what the partition's picture says, in figures."""
+
+from typing import Any
+
+import streamlit as st
+
+from app.formats import NOTHING, seconds, size
+from backend.cluster.cluster import Cluster
+from backend.prediction.prediction import Prediction
+from backend.profiles.profile import Profile
+
+
+def stage_table(profile: Profile, cluster: Cluster, prediction: Prediction) -> None:
+    """One row per stage; `profile` in the partition's order of layers."""
+    st.dataframe(
+        stage_rows(profile, cluster, prediction),
+        hide_index=True,
+        key="stages",
+        column_config={
+            "stage": st.column_config.NumberColumn(width=55, pinned=True),
+            "replicas": st.column_config.NumberColumn(width=70),
+            "versions": st.column_config.NumberColumn(width=70),
+        },
+        alt="Layers, devices, seconds and bytes of every stage",
+    )
+
+
+def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> dict[str, list[Any]]:
+    """The table by columns."""
+    cut = prediction.plan.partition
+    cuts = profile.graph.cut_bytes
+    parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
+    return {
+        "stage": list(range(len(cut.stages))),
+        "layers": [f"{stage.first}–{stage.stop - 1}" for stage in cut.stages],
+        "from": [part[0].name for part in parts],
+        "to": [part[-1].name for part in parts],
+        "replicas": [stage.replicas for stage in cut.stages],
+        "devices": [_devices(stage.devices) for stage in cut.stages],
+        "compute": [seconds(spent) for spent in prediction.stage_seconds],
+        "parameters": [size(sum(layer.parameter_bytes for layer in part)) for part in parts],
+        "sends": [
+            size(cuts[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
+            for stage in cut.stages
+        ],
+        "memory": [size(need) for need in prediction.memory_bytes],
+        "versions": list(prediction.versions),
+    }
+
+
+def _devices(devices: tuple[int, ...]) -> str:
+    first, last = devices[0], devices[-1]
+    if len(devices) > 2 and devices == tuple(range(first, last + 1)):
+        return f"{first}–{last}"
+    return ", ".join(map(str, devices))

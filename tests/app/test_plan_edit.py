@@ -1,0 +1,145 @@
+"""The plan by hand: typed, linked, undone, kept, and what does not fit."""
+
+from streamlit.testing.v1 import AppTest
+
+from app.naming import BY_HAND
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import write_cluster
+from backend.cluster.presets import local
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.predict import predict
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, figures_of, param, text_of
+
+LAYERS = len(seed.a_profile().layers)
+CUT = f"5x1-{LAYERS}x1"
+
+
+def type_cut(page: AppTest, stops: str, replicas: str) -> AppTest:
+    fields = {field.label: field for field in page.text_input}
+    fields["Cut behind layer number"].set_value(stops)
+    fields["Replicas of each stage"].set_value(replicas)
+    return button(page, "Apply").click().run()
+
+
+def cut_in(page: AppTest) -> str:
+    return param(page, "cut") if "cut" in page.query_params else ""
+
+
+def test_a_typed_cut_has_its_own_prediction_and_is_in_the_url(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, planner="even-split")
+    before = figures_of(page)["Throughput, samples"]
+    page = type_cut(page, "5", "1, 1")
+    assert cut_in(page) == CUT
+    assert figures_of(page)["Throughput, samples"] != before
+    assert any("Edited by hand" in option for option in page.radio[0].options)
+    assert not page.exception
+
+
+def test_a_link_with_a_cut_shows_the_same(seeded: seed.Seeded, open_page: Open) -> None:
+    page = type_cut(open_page(Page.PLAN), "5", "1, 1")
+    again = open_page(Page.PLAN, cut=cut_in(page))
+    assert figures_of(again) == figures_of(page)
+    link = next(code.value for code in again.code if "/plan?" in code.value)
+    assert f"cut={CUT}" in link
+    assert f"profile={seeded.profile}" in link
+
+
+def test_changes_are_undone_redone_and_reset(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN)
+    assert button(page, "Undo").disabled
+    page = type_cut(page, "5", "1, 1")
+    page = type_cut(page, "6", "1, 1")
+    button(page, "Undo").click().run()
+    assert cut_in(page) == CUT
+    button(page, "Undo").click().run()
+    assert cut_in(page) == ""
+    button(page, "Redo").click().run()
+    button(page, "Redo").click().run()
+    assert cut_in(page) == f"6x1-{LAYERS}x1"
+    assert button(page, "Redo").disabled
+    button(page, "Reset").click().run()
+    assert cut_in(page) == ""
+    button(page, "Undo").click().run()
+    assert cut_in(page) == f"6x1-{LAYERS}x1"
+
+
+def test_what_cannot_be_is_said_and_what_was_typed_stays(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = type_cut(open_page(Page.PLAN), "5, 7", "1, 1, 1")
+    assert "3 replicas do not fit on 2 devices" in page.warning[0].value
+    fields = {field.label: field.value for field in page.text_input}
+    assert fields["Replicas of each stage"] == "1, 1, 1"
+    assert cut_in(page) == ""
+    page = type_cut(page, "five", "1, 1")
+    assert "whole numbers" in page.warning[0].value
+    page = type_cut(page, "5", "1, 1")
+    assert not page.warning
+
+
+def test_a_cut_that_the_link_breaks_leaves_the_planners(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cut="nonsense")
+    assert "nonsense" in page.error[0].value
+    assert figures_of(page)
+    assert not page.exception
+
+
+def test_too_much_memory_is_said_and_the_editor_stays(seeded: seed.Seeded, open_page: Open) -> None:
+    peaks = sorted((max(memory(stop)), stop) for stop in range(1, LAYERS))
+    limit = (peaks[0][0] + peaks[-1][0]) / 2
+    fits, over = peaks[0][1], peaks[-1][1]
+    tight = write_cluster(Cluster((Level(2, 1e9),), Device("toy", limit)))
+    page = open_page(Page.PLAN, cluster=tight, cut=f"{over}x1-{LAYERS}x1")
+    assert "too much" in page.error[0].value
+    assert not [found for found in page.button if found.label == "Save"]
+    page = type_cut(page, str(fits), "1, 1")
+    assert not page.error
+    assert figures_of(page)["Peak memory"][1].endswith("free")
+
+
+def memory(stop: int) -> tuple[float, ...]:
+    """Peak bytes per stage of the two stages that are cut there."""
+    cut = Partition((Stage(0, stop, (0,)), Stage(stop, LAYERS, (1,))))
+    plan = Plan(BY_HAND, cut, "pipedream", seed.SAMPLES)
+    return predict(seed.a_profile(), local(2), plan).memory_bytes
+
+
+def test_a_plan_by_hand_is_kept_by_name_and_opens_again(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = type_cut(open_page(Page.PLAN), "5", "1, 1")
+    shown = figures_of(page)
+    next(field for field in page.text_input if field.label == "Name").set_value("mine")
+    button(page, "Save").click().run()
+    saved = backend.plans.list()[0]
+    assert (saved.name, saved.plan.planner) == ("mine", BY_HAND)
+    again = open_page(Page.PLAN, plan=saved.id)
+    assert cut_in(again) == CUT
+    assert figures_of(again) == shown
+    assert "2 plans" in text_of(again).replace("\u00a0", " ")
+
+
+def test_choosing_a_planner_ends_the_edit_and_undo_brings_it_back(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = type_cut(open_page(Page.PLAN), "5", "1, 1")
+    page.radio[0].set_value("even-split").run()
+    assert cut_in(page) == ""
+    assert param(page, "planner") == "even-split"
+    button(page, "Undo").click().run()
+    assert cut_in(page) == CUT
+
+
+def test_every_alternative_says_what_decides_it(seeded: seed.Seeded, open_page: Open) -> None:
+    radio = open_page(Page.PLAN).radio[0]
+    captions = radio.proto.captions
+    assert len(captions) == len(radio.options)
+    assert all("bottleneck" in caption or "device" in caption for caption in captions)
