@@ -5,7 +5,7 @@ PYTHON ?= python3
 SERVE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests bench format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -53,6 +53,9 @@ tests: setup-dev packages ## All tests, without the guards before them
 	$(BIN)/pytest $(ARGS)
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
+
+bench: setup-dev ## Tables of speed; ratios are taken side by side in one run
+	@for bench in tests/benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python $$bench || exit 1; done
 
 format: setup-dev ## Format the code
 	$(BIN)/ruff check --fix . || true

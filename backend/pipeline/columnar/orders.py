@@ -43,30 +43,42 @@ def _seat_order(schedule: Schedule, seat: Seat) -> tuple[Ints, Ints, Ints]:
     even = seat.shape.batch % seat.replicas_here == 0 or not schedule.batched
     if schedule.rhythm is None or not even:
         return _packed(list(schedule.order(seat, seat.shape)))
-    rhythm = schedule.rhythm(seat)
+    rhythm, shape = schedule.rhythm(seat), seat.shape
     own = microbatches_of(seat)
-    per_update = seat.shape.batch // seat.replicas_here if schedule.batched else 1
+    per_update = shape.batch // seat.replicas_here if schedule.batched else 1
     size = per_update if rhythm.flushes else len(own)
-    kind, index = _pattern(size, rhythm, per_update)
-    microbatch = own.reshape(-1, size)[:, np.maximum(index, 0)]
-    microbatch[:, index < 0] = -1
-    kinds = np.tile(kind, len(microbatch))
-    return kinds, np.full(len(kinds), seat.position), microbatch.ravel()
+    kind, index = _pattern(size * shape.chunks, rhythm, per_update * shape.chunks, shape.chunks)
+    chunk, which = _turns(shape, kind, index)
+    microbatch = own.reshape(-1, size)[:, which]
+    microbatch[:, kind == Kind.STEP] = -1
+    stage = chunk * shape.positions + seat.position
+    return np.tile(kind, len(microbatch)), np.tile(stage, len(microbatch)), microbatch.ravel()
 
 
-def _pattern(size: int, rhythm: Rhythm, per_update: int) -> tuple[Ints, Ints]:
-    """(kind, which of `size` microbatches; -1 for a step) of `rhythms.play` and its steps.
+def _turns(shape: Shape, kind: Ints, index: Ints) -> tuple[Ints, Ints]:
+    """The chunk and the microbatch of the index-th forward, or backward, of a batch: those of
+    `interleaved.in_turns`; of a step its chunk, which is its index."""
+    size, chunks = shape.positions, shape.chunks
+    turn = index // size % chunks
+    chunk = np.where(kind == Kind.FORWARD, turn, chunks - 1 - turn)
+    step = kind == Kind.STEP
+    which = index // (size * chunks) * size + index % size
+    return np.where(step, index, chunk), np.where(step, 0, which)
 
-    Round j is B_j, W_(j-lag), step, F_(j+ahead); sorting by the round and the place in it
+
+def _pattern(size: int, rhythm: Rhythm, per_update: int, chunks: int) -> tuple[Ints, Ints]:
+    """(kind, the how-manieth) of `rhythm.play` over `size` and of its steps, one per chunk.
+
+    Round j is B_j, W_(j-lag), steps, F_(j+ahead); sorting by the round and the place in it
     gives the order.
     """
     every = np.arange(size)
-    last = every[per_update - 1 :: per_update]
+    last = np.repeat(every[per_update - 1 :: per_update], chunks)
     lag = rhythm.lag
     streams: list[tuple[Kind, Ints, Ints]] = [
         (Kind.FORWARD, every, np.maximum(every - rhythm.ahead, -1) * 4 + 3),
         (Kind.BACKWARD if lag is None else Kind.BACKWARD_INPUT, every, every * 4),
-        (Kind.STEP, np.full(len(last), -1), (last + (lag or 0)) * 4 + 2),
+        (Kind.STEP, np.arange(len(last)) % chunks, (last + (lag or 0)) * 4 + 2),
     ]
     if lag is not None:
         streams.append((Kind.BACKWARD_WEIGHT, every, (every + lag) * 4 + 1))

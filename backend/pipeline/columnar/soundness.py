@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from backend.pipeline.columnar.bounds import in_flight_as_promised, live_as_promised
 from backend.pipeline.columnar.layout import is_recv, is_send, message_of
 from backend.pipeline.columnar.numbering import KNOWN, count_before, number
 from backend.pipeline.columnar.orders import Order
@@ -107,8 +108,9 @@ class Checks:
         yield self.versions_as_promised()
         yield self.messages_meet()
         yield self.groups_meet()
-        yield self.in_flight_as_promised()
-        yield self.live_as_promised()
+        version = self.table.version[self.computes]
+        yield in_flight_as_promised(self.rule, self.table.shape, self.order)
+        yield live_as_promised(self.rule, self.table.shape, self.order, version)
 
     def each_once(self) -> bool:
         """Every forward; every half of a backward, and the recomputation where there is one."""
@@ -243,54 +245,6 @@ class Checks:
             if mine.size and not np.array_equal(mine, own[group[0]]):
                 return False
         return True
-
-    def in_flight_as_promised(self) -> bool:
-        """Forwards whose backward is to come, after each action."""
-        if not self.rule.trains:
-            return True
-        kind = self.order.kind
-        change = (kind == Kind.FORWARD).astype(np.int64)
-        change -= (kind == Kind.BACKWARD) | (kind == Kind.BACKWARD_WEIGHT)
-        return self._at_most(
-            np.cumsum(change), [self.rule.in_flight(s) for s in self.table.shape.seats]
-        )
-
-    def live_as_promised(self) -> bool:
-        """Versions that are newest or will be read, after each action, stage by stage."""
-        bounds = [self.rule.live(seat) for seat in self.table.shape.seats]
-        return all(self._live(chunk, bounds) for chunk in range(self.table.shape.chunks))
-
-    def _live(self, chunk: int, bounds: list[int]) -> bool:
-        """Versions of one stage per rank, named by the row (among the computes) that made
-        them; each lives until it is superseded and read for the last time."""
-        order = self.order
-        here = order.stage // self.table.shape.positions == chunk
-        version = self.table.version[self.computes]
-        step = here & (order.kind == Kind.STEP)
-        starts, stops = order.bounds[:-1], order.bounds[1:]
-        per_rank = np.add.reduceat(np.append(step, False).astype(np.int64), starts)
-        per_rank[starts == stops] = 0
-        first = np.concatenate(([0], np.cumsum(per_rank + 1)))
-        born = np.empty(first[-1], np.int64)
-        zero = np.zeros(first[-1], np.bool_)
-        zero[first[:-1]] = True
-        born[zero], born[~zero] = starts, np.flatnonzero(step)
-        superseded = np.append(born[1:], len(order.kind))
-        superseded[first[1:] - 1] = stops
-        read = np.zeros(first[-1], np.int64)
-        reads = np.flatnonzero(here & (order.kind != Kind.STEP))
-        read[first[order.rank[reads]] + version[reads]] = reads
-        end = np.maximum(superseded, read)
-        size = len(order.kind) + 1
-        change = np.bincount(born, minlength=size) - np.bincount(end, minlength=size)
-        return self._at_most(np.cumsum(change)[:-1], bounds)
-
-    def _at_most(self, held: Ints, bounds: list[int]) -> bool:
-        """Whether no rank ever holds more than its bound."""
-        starts = self.order.bounds[:-1]
-        if not len(held) or (np.diff(self.order.bounds) == 0).any():
-            return False
-        return bool((np.maximum.reduceat(held, starts) <= np.asarray(bounds)).all())
 
 
 def _places(table: Table, mask: Bools) -> Ints:

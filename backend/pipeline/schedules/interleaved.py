@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Backward, Compute, Forward, Step
+from backend.pipeline.schedules.rhythm import Rhythm
 from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
 from backend.pipeline.shape import Seat, Shape
 
@@ -40,6 +41,11 @@ def ahead(seat: Seat) -> int:
     Narayanan et al., SC 2021. One chunk makes it plain 1F1B."""
     p, v = seat.shape.positions, seat.shape.chunks
     return 2 * (p - 1 - seat.position) + (v - 1) * p + 1 if v > 1 else seat.in_flight
+
+
+def rhythm(seat: Seat) -> Rhythm:
+    """The same over the forwards and backwards of all chunks."""
+    return Rhythm(ahead(seat))
 
 
 def in_flight(seat: Seat) -> int:
@@ -75,4 +81,5 @@ INTERLEAVED = Schedule(
     in_flight=in_flight,
     chunked=True,
     admits=whole_rounds,
+    rhythm=rhythm,
 )
