@@ -20,6 +20,9 @@ SECTIONS = {
     "Runs": (
         (Page.RUNS, "Runs", "history"),
         (Page.RUN, "Run", "monitoring"),
+        (Page.COMPARE, "Compare", "compare"),
+        (Page.LAUNCH, "Launch", "play_arrow"),
+        (Page.NODES, "Nodes", "dns"),
     ),
 }
 

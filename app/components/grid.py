@@ -11,19 +11,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[T]):
-    """`draw` fills the cell of one thing; `width` is relative to the other columns."""
+    """`draw` fills the cell of one thing; `width` is relative to the other columns; `head`
+    fills the heading where the title alone is not enough."""
 
     title: str
     width: float
     draw: Callable[[T], object]
+    head: Callable[[], object] | None = None
 
 
 def grid(key: str, columns: Sequence[Column[T]], things: Sequence[T]) -> None:
     """A heading row and one row per thing."""
     widths = [column.width for column in columns]
     with st.container(key=f"grid-{key}", gap=None):
-        for cell, column in zip(st.columns(widths, gap="small"), columns, strict=True):
-            cell.caption(column.title)
+        for cell, column in zip(
+            st.columns(widths, gap="small", vertical_alignment="center"), columns, strict=True
+        ):
+            with cell:
+                column.head() if column.head else st.caption(column.title)
         for thing in things:
             cells = st.columns(widths, gap="small", vertical_alignment="center")
             for cell, column in zip(cells, columns, strict=True):

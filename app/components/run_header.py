@@ -1,13 +1,12 @@
 """What run this is, who works on it, and what can be done with it."""
 
-import orjson
 import streamlit as st
 
 from app import services, state
 from app.components.page_header import page_header
-from app.components.run_table import plan_label, took
+from app.components.run_actions import run_actions
+from app.components.run_words import plan_label, took
 from app.components.state_badge import state_badge
-from app.export import run_document
 from app.formats import moment, plain
 from app.state import Page
 from backend.runs.run import Run
@@ -18,21 +17,9 @@ def run_header(run: Run) -> None:
     """Title and actions; the changing part is `run_line`."""
     with page_header(f"{plain(run.name)} · run {run.id}"):
         _onwards(run)
-        st.download_button(
-            "Export JSON",
-            data=lambda: _document(run.id),
-            file_name=f"run-{run.id}.json",
-            mime="application/json",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        run_actions(run)
         if not run.state.is_final:
             _cancel(run)
-
-
-def _document(run_id: int) -> bytes:
-    backend = services.backend()
-    return orjson.dumps(run_document(backend, backend.runs.get(run_id), with_logs=True))
 
 
 def _onwards(run: Run) -> None:
@@ -66,6 +53,17 @@ def run_line(run: Run) -> None:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]
     else:
         parts += [f"asked for {moment(run.created_at, zone)}"]
+    parts += [f"by {plain(run.owner)}"] if run.owner else []
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
+        for tag in run.tags:
+            st.badge(plain(tag), icon=":material/sell:", color="blue")
         st.markdown(f":gray[{' · '.join(parts)}]")
+        if run.origin_id is not None:
+            st.page_link(
+                Page.RUN.value,
+                label=f"from run {run.origin_id}",
+                query_params={"id": str(run.origin_id)},
+            )
+    if run.note:
+        st.caption(plain(run.note))

@@ -1,53 +1,55 @@
-"""Runs as rows: each opens its page."""
+"""Runs as rows: each opens its page and can be picked; headings sort."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from app import state
 from app.components.grid import Column, grid
-from app.components.state_badge import state_badge
-from app.formats import NOTHING, ago, duration, percent, plain
-from app.naming import plan_name
-from app.state import Page
+from app.components.run_columns import COLUMNS, NAME, RunColumn
+from app.components.run_selection import pick_box, pick_page_box
+from app.state import Param
+from backend.runs.listing import RunOrder, RunSort
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
+
+ASCENDING = "asc"
+UPWARDS = (RunSort.NAME, RunSort.OWNER, RunSort.STATE)
+"""What a first click sorts from A to Z; everything else from the largest down."""
 
 
-def run_table(runs: Sequence[Run]) -> None:
-    """Newest first, as the service gives them."""
-    grid(
-        "runs",
-        (
-            Column("Run", 2.6, _name),
-            Column("State", 1.6, lambda run: state_badge(run.state)),
-            Column("Plan", 2.0, lambda run: st.markdown(f":small[{plain(plan_label(run))}]")),
-            Column("Accuracy", 1.0, lambda run: st.markdown(percent(run.summary.accuracy))),
-            Column("Took", 1.1, lambda run: st.markdown(took(run))),
-            Column("Node", 1.1, lambda run: st.markdown(f":small[{plain(run.node or NOTHING)}]")),
-            Column("Asked for", 1.1, lambda run: st.markdown(f":gray[{ago(run.created_at)}]")),
-        ),
-        runs,
+def run_order() -> RunOrder:
+    """The order that the URL names; the newest first without one."""
+    named = state.text(Param.SORT)
+    by = RunSort(named) if named in tuple(RunSort) else RunSort.CREATED
+    return RunOrder(by, state.text(Param.ORDER) != ASCENDING)
+
+
+def run_table(runs: Sequence[Run], columns: Sequence[str], order: RunOrder) -> None:
+    """One page of runs with the columns of these names."""
+    chosen = [COLUMNS[name] for name in columns if name in COLUMNS]
+    picked: Column[Run] = Column("", 0.35, pick_box, lambda: pick_page_box(runs))
+    shown = (Column(c.title, c.width, c.draw, _heading(c, order)) for c in (NAME, *chosen))
+    grid("runs", (picked, *shown), runs)
+
+
+def _heading(column: RunColumn, order: RunOrder) -> Callable[[], object] | None:
+    if column.sort is None:
+        return None
+    by = column.sort
+    arrow = ("↓" if order.descending else "↑") if by is order.by else ""
+    turn = not order.descending if by is order.by else by not in UPWARDS
+    return lambda: st.button(
+        f"{column.title} {arrow}".strip(),
+        key=f"sort-{by.value}",
+        type="tertiary",
+        help=f"Sort by {column.title.lower()}",
+        on_click=_sort,
+        args=(by, turn),
     )
 
 
-def _name(run: Run) -> None:
-    st.page_link(
-        Page.RUN.value,
-        label=f"**{run.id}** · {plain(run.name)}",
-        query_params={"id": str(run.id)},
-    )
-
-
-def plan_label(run: Run) -> str:
-    """The plan's short form, or what else the run does."""
-    if isinstance(run.spec, TrainSpec):
-        return plan_name(run.spec.plan)
-    return f"profile · microbatch {run.spec.microbatch}"
-
-
-def took(run: Run) -> str:
-    """How long the run worked, so far or in all."""
-    if run.started_at is None:
-        return NOTHING
-    return duration((run.finished_at or datetime.now(UTC)).timestamp() - run.started_at.timestamp())
+def _sort(by: RunSort, descending: bool) -> None:
+    state.put(Param.SORT, None if by is RunSort.CREATED else by.value)
+    state.put(Param.ORDER, None if descending else ASCENDING)
+    if Param.PAGE.value in st.session_state:
+        st.session_state[Param.PAGE.value] = 1

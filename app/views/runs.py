@@ -1,6 +1,6 @@
 """Runs: everything that was asked for, found again."""
 
-from typing import Any, cast
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -10,20 +10,20 @@ from app.components.card import card
 from app.components.empty_state import empty_state
 from app.components.node_notice import node_notice
 from app.components.page_header import page_header
-from app.components.run_table import run_table
+from app.components.run_filter import run_filter
+from app.components.run_selection import selection_bar
+from app.components.run_table import run_order, run_table
 from app.formats import count
 from app.state import Page, Param
 from backend.runs.listing import RunFilter
-from backend.runs.states import RunState
 
 PER_PAGE = 20
 REFRESH = 3.0
-KINDS = ("train", "profile")
 
 
 def page() -> None:
-    """Filters, which are in the URL, and one page of runs."""
-    page_header("Runs", "Profiles and trainings of the team, newest first.")
+    """Filters, columns and order, which are in the URL, and one page of runs."""
+    page_header("Runs", "Profiles and trainings of the team.")
     if not services.backend().runs.list(limit=1).total:
         node_notice()
         empty_state(
@@ -34,46 +34,24 @@ def page() -> None:
             "Go to Models",
         )
         return
-    wanted = _filter()
-    st.fragment(_list, run_every=REFRESH)(wanted)
-
-
-def _filter() -> RunFilter:
-    with st.container(horizontal=True, vertical_alignment="top", key="run-filter"):
-        text = st.text_input(
-            "Search",
-            key=Param.TEXT.value,
-            bind="query-params",
-            placeholder="Name",
-            icon=":material/search:",
-            width=280,
-        )
-        kind = st.segmented_control("Kind", KINDS, key=Param.KIND.value, bind="query-params")
-        states = st.pills(
-            "State",
-            [found.value for found in RunState],
-            selection_mode="multi",
-            key=Param.STATE.value,
-            bind="query-params",
-        )
-    return RunFilter(
-        states=tuple(RunState(name) for name in cast(Any, states)),
-        kind=kind,
-        text=(text or "").strip(),
-    )
+    wanted, columns = run_filter()
+    st.fragment(_list, run_every=REFRESH)(wanted, columns)
 
 
 @guarded
-def _list(wanted: RunFilter) -> None:
+def _list(wanted: RunFilter, columns: Sequence[str]) -> None:
     node_notice()
-    runs = services.backend().runs
+    runs, order = services.backend().runs, run_order()
     total = runs.list(wanted, limit=1).total
     table, below = st.container(), st.container()
     with below:
         number = _page_number(-(-total // PER_PAGE))
     with table, card(count(total, "run")):
+        selection_bar()
         if total:
-            run_table(runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1)).runs)
+            run_table(
+                runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1), order).runs, columns, order
+            )
         else:
             st.caption("No run meets these filters.")
 

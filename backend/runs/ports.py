@@ -39,6 +39,10 @@ class RunStore(Protocol):
         """Raises `NotFound`."""
         ...
 
+    def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        """Those that there are, in the order of the ids."""
+        ...
+
     def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage: ...
 
     def count(self) -> Mapping[RunState, int]:

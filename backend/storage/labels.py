@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import delete, distinct, insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from backend.runs.labels import Change
@@ -30,10 +30,10 @@ class SqlLabels:
 
     def tags(self) -> Sequence[str]:
         with self._database.read() as session:
-            return session.scalars(select(distinct(TagRow.tag)).order_by(TagRow.tag)).all()
+            return session.scalars(select(TagRow.tag).distinct().order_by(TagRow.tag)).all()
 
     def owners(self) -> Sequence[str]:
-        query = select(distinct(RunRow.owner)).where(RunRow.owner != "").order_by(RunRow.owner)
+        query = select(RunRow.owner).distinct().where(RunRow.owner != "").order_by(RunRow.owner)
         with self._database.read() as session:
             return session.scalars(query).all()
 

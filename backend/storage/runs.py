@@ -56,6 +56,10 @@ class SqlRuns:
         with self._database.read() as session:
             return _run(_row(session, run_id))
 
+    def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        with self._database.read() as session:
+            return _several(session, [run_id for run_id in run_ids if 0 < run_id <= MAX_ID])
+
     def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage:
         """The ids come first, from an index where there is one; then the wide rows of one
         page alone."""
@@ -63,9 +67,7 @@ class SqlRuns:
         with self._database.read() as session:
             total = session.scalar(select(func.count()).select_from(found.subquery()))
             ids = session.scalars(ordered(found, order).limit(limit).offset(offset)).all()
-            rows = session.scalars(select(RunRow).where(RunRow.id.in_(ids)))
-            by_id = {row.id: _run(row) for row in rows}
-            return RunPage(tuple(by_id[id_] for id_ in ids if id_ in by_id), total or 0)
+            return RunPage(tuple(_several(session, ids)), total or 0)
 
     def count(self) -> Mapping[RunState, int]:
         query = select(RunRow.state, func.count()).group_by(RunRow.state)
@@ -169,6 +171,12 @@ def _row(session: Session, run_id: int) -> RunRow:
     if row is None:
         raise NotFound(f"no run {run_id}", "List them: stageflow runs")
     return row
+
+
+def _several(session: Session, ids: Sequence[int]) -> list[Run]:
+    rows = session.scalars(select(RunRow).where(RunRow.id.in_(ids)))
+    by_id = {row.id: _run(row) for row in rows}
+    return [by_id[id_] for id_ in ids if id_ in by_id]
 
 
 def _run(row: RunRow) -> Run:

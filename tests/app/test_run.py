@@ -44,9 +44,10 @@ def test_a_running_run_has_figures_timelines_and_log(seeded: seed.Seeded, open_p
 
 def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.running)
-    page.text_input[0].set_value("update 7 ").run()
+    (search,) = [field for field in page.text_input if field.label == "Search in the log"]
+    search.set_value("update 7 ").run()
     assert len(page.code[0].value.splitlines()) == 1
-    page.text_input[0].set_value("nowhere").run()
+    search.set_value("nowhere").run()
     assert "No line holds" in text_of(page)
 
 

@@ -1,16 +1,28 @@
-"""Runs: empty, one in every state, filters and pages in the URL, nobody there to run."""
+"""Runs: empty, one in every state, filters, order, columns, picking and acting on several."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
 
 from app.state import Page
 from backend.bootstrap import Backend
+from backend.runs.labels import Change
+from backend.runs.listing import RunFilter
 from backend.runs.spec import ProfileSpec
+from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import text_of
+from tests.app.pages import button, param, text_of
 
 
 def rows(text: str) -> int:
     """How many runs the table shows (each has one cell that begins with its age)."""
     return sum(line.startswith(":gray[") and "now" in line for line in text.splitlines())
+
+
+def pick(page: AppTest, *run_ids: int) -> AppTest:
+    for run_id in run_ids:
+        page.checkbox(key=f"pick-{run_id}").check().run()
+    return page
 
 
 def test_without_runs_the_page_says_how_to_get_one(backend: Backend, open_page: Open) -> None:
@@ -41,6 +53,56 @@ def test_filters_narrow_the_list(seeded: seed.Seeded, open_page: Open) -> None:
     assert "No run meets" in text_of(page)
 
 
+def test_the_filters_behind_the_button(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    backend.labels.change([seeded.failed], Change(starred=True, add=("baseline",)))
+    page = open_page(Page.RUNS)
+    page.selectbox(key="tag").set_value("baseline").run()
+    assert rows(text_of(page)) == 1
+    page.selectbox(key="tag").set_value(None).run()
+    page.toggle(key="starred").set_value(True).run()
+    assert rows(text_of(page)) == 1
+    page.toggle(key="starred").set_value(False).run()
+    page.number_input(key="accuracy-from").set_value(95.0).run()
+    assert rows(text_of(page)) == 1
+    page.number_input(key="accuracy-from").set_value(None).run()
+    page.selectbox(key="choose-plan").set_value(str(seeded.plan)).run()
+    assert rows(text_of(page)) == 5
+    assert param(page, "plan") == str(seeded.plan)
+
+
+def test_a_link_to_the_runs_of_a_model_is_obeyed(seeded: seed.Seeded, open_page: Open) -> None:
+    assert rows(text_of(open_page(Page.RUNS, definition=seeded.definition))) == 6
+    assert "No run meets" in text_of(open_page(Page.RUNS, definition=77))
+
+
+def test_headings_sort_and_the_url_says_so(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUNS)
+    button(page, "Accuracy").click().run()
+    assert param(page, "sort") == "accuracy"
+    first = next(box.key for box in page.checkbox if box.key.startswith("pick-"))
+    assert first == "pick-page"
+    order = [box.key for box in page.checkbox if box.key.startswith("pick-")]
+    assert order[1] == f"pick-{seeded.succeeded}"
+    button(page, "Accuracy ↓").click().run()
+    assert param(page, "order") == "asc"
+    button(page, "Run").click().run()
+    assert param(page, "sort") == "name"
+    assert button(page, "Run ↑")
+    button(page, "Asked for").click().run()
+    assert "sort" not in page.query_params
+
+
+def test_columns_can_be_chosen(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUNS)
+    assert "1,322/s" not in text_of(page)
+    page.pills[1].set_value(["Throughput", "Node"]).run()
+    text = text_of(page)
+    assert "1,322/s" in text
+    assert "succeeded" not in [line.strip() for line in text.splitlines()]
+
+
 def test_many_runs_are_paged(backend: Backend, open_page: Open) -> None:
     definition = backend.definitions.add_zoo("mlp")
     for number in range(23):
@@ -50,6 +112,69 @@ def test_many_runs_are_paged(backend: Backend, open_page: Open) -> None:
     assert rows(text_of(page)) == 20
     page.pagination[0].set_value(2).run()
     assert rows(text_of(page)) == 3
+
+
+def test_picked_runs_can_be_compared(seeded: seed.Seeded, open_page: Open) -> None:
+    page = pick(open_page(Page.RUNS), seeded.succeeded)
+    assert button(page, "Compare").disabled
+    pick(page, seeded.running, seeded.profiled)
+    assert "3 selected" in text_of(page)
+    button(page, "Compare").click().run()
+    assert page.title[0].value == "Compare"
+    assert param(page, "runs") == f"{seeded.succeeded},{seeded.running}"
+
+
+def test_only_valid_states_are_acted_on(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = pick(open_page(Page.RUNS), seeded.succeeded, seeded.failed, seeded.queued)
+    assert "The other 2 are left as they are" in text_of(page)
+    button(page, "Cancel 1\u00a0run").click().run()
+    assert backend.runs.get(seeded.queued).state is RunState.CANCELLED
+    assert backend.runs.get(seeded.succeeded).state is RunState.SUCCEEDED
+    assert "selected" not in text_of(page)
+
+
+def test_failed_runs_are_retried_as_new_ones(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = pick(open_page(Page.RUNS), seeded.failed, seeded.running)
+    button(page, "Retry 1\u00a0run").click().run()
+    newest = backend.runs.list(limit=1).runs[0]
+    assert (newest.origin_id, newest.state) == (seeded.failed, RunState.QUEUED)
+    assert newest.spec == backend.runs.get(seeded.failed).spec
+
+
+def test_stars_and_tags_of_several(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    ids = (seeded.failed, seeded.succeeded)
+    page = pick(open_page(Page.RUNS), *ids)
+    button(page, "Star").click().run()
+    starred = backend.runs.list(RunFilter(starred=True)).runs
+    assert {run.id for run in starred} == set(ids)
+    page.text_input(key="new-tag").set_value("digits")
+    button(page, "Add").click().run()
+    assert backend.runs.list(RunFilter(tag="digits")).total == 2
+    button(page, "Remove “digits”").click().run()
+    assert backend.labels.tags() == []
+    button(page, "Clear").click().run()
+    assert "selected" not in text_of(page)
+
+
+def test_all_of_a_page_are_picked_at_once(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUNS)
+    page.checkbox(key="pick-page").check().run()
+    assert "6 selected" in text_of(page)
+    page.checkbox(key="pick-page").uncheck().run()
+    assert "selected" not in text_of(page)
+
+
+@pytest.mark.parametrize("url", [{"sort": "nonsense"}, {"order": "x"}, {"columns": "Nothing"}])
+def test_a_link_that_means_nothing_shows_the_usual(
+    seeded: seed.Seeded, open_page: Open, url: dict[str, str]
+) -> None:
+    page = open_page(Page.RUNS, **url)
+    assert not page.error
+    assert rows(text_of(page)) == 6
 
 
 def test_an_agent_that_fell_silent_is_named(backend: Backend, open_page: Open) -> None:

@@ -1,0 +1,107 @@
+"""A run to be launched again: every value is there, and in the URL once it is changed."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import streamlit as st
+
+from app import services, state
+from app.components.launch_form import DATA
+from app.components.plan_form import OPTIMIZERS
+from app.state import Page, Param
+from backend.runs.run import Run
+from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
+
+BOUND: dict[str, Any] = {"bind": "query-params"}
+
+
+def again_form(spec: RunSpec, name: str, origin: Run | None) -> None:
+    """Submits a run and opens its page. Raises `InvalidInput` on values out of range."""
+    title = st.text_input("Name", name, max_chars=120, key=Param.NAME.value, **BOUND)
+    left, right = st.columns(2)
+    with left:
+        first = _profile_left(spec) if isinstance(spec, ProfileSpec) else _train_left(spec)
+    with right:
+        second = _profile_right(spec) if isinstance(spec, ProfileSpec) else _train_right(spec)
+    if st.button("Start run", type="primary", icon=":material/play_arrow:"):
+        changed = _changed(spec, first | second)
+        run = services.backend().runs.submit(changed, title, origin.id if origin else None)
+        state.go(Page.RUN, id=run.id)
+
+
+def _changed(spec: RunSpec, values: dict[str, Any]) -> RunSpec:
+    """The spec with these values; what is not asked about stays as it was."""
+    if isinstance(spec, ProfileSpec):
+        return replace(spec, **values)
+    return replace(
+        spec,
+        data=DataSpec(values["data"], values["samples"]),
+        optimizer=replace(
+            spec.optimizer, name=values["optimizer"], learning_rate=values["learning_rate"]
+        ),
+        epochs=values["epochs"],
+        target_accuracy=values["target"] / 100 if values["target"] else None,
+        seed=values["seed"],
+    )
+
+
+def _train_left(spec: TrainSpec) -> dict[str, Any]:
+    names = list(dict.fromkeys([*OPTIMIZERS, spec.optimizer.name]))
+    return {
+        "epochs": _whole("Epochs, at most", spec.epochs, Param.EPOCHS),
+        "data": st.selectbox(
+            "Data",
+            list(DATA),
+            index=list(DATA).index(spec.data.name),
+            format_func=DATA.__getitem__,
+            key=Param.DATA.value,
+            **BOUND,
+        ),
+        "optimizer": st.selectbox(
+            "Optimizer",
+            names,
+            index=names.index(spec.optimizer.name),
+            key=Param.OPTIMIZER.value,
+            **BOUND,
+        ),
+        "seed": _whole("Seed", spec.seed, Param.SEED, least=0),
+    }
+
+
+def _train_right(spec: TrainSpec) -> dict[str, Any]:
+    return {
+        "target": st.number_input(
+            "Stop at accuracy, %",
+            0.0,
+            100.0,
+            100 * (spec.target_accuracy or 0.0),
+            step=1.0,
+            format="%.1f",
+            help="On held-out data; 0 = never stop early",
+            key=Param.TARGET.value,
+            **BOUND,
+        ),
+        "samples": _whole("Synthetic samples", spec.data.samples, Param.SAMPLES),
+        "learning_rate": st.number_input(
+            "Learning rate",
+            1e-6,
+            10.0,
+            spec.optimizer.learning_rate,
+            format="%.5f",
+            key=Param.RATE.value,
+            **BOUND,
+        ),
+    }
+
+
+def _profile_left(spec: ProfileSpec) -> dict[str, Any]:
+    return {"microbatch": _whole("Samples per microbatch", spec.microbatch, Param.MICROBATCH)}
+
+
+def _profile_right(spec: ProfileSpec) -> dict[str, Any]:
+    return {"repetitions": _whole("Repetitions", spec.repetitions, Param.REPETITIONS)}
+
+
+def _whole(label: str, value: int, param: Param, least: int = 1) -> int:
+    found = st.number_input(label, min_value=least, value=value, step=1, key=param.value, **BOUND)
+    return int(cast(int, found))

@@ -1,0 +1,63 @@
+"""The machines that run jobs: what they have, what they run, when they were heard."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import streamlit as st
+
+from app.components.grid import Column, grid
+from app.formats import NOTHING, ago, plain, size
+from app.state import Page
+from backend.cluster.cluster import Device
+from backend.runs.nodes import Node
+from backend.runs.run import Run
+
+
+def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> None:
+    """One row per node, the freshest sign of life first."""
+    grid(
+        "nodes",
+        (
+            Column("Node", 1.6, lambda node: st.markdown(f"**{plain(node.name)}**")),
+            Column("State", 1.1, lambda node: _state(node, carried.get(node.name, ()))),
+            Column("Devices", 2.0, lambda node: st.markdown(plain(devices(node.devices)))),
+            Column("Runs now", 2.2, lambda node: _runs(carried.get(node.name, ()))),
+            Column("Versions", 2.4, lambda node: st.markdown(f":small[{plain(versions(node))}]")),
+            Column("Heard", 1.0, lambda node: st.markdown(f":gray[{ago(node.heartbeat_at)}]")),
+        ),
+        nodes,
+    )
+
+
+def devices(found: Sequence[Device]) -> str:
+    """As "2 × cpu, 4.00 GiB each"."""
+    parts = []
+    for (name, memory), group in groupby(found, lambda device: (device.name, device.memory)):
+        each = f", {size(memory)} each" if memory else ""
+        parts.append(f"{len(list(group))} × {name}{each}")
+    return "; ".join(parts) or NOTHING
+
+
+def versions(node: Node) -> str:
+    """As "python 3.11.2 · torch 2.13.0"."""
+    return " · ".join(f"{name} {version}" for name, version in node.versions.items()) or NOTHING
+
+
+def _state(node: Node, runs: Sequence[Run]) -> None:
+    if not node.alive:
+        st.badge("silent", icon=":material/power_off:", color="red")
+    elif runs:
+        st.badge("busy", icon=":material/play_circle:", color="blue")
+    else:
+        st.badge("free", icon=":material/check_circle:", color="green")
+
+
+def _runs(runs: Sequence[Run]) -> None:
+    if not runs:
+        st.markdown(NOTHING)
+    for run in runs:
+        st.page_link(
+            Page.RUN.value,
+            label=f"**{run.id}** · {plain(run.name)}",
+            query_params={"id": str(run.id)},
+        )

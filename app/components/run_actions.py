@@ -1,0 +1,86 @@
+"""What can be done with one run beside looking at it: take it away, launch it again, label it."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app import services, state
+from app.boundary import guarded
+from app.exports.catalog import EXPORTS, Export
+from app.state import Page
+from backend.runs.labels import MAX_NOTE, Change, tidy
+from backend.runs.run import Run
+
+
+def run_actions(run: Run) -> None:
+    """Buttons for the head of the run's page."""
+    _labels(run)
+    with st.popover("Export", icon=":material/download:"):
+        for export in EXPORTS.values():
+            _download(run, export)
+    if st.button("Clone", icon=":material/content_copy:", help="Launch it again, with changes"):
+        state.go(Page.LAUNCH, run=run.id)
+    if run.state.is_final:
+        _retry(run)
+
+
+def _download(run: Run, export: Export) -> None:
+    has_timeline = run.kind == "train"
+    st.download_button(
+        export.title,
+        data=_reader(run.id, export),
+        file_name=export.file_name(run),
+        mime=export.media,
+        key=f"export-{export.name}",
+        type="tertiary",
+        disabled=not has_timeline and export.name in ("spans", "trace", "html"),
+        on_click="ignore",
+    )
+
+
+def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
+    def read() -> bytes:
+        backend = services.backend()
+        return export.write(backend, backend.runs.get(run_id))
+
+    return read
+
+
+def _retry(run: Run) -> None:
+    with st.popover("Retry", icon=":material/replay:"):
+        st.markdown("Run the same again, with the same values, as a new run?")
+        if st.button("Run it again", type="primary", key="retry-confirmed"):
+            _run_again(run.id)
+
+
+@guarded
+def _run_again(run_id: int) -> None:
+    again = services.backend().runs.retry(run_id)
+    state.go(Page.RUN, id=again.id)
+
+
+def _labels(run: Run) -> None:
+    st.button(
+        "Starred" if run.starred else "Star",
+        icon=":material/star:" if run.starred else ":material/star_border:",
+        help="Take the star away" if run.starred else "Mark it, to find it again",
+        on_click=_change,
+        args=(run.id, Change(starred=not run.starred)),
+    )
+    with st.popover("Notes", icon=":material/edit_note:"), st.form("labels", border=False):
+        tags = st.text_input("Tags, separated by commas", ", ".join(run.tags))
+        note = st.text_area("Note", run.note, max_chars=MAX_NOTE, height=140)
+        if st.form_submit_button("Save", type="primary"):
+            _save(run.id, tags, note)
+
+
+@guarded
+def _save(run_id: int, tags: str, note: str) -> None:
+    _change(run_id, Change(note=note, tags=tidy(tags.split(","))))
+    state.notify("Saved")
+    st.rerun()
+
+
+@guarded
+def _change(run_id: int, change: Change) -> None:
+    services.backend().labels.change([run_id], change)

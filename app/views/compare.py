@@ -1,0 +1,74 @@
+"""Compare: several training runs side by side."""
+
+import streamlit as st
+
+from app import services, state
+from app.boundary import guarded
+from app.components.comparison_view import comparison_view, label
+from app.components.empty_state import empty_state
+from app.components.page_header import page_header
+from app.components.run_selection import MOST
+from app.state import Page, Param
+from backend.runs.listing import RunFilter
+
+OFFERED = 200
+REFRESH = 3.0
+
+
+def page() -> None:
+    """The runs that ?runs=1,2,3 names, in that order."""
+    page_header("Compare", "What made the difference between runs.")
+    service = services.backend().runs
+    newest = service.list(RunFilter(kind="train"), OFFERED).runs
+    if not newest:
+        empty_state(
+            "No training run yet",
+            "Launch two trainings, of two plans or with two learning rates, and compare them.",
+            Page.PLAN,
+            "Go to Plan",
+        )
+        return
+    named = numbers(state.text(Param.RUNS))
+    chosen = _choose(named, {run.id: label(run) for run in newest})
+    runs = [run for run in service.several(chosen) if run.kind == "train"]
+    missing = sorted(set(chosen) - {run.id for run in runs})
+    if missing:
+        st.warning(f"No training run {', '.join(map(str, missing))}.", icon=":material/search_off:")
+    if not runs:
+        st.caption("Choose runs above, or tick them in the table of runs and press Compare.")
+        return
+    final = all(run.state.is_final for run in runs)
+    st.fragment(_live, run_every=None if final else REFRESH)([run.id for run in runs])
+
+
+def numbers(text: str) -> list[int]:
+    """The ids of a list such as "3,1,2", each once; whatever is no id is left out."""
+    parts = [part.strip() for part in text.split(",")]
+    found = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 10]
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def _choose(named: list[int], names: dict[int, str]) -> list[int]:
+    """The URL decides until another choice is made here."""
+    key = "compare-runs"
+    if st.session_state.get(f"{key}-url") != state.text(Param.RUNS):
+        st.session_state[key] = named
+    chosen: list[int] = st.multiselect(
+        "Runs",
+        list(dict.fromkeys([*named, *names])),
+        format_func=lambda number: names.get(number, f"run {number}"),
+        key=key,
+        max_selections=MOST,
+        placeholder="Choose two or more",
+    )
+    state.put(Param.RUNS, ",".join(map(str, chosen)))
+    st.session_state[f"{key}-url"] = state.text(Param.RUNS)
+    return chosen
+
+
+@guarded
+def _live(ids: list[int]) -> None:
+    comparison_view(services.backend().runs.several(ids))
+
+
+page()

@@ -1,0 +1,70 @@
+"""Launch: a run again with changes, or a training by a kept plan. The link holds every value."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import services, state
+from app.components.again_form import again_form
+from app.components.card import card
+from app.components.empty_state import empty_state
+from app.components.node_notice import node_notice
+from app.components.page_header import page_header
+from app.components.run_words import plan_label
+from app.formats import plain
+from app.naming import plan_name
+from app.state import Page, Param
+from backend.runs.plans import StoredPlan
+from backend.runs.run import Run
+from backend.runs.spec import TrainSpec
+
+
+def page() -> None:
+    """What ?run= was, or what ?plan= says, else a choice among the kept plans."""
+    number = state.number(Param.RUN)
+    if number is not None:
+        return _again(services.backend().runs.get(number))
+    plans = services.backend().plans.list()
+    if not plans:
+        page_header("Launch", "Train by a plan.")
+        return empty_state(
+            "No plan is kept yet",
+            "Plan a profiled model and save the plan; or open a run and clone it.",
+            Page.PLAN,
+            "Go to Plan",
+        )
+    return _by_plan(plans)
+
+
+def _again(run: Run) -> None:
+    page_header(
+        f"Launch {plain(run.name)} again",
+        f"As run **{run.id}** was: {plain(plan_label(run))}. Change what you want.",
+    )
+    node_notice()
+    with card("Values"):
+        again_form(run.spec, run.name, run)
+
+
+def _by_plan(plans: Sequence[StoredPlan]) -> None:
+    named = state.number(Param.PLAN)
+    chosen = services.backend().plans.get(named) if named else plans[0]
+    profile = services.backend().profiles.get(chosen.profile_id)
+    page_header("Launch", f"Train {plain(profile.profile.name)} by plan **{chosen.id}**.")
+    by_id = {plan.id: plan for plan in (chosen, *plans)}
+    picked = st.selectbox(
+        "Plan",
+        list(by_id),
+        format_func=lambda number: f"{number} · {plan_name(by_id[number].plan)}",
+        width=420,
+    )
+    if picked != chosen.id:
+        state.put(Param.PLAN, picked)
+        st.rerun()
+    node_notice()
+    with card("Values"):
+        spec = TrainSpec(profile.definition_id, chosen.plan, chosen.id)
+        again_form(spec, profile.profile.name, None)
+
+
+page()

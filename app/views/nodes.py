@@ -1,0 +1,65 @@
+"""Nodes: the machines that run jobs, what they do now, and who waits for them."""
+
+import streamlit as st
+
+from app import services
+from app.boundary import guarded
+from app.components.card import card
+from app.components.empty_state import empty_state
+from app.components.figures import Figure, figures
+from app.components.node_list import node_list
+from app.components.node_notice import node_notice
+from app.components.page_header import page_header
+from app.components.queue_list import queue_list
+from app.formats import count
+from backend.runs.occupancy import SHOWN, carried, queue
+from backend.runs.states import RunState
+
+REFRESH = 3.0
+
+
+def page() -> None:
+    """Live, so that a node that starts appears by itself."""
+    page_header("Nodes", "The machines that run jobs, and the queue before them.")
+    st.fragment(_live, run_every=REFRESH)()
+
+
+@guarded
+def _live() -> None:
+    backend = services.backend()
+    nodes = backend.nodes.list()
+    if not nodes:
+        empty_state(
+            "No node yet",
+            "Start an agent on a machine with devices: `stageflow worker`, or everything on this "
+            "machine at once: `stageflow up`. It appears here within seconds.",
+        )
+    else:
+        node_notice()
+    working = carried(backend.runs)
+    waiting = queue(backend.runs, backend.nodes)
+    alive = [node for node in nodes if node.alive]
+    busy = sum(bool(working.get(node.name)) for node in alive)
+    queued = backend.runs.count().get(RunState.QUEUED, 0)
+    devices = sum(len(node.devices) for node in alive)
+    if nodes or waiting:
+        figures(
+            (
+                Figure("Nodes alive", count(len(alive)), f"of {count(len(nodes))} known"),
+                Figure("Devices", count(devices), "of nodes that are alive"),
+                Figure("Busy", count(busy), f"{count(len(alive) - busy)} free"),
+                Figure("Queue", count(queued), "oldest first"),
+            ),
+            "nodes",
+        )
+    if nodes:
+        with card("Nodes", "the freshest sign of life first"):
+            node_list(nodes, working)
+    with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
+        if waiting:
+            queue_list(waiting)
+        else:
+            st.caption("Nothing waits.")
+
+
+page()

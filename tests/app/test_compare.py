@@ -1,0 +1,62 @@
+"""Compare: none, one, several, some that are not there, live ones."""
+
+from app.state import Page
+from backend.bootstrap import Backend
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import param, text_of
+
+
+def test_without_trainings_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
+    assert "No training run yet" in text_of(open_page(Page.COMPARE))
+
+
+def test_nothing_chosen(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE)
+    assert "Choose runs above" in text_of(page)
+    page.multiselect[0].set_value([seeded.succeeded, seeded.running]).run()
+    assert param(page, "runs") == f"{seeded.succeeded},{seeded.running}"
+    assert "Summary" in text_of(page)
+
+
+def test_runs_of_the_link_side_by_side(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.running},{seeded.failed}")
+    text = text_of(page)
+    assert page.multiselect[0].value == [seeded.succeeded, seeded.running, seeded.failed]
+    assert "96.8\u00a0%" in text
+    assert "To 95\u00a0%" in text
+    assert "Metrics" in text
+    assert not page.exception
+    assert not page.error
+
+
+def test_the_same_parameters_are_said_to_be_the_same(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.running}")
+    assert "same parameters" in text_of(page)
+    page.toggle(key="differing").set_value(False).run()
+    (table,) = page.table
+    assert "`optimizer.learning_rate`" in set(table.value["Parameter"])
+
+
+def test_axis_metric_and_smoothing(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.running}")
+    for axis in ("epochs", "samples", "wall clock"):
+        page.segmented_control(key="axis").set_value(axis).run()
+        assert not page.error
+    page.segmented_control(key="metric").set_value("accuracy").run()
+    page.slider(key="smoothing").set_value(0.6).run()
+    page.toggle(key="log").set_value(True).run()
+    assert not page.error
+    assert not page.exception
+
+
+def test_runs_that_are_not_there_are_named(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.profiled},99,x,-4")
+    assert page.warning[0].value == f"No training run {seeded.profiled}, 99."
+    assert "Summary" in text_of(page)
+
+
+def test_runs_without_metrics(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.cancelled},{seeded.queued}")
+    assert "told a metric yet" in text_of(page)
+    assert not page.error

@@ -1,0 +1,82 @@
+"""Launch: a run again with changes, a training by a kept plan, links with values in them."""
+
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.runs.spec import ProfileSpec, TrainSpec
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, param, text_of
+
+
+def test_without_a_plan_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
+    assert "No plan is kept yet" in text_of(open_page(Page.LAUNCH))
+
+
+def test_a_training_is_cloned_with_changes(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, run=seeded.succeeded)
+    assert page.number_input(key="epochs").value == 4
+    assert page.number_input(key="target").value == 95.0
+    page.number_input(key="lr").set_value(0.03)
+    page.text_input(key="name").set_value("three times the rate").run()
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    before = backend.runs.get(seeded.succeeded)
+    assert param(page, "id") == str(run.id)
+    assert (run.name, run.origin_id) == ("three times the rate", before.id)
+    assert isinstance(run.spec, TrainSpec)
+    assert isinstance(before.spec, TrainSpec)
+    assert run.spec.optimizer.learning_rate == 0.03
+    assert (run.spec.plan, run.spec.epochs) == (before.spec.plan, before.spec.epochs)
+
+
+def test_a_profile_is_cloned(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.LAUNCH, run=seeded.profiled)
+    page.number_input(key="microbatch").set_value(32).run()
+    button(page, "Start run").click().run()
+    assert backend.runs.list(limit=1).runs[0].spec == ProfileSpec(seeded.definition, 32, 20)
+
+
+def test_a_link_says_every_value(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.LAUNCH, run=seeded.failed, epochs=7, lr=0.002, optimizer="adam")
+    assert page.number_input(key="epochs").value == 7
+    assert page.number_input(key="lr").value == 0.002
+    assert page.selectbox(key="optimizer").value == "adam"
+
+
+def test_a_training_by_a_kept_plan(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.plan_id, run.origin_id) == (seeded.plan, None)
+
+
+def test_a_run_or_plan_that_is_not_there(seeded: seed.Seeded, open_page: Open) -> None:
+    assert "run 99" in open_page(Page.LAUNCH, run=99).error[0].value
+    assert "plan 99" in open_page(Page.LAUNCH, plan=99).error[0].value
+
+
+def test_the_run_page_leads_here_and_retries(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=seeded.failed)
+    button(page, "Run it again").click().run()
+    again = backend.runs.list(limit=1).runs[0]
+    assert param(page, "id") == str(again.id)
+    assert again.origin_id == seeded.failed
+    button(page, "Clone").click().run()
+    assert page.title[0].value == "Launch broken loss again"
+
+
+def test_the_run_page_takes_notes(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    button(page, "Star").click().run()
+    (tags,) = [field for field in page.text_input if field.label.startswith("Tags")]
+    tags.set_value("baseline, digits")
+    page.text_area[0].set_value("to be beaten <b>")
+    button(page, "Save").click().run()
+    run = backend.runs.get(seeded.succeeded)
+    assert (run.starred, run.tags, run.note) == (True, ("baseline", "digits"), "to be beaten <b>")
+    assert "to be beaten" in text_of(page)
