@@ -15,6 +15,7 @@ from backend.runs.events import Artifact, Event, Metrics, ProfileReady, Progress
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
 from workers.supervisor.announced import Announced, opened
+from workers.supervisor.appetite import bounded
 from workers.supervisor.lines import Heard
 
 MAX_LOG_LINES = 100_000
@@ -124,13 +125,15 @@ class Journal:
             case Spans():
                 self._store_spans(event, file.read())
             case ProfileReady():
-                profile: Profile = from_json(Profile, file.read())
+                with bounded():
+                    profile: Profile = from_json(Profile, file.read())
                 self.results.profile_id = self._attempt.profile(profile)
             case Artifact():
                 self._attempt.artifact(event.name, file.path)
 
     def _store_spans(self, event: Spans, data: bytes) -> None:
-        spans = decode(data)
+        with bounded():
+            spans = decode(data)
         self._attempt.spans("measured", event.rank, event.segment, data, len(spans))
         if event.segment != self.results.segment:
             self.results.segment, self.results.spans = event.segment, {}

@@ -1,0 +1,182 @@
+"""What the sandbox costs a training run: with and without it, alternating, in one run.
+
+Run `python tests/benchmarks/bench_sandbox.py [pairs, 10] [model, vgg_digits] [epochs, 3]` on
+a quiet machine. Two real ranks train over gloo; "plain" are bare processes, "bubblewrap" the
+cell with its limits and the agent's watch over them. Not collected by pytest.
+
+training   seconds from the first to the last minibatch, as the ranks tell them
+CPU        seconds of the ranks and of the agent that watches them, which a busy machine
+           changes less
+whole      seconds from the start of the processes to their end
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import IO
+
+import psutil
+
+from backend.codec import to_json
+from backend.definitions.zoo import zoo_file
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.events import Failed, Metrics, read_line
+from backend.runs.job import Job
+from backend.runs.spec import TrainSpec
+from backend.sandbox_level import SandboxLevel
+from backend.settings import Settings
+from workers.sandbox.cell import Cell, Order
+from workers.sandbox.guard import Guard
+from workers.sandbox.limits import Limits
+from workers.supervisor.environment import rank_environment
+from workers.supervisor.preparation import job_file, rank_command, room_of
+from workers.supervisor.supervision import TICK
+
+RANKS = 2
+CUT = 8
+LAYERS = {"vgg_digits": 20, "mlp": 8}
+LIMITS = Limits.of(Settings())
+
+
+@dataclass(frozen=True)
+class Taken:
+    training: float
+    cpu: float
+    whole: float
+
+
+def prepared(home: Path, model: str, epochs: int) -> Job:
+    folder = home / "runs" / "1" / "attempt-1"
+    (folder / "definition").mkdir(parents=True)
+    (folder / "work").mkdir()
+    source = folder / "definition" / f"{model}.py"
+    source.write_bytes(zoo_file(model).read_bytes())
+    stages = (Stage(0, CUT, (0,)), Stage(CUT, LAYERS[model], (1,)))
+    spec = TrainSpec(1, Plan("even", Partition(stages), "pipedream", 16), epochs=epochs)
+    job = Job(1, 1, model, spec, str(source), str(folder / "work"), RANKS)
+    job_file(job).write_bytes(to_json(Job, job))
+    return job
+
+
+class Clock:
+    """CPU seconds of this process and of the living ones below some, up to the last look."""
+
+    def __init__(self) -> None:
+        self._begun = self._own()
+        self._seen: dict[int, float] = {}
+
+    def look(self, pids: list[int]) -> None:
+        with suppress(psutil.Error):
+            for top in map(psutil.Process, pids):
+                for process in (top, *top.children(recursive=True)):
+                    times = process.cpu_times()
+                    self._seen[process.pid] = times.user + times.system
+
+    def seconds(self) -> float:
+        return self._own() - self._begun + sum(self._seen.values())
+
+    @staticmethod
+    def _own() -> float:
+        return time.process_time()
+
+
+class Reader:
+    """The times of the minibatches, from what the ranks print; the rest is for nobody."""
+
+    def __init__(self, pipes: list[IO[str]]) -> None:
+        self.times: list[float] = []
+        self.other: list[str] = []
+        self._threads = [threading.Thread(target=self._read, args=(pipe,)) for pipe in pipes]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, pipe: IO[str]) -> None:
+        with pipe:
+            for line in pipe:
+                event = read_line(line.rstrip("\n"))
+                if isinstance(event, Metrics) and event.name == "loss":
+                    self.times += event.times
+                elif event is None or isinstance(event, Failed):
+                    self.other.append(line)
+
+    def training(self) -> float:
+        for thread in self._threads:
+            thread.join()
+        if not self.times:
+            sys.exit("".join(self.other))
+        return max(self.times) - min(self.times)
+
+
+def environments(job: Job, wrapped: bool) -> list[dict[str, str]]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    work = Path(job.folder)
+    return [rank_environment(r, RANKS, port, work, own_network=wrapped) for r in range(RANKS)]
+
+
+def plain(job: Job, clock: Clock) -> Reader:
+    command = list(rank_command(job))
+    ranks = [
+        subprocess.Popen(command, env=env, cwd=job.folder, stdout=subprocess.PIPE, text=True)
+        for env in environments(job, wrapped=False)
+    ]
+    reader = Reader([rank.stdout for rank in ranks if rank.stdout])
+    while living := [rank.pid for rank in ranks if rank.poll() is None]:
+        clock.look(living)
+        time.sleep(TICK)
+    return reader
+
+
+def wrapped(job: Job, clock: Clock) -> Reader:
+    room = room_of(job, job_file(job).parents[3])
+    order = Order(tuple(rank_command(job)), tuple(environments(job, wrapped=True)), LIMITS)
+    cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
+    reader = Reader(cell.outputs)
+    guard = Guard(LIMITS, cell.pid, room.work)
+    while len(cell.exits()) < RANKS:
+        assert guard.error(time.monotonic()) is None
+        clock.look([cell.pid])
+        time.sleep(TICK)
+    cell.end()
+    return reader
+
+
+def taken(start, model: str, epochs: int) -> Taken:
+    with tempfile.TemporaryDirectory() as home:
+        job = prepared(Path(home), model, epochs)
+        begun, clock = time.perf_counter(), Clock()
+        reader = start(job, clock)
+        whole = time.perf_counter() - begun
+        return Taken(reader.training(), clock.seconds(), whole)
+
+
+def main() -> None:
+    pairs, model, epochs = (*sys.argv[1:], *("10", "vgg_digits", "3")[len(sys.argv) - 1 :])
+    taken(plain, model, 1)
+    found: list[tuple[Taken, Taken]] = []
+    for number in range(int(pairs)):
+        order = (plain, wrapped) if number % 2 == 0 else (wrapped, plain)
+        both = {start: taken(start, model, int(epochs)) for start in order}
+        found.append((both[plain], both[wrapped]))
+    print(f"{model}, {epochs} epochs, {RANKS} ranks, {pairs} pairs, {os.cpu_count()} cores")
+    print(f"{'':10}{'plain':>9}{'bubblewrap':>12}{'ratio: median':>15}{'least':>8}{'most':>8}")
+    for name in ("training", "cpu", "whole"):
+        without = [getattr(a, name) for a, _ in found]
+        inside = [getattr(b, name) for _, b in found]
+        ratios = [b / a for a, b in zip(without, inside, strict=True)]
+        print(
+            f"{name:10}{median(without):8.2f}s{median(inside):11.2f}s"
+            f"{median(ratios):15.3f}{min(ratios):8.3f}{max(ratios):8.3f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
