@@ -54,6 +54,7 @@ def run_line(run: Run) -> None:
     else:
         parts += [f"asked for {moment(run.created_at, zone)}"]
     parts += [f"by {plain(run.owner)}"] if run.owner else []
+    parts += [f"sandbox: {run.sandbox}"] if run.sandbox else []
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
         for tag in run.tags:

@@ -22,6 +22,7 @@ from backend.runs.profiles import StoredProfile
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
+from backend.sandbox_level import SandboxLevel
 from backend.settings import load_settings
 from backend.storage import schema
 
@@ -126,6 +127,7 @@ def submit(backend: Backend, definition_id: int, plan: StoredPlan, name: str = "
 def claim(backend: Backend, run: Run) -> Attempt:
     attempt = backend.runs.claim(run.id, NODE)
     assert attempt is not None
+    attempt.isolated(SandboxLevel.BUBBLEWRAP)
     attempt.running()
     return attempt
 

@@ -38,6 +38,7 @@ def test_a_running_run_has_figures_timelines_and_log(seeded: seed.Seeded, open_p
     assert "Measured above predicted" in text
     assert "Where the time went" in text
     assert "Median error per action" in text  # against a simulation: nothing is stored yet
+    assert "sandbox: bubblewrap" in text
     assert "update 47 loss" in page.code[0].value
     assert button(page, "Cancel the run")
 
