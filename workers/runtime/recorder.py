@@ -17,7 +17,7 @@ class Recorder:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._spans: list[Span] = []
+        self._taken: list[tuple[int, Action, float, float]] = []
         world.barrier()
         self._origin = world.agreed(time.clock_gettime(time.CLOCK_MONOTONIC))
 
@@ -28,10 +28,15 @@ class Recorder:
         return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
 
     def add(self, index: int, action: Action, start: float, end: float) -> None:
-        self._spans.append(Span(self._world.rank, index, action, start, end))
+        self._taken.append((index, action, start, end))
+
+    @property
+    def spans(self) -> list[Span]:
+        """What was added so far, in order."""
+        return [Span(self._world.rank, *taken) for taken in self._taken]
 
     def write(self, folder: Path, segment: int) -> Spans:
         """Write the spans into the job's folder; the event that announces them."""
         path = folder / f"spans-{self._world.rank}-{segment}.arrow"
-        path.write_bytes(encode(self._spans))
-        return Spans(self._world.rank, segment, str(path), len(self._spans))
+        path.write_bytes(encode(self.spans))
+        return Spans(self._world.rank, segment, str(path), len(self._taken))

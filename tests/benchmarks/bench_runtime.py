@@ -1,0 +1,151 @@
+"""Stageflow against DDP and torch's pipelining, on loopback and on slower wires.
+
+    python tests/benchmarks/bench_runtime.py [--models vgg,lstm] [--networks loopback,1gbit]
+
+Every network gets one launch of two processes, in which all contestants train the same model
+on the same data in turns; ratios are taken round by round, so a busy machine falls on all.
+Wire bytes are counted at the network interfaces. Without the right to make network
+namespaces only the loopback is raced.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.benchmarks.networks import SPEEDS, Network, available, network  # noqa: E402
+
+MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
+"""Samples per microbatch."""
+BATCH = 8
+CONTESTANTS = (
+    "single",
+    "ddp",
+    "torch gpipe",
+    "torch 1f1b",
+    "torch interleaved",
+    "data parallel",
+    "gpipe",
+    "1f1b-flush",
+    "afp",
+    "interleaved",
+    "zb-h1",
+    "2bw",
+    "pipedream",
+)
+SLOW = {"ddp", "data parallel"}
+"""Those that send all weights: on slow wires they get fewer microbatches."""
+PORT = 29_640
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--networks", default=",".join(SPEEDS))
+    parser.add_argument("--contestants", default=",".join(CONTESTANTS))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--microbatches", type=int, default=32)
+    parser.add_argument("--rank", type=json.loads, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.rank:
+        race(given)
+        return
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    for name in given.networks.split(","):
+        if SPEEDS[name] is not None and not available():
+            print(f"{name}: no right to make network namespaces here, left out")
+            continue
+        for model in given.models.split(","):
+            with network(name) as where:
+                table(model, where, launch(given, model, where))
+
+
+def launch(given: argparse.Namespace, model: str, where: Network) -> dict:
+    """Race on two ranks; what rank 0 found."""
+    ranks = []
+    for rank in range(2):
+        told = json.dumps({"model": model, "network": where.name, "interface": where.interface})
+        command = [*where.prefix[rank], sys.executable, __file__, "--rank", told]
+        for name in ("contestants", "rounds", "microbatches"):
+            command += [f"--{name}", str(getattr(given, name))]
+        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2"}
+        environment |= {"MASTER_ADDR": where.address, "MASTER_PORT": str(PORT)}
+        environment |= {"GLOO_SOCKET_IFNAME": where.interface, "OMP_NUM_THREADS": "1"}
+        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    texts = [process.communicate()[0] for process in ranks]
+    if any(process.returncode for process in ranks):
+        raise SystemExit(f"a rank failed: {[process.returncode for process in ranks]}")
+    return json.loads(texts[0].splitlines()[-1])
+
+
+def race(given: argparse.Namespace) -> None:
+    """One rank: all contestants in turns, round by round."""
+    from tests.benchmarks.contestants import Race, contestant, cuts
+    from workers.runtime.process import die_with_parent, use_one_thread
+    from workers.runtime.world import join, leave
+
+    die_with_parent()
+    use_one_thread()
+    world = join()
+    model, interface = given.rank["model"], given.rank["interface"]
+    file = Path(__file__).parent / "models" / f"{model}.py"
+    bandwidth = SPEEDS[given.rank["network"]]
+    course = Race(world, file, MODELS[model], BATCH, (), ())
+    bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
+    agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
+    course = Race(world, file, MODELS[model], BATCH, *agreed)
+    names = given.contestants.split(",")
+    running = {name: contestant(course, name) for name in names}
+    slow = bandwidth is not None
+    results: dict = {"bounds": agreed, "laps": {name: [] for name in names}, "bytes": {}}
+    for name in names:
+        running[name](BATCH * 2 if name not in SLOW else 2)
+    for _ in range(given.rounds):
+        for name in names:
+            count = 6 if slow and name in SLOW else given.microbatches
+            before = sent(interface)
+            lap = running[name](count)
+            moved = sum(world.total([float(sent(interface) - before)]))
+            results["bytes"][name] = moved / lap.samples
+            results["laps"][name].append([lap.samples / lap.seconds, lap.steady, lap.bound])
+    if world.rank == 0:
+        print(json.dumps(results), flush=True)
+    leave()
+
+
+def sent(interface: str) -> int:
+    """Bytes that this host's interface has sent so far, headers included."""
+    return int(Path(f"/sys/class/net/{interface}/statistics/tx_bytes").read_text())
+
+
+def table(model: str, where: Network, results: dict) -> None:
+    """Samples per second, and ratios to DDP and torch's 1F1B with their spread."""
+    laps = results["laps"]
+    print(f"\n{model} on {where.name}, cuts {results['bounds']}, load {os.getloadavg()[0]:.1f}")
+    print(f"{'':18}{'samples/s':>10}{'of DDP':>18}{'of torch 1f1b':>18}", end="")
+    print(f"{'of the bound':>14}{'kB/sample':>11}")
+    for name, found in laps.items():
+        speeds = [lap[0] for lap in found]
+        print(f"{name:18}{median(speeds):>10.1f}", end="")
+        for peer in ("ddp", "torch 1f1b"):
+            print(f"{ratio(speeds, [lap[0] for lap in laps.get(peer, [])]):>18}", end="")
+        bounds = [bound / steady for _, steady, bound in found if steady]
+        print(f"{f'{median(bounds):.2f}' if bounds else '':>14}", end="")
+        kilobytes = results["bytes"][name] / 1e3
+        print(f"{kilobytes:>11.1f}" if where.interface != "lo" else "", flush=True)
+
+
+def ratio(mine: list[float], theirs: list[float]) -> str:
+    """Median and range of the rounds' ratios."""
+    ratios = [a / b for a, b in zip(mine, theirs, strict=False)]
+    return f"{median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})" if ratios else ""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""Ways to train one model on two processes: plain, DDP, torch's pipelining, and Stageflow's.
+
+A contestant is made once and then trains so many microbatches per call; every rank calls it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed import pipelining
+from torch.nn.parallel import DistributedDataParallel
+
+from backend.pipeline.actions import Compute
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.spec import OptimizerSpec, TrainSpec
+from workers.definitions.cut import cut
+from workers.definitions.loader import load
+from workers.definitions.prepare import prepare
+from workers.runtime.data import Epoch
+from workers.runtime.executor import execute
+from workers.runtime.losses import Losses
+from workers.runtime.recorder import Recorder
+from workers.runtime.reporter import Reporter
+from workers.runtime.seated import seated
+from workers.runtime.training import Training
+from workers.runtime.world import World
+
+RATE, MOMENTUM = 0.001, 0.9
+TORCH = {
+    "torch gpipe": pipelining.ScheduleGPipe,
+    "torch 1f1b": pipelining.Schedule1F1B,
+    "torch interleaved": pipelining.ScheduleInterleaved1F1B,
+}
+
+
+@dataclass(frozen=True)
+class Race:
+    """What all contestants share: `bounds` are the first layers of 2 (or 4) stages and the
+    number of layers; `batch` microbatches make one update of a flush schedule."""
+
+    world: World
+    file: Path
+    microbatch: int
+    batch: int
+    bounds: tuple[int, ...]
+    chunked: tuple[int, ...]
+
+    def definition(self):
+        return load(self.file)
+
+    def data(self, samples: int):
+        torch.manual_seed(0)
+        return self.definition().example(samples)
+
+    def layered(self):
+        definition = self.definition()
+        return prepare(definition, self.data(self.microbatch), 0, self.world.device)
+
+
+@dataclass
+class Lap:
+    """One call: seconds for `samples`, and of steady state where it is known."""
+
+    seconds: float
+    samples: int
+    steady: float | None = None
+    bound: float | None = None
+
+
+Contestant = Callable[[int], Lap]
+
+
+def _timed(race: Race, samples: int, work: Callable[[], object]) -> Lap:
+    race.world.barrier()
+    start = perf_counter()
+    work()
+    race.world.barrier()
+    return Lap(perf_counter() - start, samples)
+
+
+def _sgd(parameters) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, RATE, MOMENTUM, foreach=True)
+
+
+def single(race: Race) -> Contestant:
+    """Rank 0 alone trains, one update per microbatch."""
+    definition = race.definition()
+    model = definition.model(0).train()
+    optimizer = _sgd(model.parameters())
+    inputs, targets = race.data(race.microbatch)
+
+    def step() -> None:
+        definition.loss(model(inputs), targets).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def lap(microbatches: int) -> Lap:
+        count = microbatches if race.world.rank == 0 else 0
+        return _timed(race, microbatches * race.microbatch, lambda: [step() for _ in range(count)])
+
+    return lap
+
+
+def ddp(race: Race) -> Contestant:
+    """Data parallelism: each rank one microbatch per update."""
+    definition = race.definition()
+    model = DistributedDataParallel(definition.model(0).train(), gradient_as_bucket_view=True)
+    optimizer = _sgd(model.parameters())
+    inputs, targets = race.data(race.microbatch)
+
+    def step() -> None:
+        definition.loss(model(inputs), targets).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def lap(microbatches: int) -> Lap:
+        steps = max(1, microbatches // race.world.size)
+        samples = steps * race.world.size * race.microbatch
+        return _timed(race, samples, lambda: [step() for _ in range(steps)])
+
+    return lap
+
+
+def torch_pipeline(race: Race, name: str) -> Contestant:
+    """torch.distributed.pipelining on the same stages, one update per batch."""
+    world, definition, layered = race.world, race.definition(), race.layered()
+    bounds = race.chunked if name == "torch interleaved" else race.bounds
+    numbers = range(world.rank, len(bounds) - 1, world.size)
+    modules = [cut(layered, bounds[n], bounds[n + 1]).train() for n in numbers]
+    stages = [
+        pipelining.PipelineStage(_Bare(module), n, len(bounds) - 1, world.device)
+        for n, module in zip(numbers, modules, strict=True)
+    ]
+    given = stages if name == "torch interleaved" else stages[0]
+    runner = TORCH[name](given, race.batch, loss_fn=definition.loss)
+    optimizer = _sgd([p for module in modules for p in module.parameters()])
+    inputs, targets = race.data(race.microbatch * race.batch)
+
+    def step() -> None:
+        if world.rank == 0:
+            runner.step(inputs)
+        else:
+            runner.step(target=targets, losses=[])
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def lap(microbatches: int) -> Lap:
+        steps = max(1, microbatches // race.batch)
+        samples = steps * race.batch * race.microbatch
+        return _timed(race, samples, lambda: [step() for _ in range(steps)])
+
+    return lap
+
+
+class _Bare(nn.Module):
+    """A stage that hands on one contiguous tensor bare, and takes a contiguous gradient, as
+    torch's pipelining wants it."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, *inputs):
+        result = self.inner(*map(_Contiguous.apply, inputs))
+        bare = result[0] if isinstance(result, tuple) and len(result) == 1 else result
+        return bare.contiguous()
+
+
+class _Contiguous(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, value):
+        return value.view_as(value)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.contiguous()
+
+
+def ours(race: Race, name: str) -> Contestant:
+    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too."""
+    world, definition = race.world, race.definition()
+    spec = TrainSpec(1, _plan(race, name), optimizer=OptimizerSpec("momentum", RATE, MOMENTUM))
+    member = schedule(spec.plan.schedule)
+    batch = race.batch if member.batched else 1
+    if name == "data parallel":
+        batch = world.size
+    partition = spec.plan.partition
+
+    def shape(microbatches: int) -> Shape:
+        return Shape(partition.replicas, microbatches, batch, chunks=partition.chunks)
+
+    seat = seated(world, shape(race.batch * 2), definition, race.layered(), spec)
+    data = race.data(race.microbatch * race.batch)
+
+    def lap(microbatches: int) -> Lap:
+        program = lower(member, shape(microbatches))
+        order = torch.arange(microbatches * race.microbatch) % (race.microbatch * race.batch)
+        epoch = Epoch(data, order, race.microbatch, microbatches)
+        losses = Losses(Reporter(world.rank), False, program.shape, 0, 1)
+        training = Training(seat, program, epoch, losses)
+        recorder = Recorder(world)
+        found = _timed(
+            race,
+            microbatches * race.microbatch,
+            lambda: execute(program.ranks[world.rank], training.perform, seat.mail, recorder),
+        )
+        if microbatches >= 2 * race.batch:
+            found.steady, found.bound = _steady(race, recorder.spans, microbatches)
+        return found
+
+    return lap
+
+
+def _plan(race: Race, name: str) -> Plan:
+    if name == "data parallel":
+        partition = Partition((Stage(0, race.bounds[-1], tuple(range(race.world.size))),))
+        return Plan("bench", partition, "1f1b-flush", race.microbatch, race.world.size)
+    bounds = race.chunked if name == "interleaved" else race.bounds
+    chunks = (len(bounds) - 1) // race.world.size
+    stages = tuple(
+        Stage(bounds[n], bounds[n + 1], (n % race.world.size,)) for n in range(len(bounds) - 1)
+    )
+    return Plan("bench", Partition(stages, chunks=chunks), name, race.microbatch, race.batch)
+
+
+def _steady(race: Race, spans: Sequence, microbatches: int) -> tuple[float, float]:
+    """Seconds per microbatch over the middle half on the last rank, and the slowest rank's
+    compute per microbatch there."""
+    computed = [span for span in spans if isinstance(span.action, Compute)]
+    middle = computed[len(computed) // 4 : -(len(computed) // 4)]
+    share = microbatches * len(middle) / len(computed)
+    mine = sum(span.seconds for span in middle) / share
+    elapsed = (middle[-1].end - middle[0].start) / share
+    both = torch.tensor(
+        [[elapsed, mine] if r == race.world.rank else [0.0, 0.0] for r in range(race.world.size)],
+        dtype=torch.float64,
+    )
+    dist.all_reduce(both)
+    return float(both[:, 0].max()), float(both[:, 1].max())
+
+
+def contestant(race: Race, name: str) -> Contestant:
+    """By name: "single", "ddp", "torch ...", "data parallel", or a schedule."""
+    if name == "single":
+        return single(race)
+    if name == "ddp":
+        return ddp(race)
+    if name in TORCH:
+        return torch_pipeline(race, name)
+    return ours(race, name)
+
+
+def cuts(race: Race, bandwidth: float | None, parts: int) -> tuple[int, ...]:
+    """The best bounds of a straight pipeline of `parts` stages by times measured here: the
+    smallest max(stage seconds, 2 x boundary bytes / bandwidth) (PipeDream, section 3.1)."""
+    from workers.profiler.measure import measure
+
+    layered, definition = race.layered(), race.definition()
+    for measured in measure(layered, race.data(race.microbatch), definition.loss, 5):
+        times = measured.layers
+    seconds = [median(t.forward) + median(t.backward) + median(t.update) for t in times]
+    count = len(seconds)
+    carried = [sum(spec.num_bytes for spec in layered.specs[layer]) for layer in range(count)]
+    best: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {(0, 0): (0.0, (0,))}
+    for part in range(1, parts + 1):
+        for stop in range(part, count + 1):
+            options = []
+            for first in range(part - 1, stop):
+                if (part - 1, first) in best:
+                    worst, bounds = best[part - 1, first]
+                    wire = 2 * carried[first] / bandwidth if first and bandwidth else 0.0
+                    load = max(worst, sum(seconds[first:stop]), wire)
+                    options.append((load, (*bounds, stop)))
+            if options:
+                best[part, stop] = min(options)
+    return best[parts, count][1]
