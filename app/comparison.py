@@ -125,11 +125,7 @@ def reached(run: Run, accuracies: Sequence[MetricPoint], target: float) -> Reach
 
 def best(values: Sequence[float | None], *, largest: bool) -> set[int]:
     """Which of the values are the best: none where fewer than two are known, or all are equal."""
-    known: Mapping[int, float] = {
-        number: value
-        for number, value in enumerate(values)
-        if value is not None and isfinite(value)
-    }
+    known = {n: value for n, value in enumerate(values) if value is not None and isfinite(value)}
     if len(known) < 2 or len(set(known.values())) == 1:
         return set()
     top = (max if largest else min)(known.values())

@@ -1,16 +1,17 @@
 """Runs of the team, found again: list, show, logs, cancel, export."""
 
+import sys
 import time
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from app import formats
 from app.commands.output import err, out, print_json, print_table
 from app.export import run_document
+from app.exports.catalog import EXPORTS, export_named
 from backend.bootstrap import connect
 from backend.runs.listing import RunFilter
 from backend.runs.records import LogLine
@@ -94,6 +95,8 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     if as_json:
         return print_json(run_document(backend, run))
     pairs = [(key, value) for key, value in row(run).items() if value is not None]
+    if run.sandbox:
+        pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:
         pairs.append(("advice", run.error.advice))
     print_table(f"run {run.id}", ["", ""], pairs)
@@ -148,17 +151,25 @@ def cancel(run_id: RunId) -> None:
 def export(
     run_id: RunId,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+    format: Annotated[
+        str, typer.Option("--format", "-f", help=f"One of: {', '.join(EXPORTS)}.")
+    ] = "json",
 ) -> None:
-    """Write everything about a run as JSON: spec, plan, metrics, timelines, log.
+    """Write a run as a file: everything as JSON, or its metrics, timelines or log.
 
-    Example:
+    Examples:
 
         stageflow export 42 -o run42.json
+
+        stageflow export 42 --format trace -o run42-trace.json
+
+        stageflow export 42 --format csv > metrics.csv
     """
+    chosen = export_named(format)
     backend = connect()
-    document = run_document(backend, backend.runs.get(run_id), with_logs=True)
+    data = chosen.write(backend, backend.runs.get(run_id))
     if str(output) == "-":
-        return print_json(document)
-    output.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2))
+        sys.stdout.buffer.write(data)
+        return
+    output.write_bytes(data)
     err.print(f"wrote {output}")
-    return None

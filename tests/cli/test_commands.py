@@ -10,6 +10,7 @@ from backend.bootstrap import connect
 from backend.profiles.document import write_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.settings import Settings
+from tests.app import seed
 from tests.cli.conftest import Command
 
 COMMANDS = (
@@ -226,3 +227,21 @@ def test_doctor_tells_the_sandbox_of_each_node(
     finding = next(found for found in json.loads(said.out) if found["name"] == "sandbox")
     assert said.code == code
     assert told in finding["found"] + finding["advice"]
+
+
+def test_a_run_is_exported_in_every_format(
+    stageflow: Command, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGEFLOW_HOME", str(home))
+    backend = seed.fresh()
+    found = seed.everything(backend)
+    backend.close()
+    run = str(found.succeeded)
+    assert stageflow("export", run, "--format", "csv").out.startswith('"metric","step"')
+    for name in ("json", "parquet", "spans", "trace", "html", "log"):
+        file = tmp_path / name
+        assert stageflow("export", run, "-f", name, "-o", str(file)).code == 0
+        assert file.stat().st_size > 0
+    said = stageflow("export", run, "--format", "doc")
+    assert readable(said.err)
+    assert "parquet" in said.err

@@ -1,0 +1,122 @@
+"""People are told that a run has ended, by a real webhook; whatever goes wrong, the run ends."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from backend.bootstrap import Backend, connect
+from backend.runs.run import Run, RunError, RunSummary
+from backend.runs.spec import ProfileSpec
+from backend.runs.states import RunState
+from backend.settings import Settings
+from backend.storage.schema import upgrade
+
+
+class Webhook(HTTPServer):
+    """Keeps what it is sent, and answers with `status`."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.told: list[dict[str, str]] = []
+        self.status = 200
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        assert isinstance(self.server, Webhook)
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.told.append(json.loads(body))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    server = Webhook()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def backend_telling(home: Path, notify: str) -> Backend:
+    settings = Settings(home=home, node="here", notify=notify, public_url="https://flow.example/")
+    upgrade(settings)
+    return connect(settings)
+
+
+def submitted(backend: Backend, name: str = "tiny") -> Run:
+    definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
+    return backend.runs.submit(ProfileSpec(definition.id), name)
+
+
+def failed(backend: Backend, run: Run) -> None:
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    attempt.running()
+    attempt.finish(
+        RunState.FAILED, RunSummary(), RunError("DiskFull", "the disk is full", "Free some space.")
+    )
+
+
+def test_every_end_is_told_once(home: Path, webhook: Webhook) -> None:
+    backend = backend_telling(home, f"json://{webhook.place}/hook")
+    run = submitted(backend)
+    failed(backend, run)
+    waiting = submitted(backend, "not needed")
+    backend.runs.cancel(waiting.id)
+    backend.runs.cancel(waiting.id)
+    backend.close()
+    first, second = webhook.told
+    assert first["title"] == "Stageflow: tiny failed"
+    assert "the disk is full\nFree some space." in first["message"]
+    assert f"https://flow.example/run?id={run.id}" in first["message"]
+    assert second["title"] == "Stageflow: not needed cancelled"
+
+
+def test_a_lost_run_is_told_too(home: Path, webhook: Webhook) -> None:
+    backend = backend_telling(home, f"json://{webhook.place}")
+    run = submitted(backend)
+    attempt = backend.runs.claim(run.id, "here")
+    assert attempt is not None
+    attempt._stores.runs.beat(attempt._fence, lease=-1.0)
+    assert list(backend.runs.expire()) == [run.id]
+    backend.close()
+    assert "gave no sign of life" in webhook.told[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "notify", ["json://someone:hunter2@127.0.0.1:9/secret-path", "nonsense://hunter2", "hunter2"]
+)
+def test_a_place_that_does_not_take_it_harms_no_run_and_is_not_named(
+    home: Path, notify: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    backend = backend_telling(home, notify)
+    run = submitted(backend)
+    with caplog.at_level(logging.DEBUG):
+        failed(backend, run)
+        backend.close()
+    assert backend.runs.get(run.id).state is RunState.FAILED
+    said = caplog.text + "".join(capfd.readouterr())
+    assert "notification 1 of 1 was not delivered" in said
+    assert "hunter2" not in said
+    assert "secret-path" not in said
+
+
+def test_one_broken_place_does_not_keep_the_next_from_hearing(home: Path, webhook: Webhook) -> None:
+    backend = backend_telling(home, f"json://127.0.0.1:9 json://{webhook.place}")
+    failed(backend, submitted(backend))
+    backend.close()
+    assert len(webhook.told) == 1
