@@ -1,5 +1,6 @@
-"""The walk itself: every node of a layout gets its end, in plain Python over plain lists."""
+"""The walk itself: every node of a layout gets its end, in plain Python over plain arrays."""
 
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,11 +31,12 @@ def walk(layout: Layout, busy: Floats, hops: Floats) -> Walked:
     """Run every rank as far as it goes, in turns; `busy` and `hops` are the seconds of each
     node and of the transfer after it.
 
-    One loop and no calls in it: this is where a long simulation spends its time.
+    One loop and no calls in it: this is where a long simulation spends its time. Arrays of
+    the standard library are walked over faster than long lists, which miss the cache.
     """
     parts = layout.bounds.tolist()
     columns = (layout.needs, busy, layout.gives, hops, layout.wires)
-    lists = [column.tolist() for column in columns]
+    lists = [array(column.dtype.char, column.tobytes()) for column in columns]
     nodes: list[Iterator[Node]] = [
         zip(*(column[a:b] for column in lists), strict=True) for a, b in pairwise(parts)
     ]

@@ -11,12 +11,17 @@ def rank_of(shape: Shape, stage: Ints, microbatch: Ints) -> Ints:
     position = stage % shape.positions
     replicas = np.asarray(shape.replicas)[position]
     first = np.asarray(shape.first_ranks)[position]
+    if shape.lanes > 1:
+        first = first + microbatch // shape.batch % shape.lanes * shape.num_devices
+    return np.asarray(first + turn_of(shape, microbatch) % replicas)
+
+
+def turn_of(shape: Shape, microbatch: Ints) -> Ints:
+    """`Shape.turn_of` of every row."""
     if shape.lanes == 1:
-        return np.asarray(first + microbatch % replicas)
-    size = shape.batch
-    lane = microbatch // size % shape.lanes
-    turn = microbatch // (size * shape.lanes) * size + microbatch % size
-    return np.asarray(lane * shape.num_devices + first + turn % replicas)
+        return microbatch
+    whole, place = microbatch // (shape.batch * shape.lanes), microbatch % shape.batch
+    return np.asarray(whole * shape.batch + place)
 
 
 def microbatches_of(seat: Seat) -> Ints:

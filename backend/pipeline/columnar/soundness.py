@@ -14,10 +14,10 @@ from backend.pipeline.columnar.bounds import in_flight_as_promised, live_as_prom
 from backend.pipeline.columnar.layout import is_recv, is_send, message_of
 from backend.pipeline.columnar.numbering import KNOWN, count_before, number
 from backend.pipeline.columnar.orders import Order
-from backend.pipeline.columnar.seating import rank_of
+from backend.pipeline.columnar.seating import rank_of, turn_of
 from backend.pipeline.columnar.table import NUM_COMPUTES, Bools, Ints, Kind, Table
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.schedule import Schedule, once_per_batch, once_per_round
 from backend.pipeline.shape import Shape
 
 NOWHERE = -1
@@ -140,22 +140,14 @@ class Checks:
 
     def updates_as_promised(self) -> bool:
         """Each step applies the microbatches of its update, and no step is missing."""
-        shape = self.table.shape
-        update = np.full((shape.positions, shape.microbatches), NOWHERE)
-        wanted = np.zeros((shape.num_ranks, shape.chunks), np.int64)
-        for seat in shape.seats:
-            updates = self.rule.updates(seat)
-            sizes = [len(one) for one in updates]
-            own = np.fromiter((m for one in updates for m in one), np.int64, sum(sizes))
-            update[seat.position, own] = np.repeat(np.arange(len(updates)), sizes)
-            wanted[seat.rank] = len(updates)
-        order = self.order
+        shape, order = self.table.shape, self.order
         applied = (order.kind == Kind.BACKWARD) | (order.kind == Kind.BACKWARD_WEIGHT)
-        at = order.stage[applied] % shape.positions, order.microbatch[applied]
+        stage, microbatch = order.stage[applied], order.microbatch[applied]
+        update, wanted = _updates(self.rule, shape, stage, microbatch)
         step = order.kind == Kind.STEP
         place = order.rank[step] * shape.chunks + order.stage[step] // shape.positions
         steps = np.bincount(place, minlength=wanted.size)
-        return bool((update[at] == self.made[applied]).all() and (steps == wanted.ravel()).all())
+        return bool((update == self.made[applied]).all() and (steps == wanted.ravel()).all())
 
     def versions_as_promised(self) -> bool:
         """By the policy; none before it is made; a backward's is its forward's."""
@@ -245,6 +237,25 @@ class Checks:
             if mine.size and not np.array_equal(mine, own[group[0]]):
                 return False
         return True
+
+
+def _updates(rule: Schedule, shape: Shape, stage: Ints, microbatch: Ints) -> tuple[Ints, Ints]:
+    """The update that applies each gradient, and how many updates each rank makes per chunk."""
+    wanted = np.zeros((shape.num_ranks, shape.chunks), np.int64)
+    position = stage % shape.positions
+    if rule.updates in (once_per_batch, once_per_round):
+        whole = rule.updates is once_per_batch
+        size = np.full(shape.positions, shape.batch) if whole else np.asarray(shape.replicas)
+        for seat in shape.seats:
+            wanted[seat.rank] = shape.lane_microbatches // size[seat.position]
+        return turn_of(shape, microbatch) // size[position], wanted
+    update = np.full((shape.positions, shape.microbatches), NOWHERE)
+    for seat in shape.seats:
+        updates = rule.updates(seat)
+        for which, microbatches in enumerate(updates):
+            update[seat.position, list(microbatches)] = which
+        wanted[seat.rank] = len(updates)
+    return update[position, microbatch], wanted
 
 
 def _places(table: Table, mask: Bools) -> Ints:

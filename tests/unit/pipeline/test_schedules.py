@@ -2,7 +2,9 @@
 
 import pytest
 
+from backend.errors import InvalidInput
 from backend.pipeline.actions import Step
+from backend.pipeline.notation import format_action
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.rhythm import Rhythm, play
 from backend.pipeline.shape import Shape
@@ -73,3 +75,98 @@ def test_1f1b_runs_ahead_by_what_it_is_told_but_not_beyond_the_end(ahead):
     first_backward = next(i for i, a in enumerate(order) if type(a).__name__ == "Backward")
     assert first_backward == min(ahead, 4)
     assert len(order) == 8
+
+
+def test_afp_runs_further_ahead_the_more_positions_follow():
+    """AvgPipe, figures: 7, 5, 3, 1 forwards for four positions."""
+    assert drawn("afp", Shape((1, 1), 5, 5)) == [
+        "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 |",
+        "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 |",
+    ]
+    long = Shape((1,) * 4, 12, 12)
+    assert [row.index("B0") // 3 for row in drawn("afp", long)] == [7, 5, 3, 1]
+
+
+def test_afp_is_1f1b_without_an_advance_and_gpipe_with_a_large_one():
+    plain, far = Shape((1,) * 4, 8, 8, advance=0), Shape((1,) * 4, 8, 8, advance=9)
+    assert drawn("afp", plain) == drawn("1f1b-flush", plain)
+    assert drawn("afp", far)[:-1] == drawn("gpipe", far)[:-1]
+
+
+def split(name, shape):
+    letters = {"Forward": "F", "BackwardInput": "I", "BackwardWeight": "W"}
+    return [
+        " ".join(
+            "|" if isinstance(a, Step) else f"{letters[type(a).__name__]}{a.microbatch}"
+            for a in schedule(name).order(seat, shape)
+        )
+        for seat in shape.seats
+    ]
+
+
+def test_zero_bubble_h1():
+    """Per j: F, B_j, and W_(j-s) once j >= s; then the rest of W."""
+    assert split("zb-h1", Shape((1, 1, 1), 5, 5)) == [
+        "F0 F1 F2 I0 W0 F3 I1 W1 F4 I2 W2 I3 W3 I4 W4 |",
+        "F0 F1 I0 F2 I1 W0 F3 I2 W1 F4 I3 W2 I4 W3 W4 |",
+        "F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 F4 I4 W2 W3 W4 |",
+    ]
+
+
+def test_zero_bubble_h2():
+    """Warm-up 2(p-s)-1; per j: B_j, W_(j-2s) once j >= 2s, F; then the rest of W."""
+    assert split("zb-h2", Shape((1, 1), 5, 5)) == [
+        "F0 F1 F2 I0 W0 F3 I1 W1 F4 I2 W2 I3 W3 I4 W4 |",
+        "F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 F4 I4 W2 W3 W4 |",
+    ]
+
+
+def test_interleaving_goes_round_the_chunks():
+    shape = Shape((1, 1), 4, 4, chunks=2)
+    orders = [
+        " ".join(format_action(a).split("@")[0] for a in schedule("interleaved").order(seat, shape))
+        for seat in shape.seats
+    ]
+    assert orders == [
+        "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3 0S 2S",
+        "1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3 1B2 1B3 1S 3S",
+    ]
+
+
+def test_interleaving_with_one_chunk_is_1f1b():
+    shape = Shape((2, 1), 12, 6)
+    assert drawn("interleaved", shape) == drawn("1f1b-flush", shape)
+
+
+def test_2bw_steps_after_each_batch_and_never_drains():
+    assert drawn("2bw", Shape((1, 1), 6, 2)) == [
+        "F0 F1 B0 F2 B1 | F3 B2 F4 B3 | F5 B4 B5 |",
+        "F0 B0 F1 B1 | F2 B2 F3 B3 | F4 B4 F5 B5 |",
+    ]
+
+
+def test_lanes_take_batches_in_turn():
+    assert drawn("1f1b-flush", Shape((1, 1), 8, 2, lanes=2)) == [
+        "F0 F1 B0 B1 | F4 F5 B4 B5 |",
+        "F0 B0 F1 B1 | F4 B4 F5 B5 |",
+        "F2 F3 B2 B3 | F6 F7 B6 B7 |",
+        "F2 B2 F3 B3 | F6 B6 F7 B7 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "message"),
+    [
+        ("2bw", Shape((1, 1, 1), 4, 2), "every 2 microbatches, but position 0 runs 3 ahead"),
+        ("2bw", Shape((2, 1), 4, 2), "every 2 microbatches, but position 0 runs 4 ahead"),
+        ("interleaved", Shape((1, 2), 8, 4, chunks=2), r"not \(1, 2\)"),
+        ("interleaved", Shape((1, 1, 1), 8, 4, chunks=2), "3 positions x 1 replicas = 3"),
+        ("pipedream", Shape((1, 1), 4, lanes=2), "2 lanes average after every flush"),
+        ("2bw", Shape((1, 1), 4, 2, lanes=2), "never drains"),
+        ("zb-h1", Shape((1, 1), 4, 2, chunks=2), "one stage per position, not 2"),
+    ],
+)
+def test_a_shape_that_a_schedule_cannot_run_is_refused_with_the_numbers(name, shape, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        schedule(name).check(shape)
+    assert caught.value.advice

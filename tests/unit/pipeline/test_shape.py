@@ -45,3 +45,40 @@ def test_chunks_wrap_around_the_positions():
 def test_counts_that_cannot_be_shared_out_are_refused(shape, message):
     with pytest.raises(InvalidInput, match=message):
         Shape(*shape)
+
+
+def test_lanes_are_whole_pipelines_on_the_same_devices():
+    shape = Shape((2, 1), 16, 4, lanes=2)
+    assert (shape.num_devices, shape.num_ranks) == (3, 6)
+    assert [seat.lane for seat in shape.seats] == [0, 0, 0, 1, 1, 1]
+    assert [shape.device_of(rank) for rank in range(6)] == [0, 1, 2, 0, 1, 2]
+    assert shape.sharing(4) == (1, 4)
+    assert shape.group_of(0, lane=1) == (3, 4)
+    assert shape.seats[3].microbatches == (4, 6, 12, 14)
+    assert shape.seats[5].batches == ((4, 5, 6, 7), (12, 13, 14, 15))
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("replicas", [(1,), (2, 1), (3, 1, 2)])
+def test_every_microbatch_has_one_rank_per_stage_which_knows_it(lanes, replicas):
+    shape = Shape(replicas, 24 * lanes, 6, chunks=2, lanes=lanes)
+    for stage in range(shape.num_stages):
+        for microbatch in range(shape.microbatches):
+            seat = shape.seats[shape.rank_of(stage, microbatch)]
+            assert microbatch in seat.microbatches
+            assert stage in seat.stages
+            assert seat.lane == shape.lane_of(microbatch)
+            assert shape.microbatch_at(seat.lane, shape.turn_of(microbatch)) == microbatch
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ({"lanes": 0}, "0 lanes"),
+        ({"advance": -1}, "advance of -1"),
+        ({"lanes": 3}, "2 batches cannot be shared evenly by 3 lanes"),
+    ],
+)
+def test_lanes_that_do_not_share_evenly_are_refused(counts, message):
+    with pytest.raises(InvalidInput, match=message):
+        Shape((1, 1), 8, 4, **counts)

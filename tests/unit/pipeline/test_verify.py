@@ -40,6 +40,45 @@ def faults(*ranks, name="gpipe", replicas="1", microbatches=1, batch=1):
     return [(f.rank, f.index, f.rule) for f in verify(parse_program(head + lines))]
 
 
+def test_what_recomputes_does_so_once_between_forward_and_backward():
+    head = "schedule gpipe\nshape replicas=1 microbatches=1 batch=1 chunks=1 recompute=1\n0: "
+
+    def found(line):
+        return [(f.index, f.rule) for f in verify(parse_program(head + line))]
+
+    assert found("0F0@0 0C0@0 0B0@0 0S@1") == []
+    assert found("0F0@0 0B0@0 0S@1") == [(1, Rule.ORDER)]
+    assert found("0C0@0 0F0@0 0B0@0 0S@1") == [(0, Rule.ORDER)]
+    assert found("0F0@0 0C0@0 0C0@0 0B0@0 0S@1") == [(2, Rule.ONCE)]
+    assert found("0F0@0 0C0@1 0B0@0 0S@1") == [(1, Rule.VERSION)]
+    assert faults("0F0@0 0C0@0 0B0@0 0S@1") == [(0, 1, Rule.ONCE)]
+
+
+def test_lanes_average_after_each_step():
+    head = "schedule gpipe\nshape replicas=1 microbatches=2 batch=1 chunks=1 lanes=2\n"
+    good = "0: 0F0@0 0B0@0 0S@1 0A@1[0,1]\n1: 0F1@0 0B1@0 0S@1 0A@1[0,1]"
+
+    def found(text):
+        return {(f.rank, f.index, f.rule) for f in verify(parse_program(head + text))}
+
+    assert found(good) == set()
+    assert (0, None, Rule.GROUP) in found(good.replace("0S@1 0A@1[0,1]\n", "0S@1\n"))
+    assert (0, 2, Rule.GROUP) in found(good.replace("0S@1 0A@1[0,1]\n", "0A@1[0,1] 0S@1\n"))
+    assert (1, 3, Rule.GROUP) in found(good.replace("0S@1 0A@1[0,1]", "0S@1 0A@1[1]", 2))
+    assert faults("0F0@0 0B0@0 0S@1 0A@1[0]") == [(0, 3, Rule.GROUP)]
+
+
+def test_only_the_naive_schedule_may_mix_versions():
+    """The same actions, called by two names."""
+    naive = lower(schedule("pipedream-naive"), Shape((1, 1), 4))
+    assert verify(naive) == ()
+    renamed = verify(replace(naive, schedule="pipedream"))
+    assert {fault.rule for fault in renamed} == {Rule.VERSION}
+    assert "differs from its forward, which read 0" in str(renamed[0])
+    stashed = replace(lower(schedule("pipedream"), naive.shape), schedule="pipedream-naive")
+    assert verify(stashed)
+
+
 def test_the_smallest_sound_programs():
     assert faults("0F0@0 0B0@0 0S@1") == []
     assert faults("0F0@0 0I0@0 0W0@0 0S@1") == []

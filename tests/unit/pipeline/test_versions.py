@@ -1,6 +1,15 @@
 """Version numbers on drawn orders: op microbatch @ version."""
 
-from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
+from itertools import pairwise
+
+from backend.pipeline.actions import (
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Recompute,
+    Step,
+)
 from backend.pipeline.lower import lower
 from backend.pipeline.notation import format_action
 from backend.pipeline.schedules.catalog import schedule
@@ -58,3 +67,51 @@ def test_a_policy_may_let_a_forward_read_an_older_version():
     assert list(number(order, lambda forward, made: made - 1))[2:] == [
         Forward(0, 0, 1), Backward(0, 0, 1),
     ]  # fmt: skip
+
+
+def test_vertical_sync_reads_on_every_stage_what_the_input_stage_chose():
+    """w(t+1) = w(t) - lr grad f(w(t-n+1)) for all stages alike (PipeDream, section 3.3)."""
+    depth = 3
+    program = lower(schedule("pipedream-vertical-sync"), Shape((1,) * depth, 9))
+    for actions in program.ranks:
+        for action in actions:
+            if isinstance(action, Forward | Backward):
+                assert action.version == max(action.microbatch - depth + 1, 0)
+
+
+def test_vertical_sync_over_replicas_reads_no_more_than_the_input_stage_has_learned_from():
+    """Ours: a version of stage s stands for r_s times as many microbatches."""
+    shape = Shape((2, 1), 12)
+    program = lower(schedule("pipedream-vertical-sync"), shape)
+    read = {
+        (a.stage, a.microbatch): a.version
+        for actions in program.ranks
+        for a in actions
+        if isinstance(a, Forward)
+    }
+    assert [read[0, m] for m in range(12)] == [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert all(read[1, m] == 2 * read[0, m] for m in range(12))
+
+
+def test_double_buffering_reads_the_version_before_the_newest():
+    """PipeDream-2BW, section 3.1: max(floor((k-1)/m) - 1, 0), k from 1."""
+    program = lower(schedule("2bw"), Shape((1, 1, 1), 16, 4))
+    for actions in program.ranks:
+        for a in actions:
+            if isinstance(a, Forward | Backward):
+                assert a.version == max(a.microbatch // 4 - 1, 0)
+
+
+def test_naive_backwards_read_what_is_newest_by_then():
+    assert computes("pipedream-naive", Shape((1, 1), 3)) == [
+        "0F0@0 0F1@0 0B0@0 0S@1 0F2@1 0B1@1 0S@2 0B2@2 0S@3",
+        "1F0@0 1B0@0 1S@1 1F1@1 1B1@1 1S@2 1F2@2 1B2@2 1S@3",
+    ]
+
+
+def test_recomputation_reads_what_its_backward_reads():
+    program = lower(schedule("pipedream"), Shape((1, 1), 4, recompute=True))
+    for actions in program.ranks:
+        for again, back in pairwise(actions):
+            if isinstance(again, Recompute) and isinstance(back, Backward):
+                assert (again.microbatch, again.version) == (back.microbatch, back.version)
