@@ -59,7 +59,12 @@ class MemoryRule:
 
 
 def stage_memory(
-    profile: Profile, stage: Stage, versions: int, in_flight: int, optimizer: str
+    profile: Profile,
+    stage: Stage,
+    versions: int,
+    in_flight: int,
+    optimizer: str,
+    recompute: bool = False,
 ) -> float:
     """Peak bytes of one replica of `stage` with `versions` of its weights alive and
     `in_flight` microbatches whose backward is still to come. Raises `InvalidInput` on an
@@ -67,29 +72,41 @@ def stage_memory(
 
         |w| (versions + 1 gradient + optimizer state) + in_flight (outputs + input bundle)
 
-    Every layer's output counts, as autograd keeps it; workspaces of kernels, allocator
-    losses and tensors that a layer makes inside it are not in the profile and not counted.
+    With `recompute` only the bundles wait, beside the outputs of one microbatch (PipeDream-2BW,
+    section 3.3). Every layer's output counts, as autograd keeps it; workspaces of kernels,
+    allocator losses and tensors that a layer makes inside it are not in the profile.
     """
+    layers = profile.layers[stage.first : stage.stop]
+    weights = sum(layer.parameter_bytes for layer in layers)
+    bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
+    outputs = sum(layer.output_bytes for layer in layers)
+    kept = in_flight * bundle + (1 if recompute else in_flight) * outputs
+    return float(weights * (versions + extra_copies(optimizer)) + kept)
+
+
+def extra_copies(optimizer: str) -> int:
+    """Copies of the weights besides their versions: one gradient and the optimizer's state.
+    Raises `InvalidInput` on an unknown optimizer."""
     if optimizer not in OPTIMIZER_STATE:
         raise InvalidInput(
             f"no optimizer {optimizer!r}", f"Known are: {', '.join(OPTIMIZER_STATE)}."
         )
-    layers = profile.layers[stage.first : stage.stop]
-    weights = sum(layer.parameter_bytes for layer in layers)
-    bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
-    activations = bundle + sum(layer.output_bytes for layer in layers)
-    return float(weights * (versions + 1 + OPTIMIZER_STATE[optimizer]) + in_flight * activations)
+    return 1 + OPTIMIZER_STATE[optimizer]
 
 
-def check_memory(needs: Sequence[float], device: Device) -> None:
-    """Raise `PlanDoesNotFit` where a stage needs more than `device` has; `needs` is bytes per
-    stage. A device of unknown memory is not checked."""
-    if device.memory is None:
-        return
-    worst = max(range(len(needs)), key=needs.__getitem__)
-    if needs[worst] > device.memory:
+def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
+    """Raise `PlanDoesNotFit` where a stage needs more than its device has; `needs` is bytes per
+    stage, `devices` the smallest device of each. Unknown memory is not checked."""
+    excess = [
+        0.0 if device.memory is None else need - device.memory
+        for need, device in zip(needs, devices, strict=True)
+    ]
+    worst = max(range(len(needs)), key=excess.__getitem__)
+    device = devices[worst]
+    if excess[worst] > 0 and device.memory is not None:
         raise PlanDoesNotFit(
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
-            f"{bytes_text(device.memory)}: {bytes_text(needs[worst] - device.memory)} too much",
-            "Use a smaller microbatch, more stages, or a schedule with fewer in flight.",
+            f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
+            "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
+            "microbatch, or 2BW's two weight versions.",
         )

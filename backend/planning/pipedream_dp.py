@@ -64,7 +64,8 @@ def optimum(
     Devices may stay idle. Of equal plans: the fewest stages, as each keeps one more weight
     version, then idle devices join a stage that they do not slow. A pipeline copied over
     machines is never faster than its layers as one stage there (its ring is no longer and its
-    work is even), so copies are looked at only where `memory` forbids that. Raises `PlanDoesNotFit` where nothing keeps within `memory`.
+    work is even), so copies are looked at only where `memory` forbids that. Unequal devices are
+    taken in the cluster's order. Raises `PlanDoesNotFit` where nothing keeps within `memory`.
     """
     bound = floor_seconds(profile, cluster, overlap)
     everywhere = _one_stage(profile, cluster)
@@ -76,7 +77,8 @@ def optimum(
     if memory is None:
         best, seconds, proved = _improve(space, best, seconds, bound)
         best = tidy(profile, cluster, best, seconds, overlap)
-        return Optimum(best, seconds, proved if found.complete else bound)
+        exact = found.complete and cluster.is_uniform
+        return Optimum(best, seconds, proved if exact else bound)
     return _within_memory(replace(space, memory=memory), bound)
 
 

@@ -9,15 +9,15 @@ idle. For one limit each stage takes the fewest devices that reach it, because
 - where it must stay within a machine, states of one machine are compared alone.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.cluster.cluster import Cluster
-from backend.planning.cost import ROUNDING, Floats, cut_seconds, fewest_members
+from backend.planning.cost import ROUNDING, Floats, cut_seconds, fewest_members, stage_seconds
 from backend.planning.downsets import Downsets
 from backend.planning.memory import MemoryRule
 
@@ -48,8 +48,9 @@ class Space:
 
     @cached_property
     def compute(self) -> Floats:
-        """Sums of seconds on the cluster's (first) device."""
-        return self.downsets.compute / self.cluster.each[0].speed
+        """Sums of seconds on the cluster's devices, or on the profiled one where they differ."""
+        pace = self.cluster.each[0].speed if self.cluster.is_uniform else 1.0
+        return self.downsets.compute / pace
 
     def within(self, limit: float) -> tuple[Piece, ...] | None:
         """The pieces of a plan with no stage or cut above `limit` seconds, input first; None
@@ -76,7 +77,12 @@ class _Search:
         self.reach[[0, -1]] = self.top
         self.open = np.flatnonzero(self.reach)
         least = space.compute / max(self.limit, 1e-300)
-        self.needed = np.ceil(least * (1 - ROUNDING)).clip(0, 2**31).astype(np.int64)
+        self.paces = [device.speed for device in cluster.each][::-1]
+        self.uneven = not cluster.is_uniform
+        if self.uneven:
+            self.needed = self._needed(least)
+        else:
+            self.needed = np.ceil(least * (1 - ROUNDING)).clip(0, 2**31).astype(np.int64)
         shape = (len(space.downsets), self.num_devices + 1)
         self.table = np.full(shape, FAR, dtype=np.int8)
         self.origin = np.zeros(shape, dtype=np.int64)
@@ -104,6 +110,8 @@ class _Search:
         if reach == self.top:
             return taken[:1]
         size = self.sizes[reach]
+        if self.uneven:
+            return [count for count in taken if count % size]
         kept: list[int] = []
         best = size
         for count in taken:
@@ -119,10 +127,13 @@ class _Search:
             return
         parameters = self.space.downsets.parameters
         weights = parameters[stop] - parameters[firsts]
-        fewest = self._fewest(firsts, stop, taken[0], weights)
+        fewest = [] if self.uneven else self._fewest(firsts, stop, taken[0], weights)
         for count in taken:
-            if self.space.memory and count != taken[0]:
+            if self.space.memory and count != taken[0] and not self.uneven:
                 fewest = self._fewest(firsts, stop, count, weights)
+            if self.uneven:
+                self._place_uneven(firsts, stop, count, weights)
+                continue
             for start in self._starts(count):
                 if stop == len(self.reach) - 1 or self._climb(count - 1, start) <= self.reach[stop]:
                     self._place(firsts, stop, count, start, fewest)
@@ -130,9 +141,10 @@ class _Search:
     def _firsts(self, stop: int, taken: int) -> Ints:
         """Where the stage in front of `stop` may begin: with enough devices left for the rest."""
         left = self.num_devices - taken
+        power = sum(self.paces[taken:]) if self.uneven else left
         last = len(self.reach) - 1
         firsts = self.open[: np.searchsorted(self.open, stop)]
-        within = self.space.compute[firsts] >= self.space.compute[stop] - left * self.limit * (
+        within = self.space.compute[firsts] >= self.space.compute[stop] - power * self.limit * (
             1 + ROUNDING
         )
         within &= self.needed[firsts] < left
@@ -170,6 +182,54 @@ class _Search:
             count = np.where(fits, ring, count)
             level = np.where(fits, number, level)
         self._note(firsts, stop, taken, start, start + count, level)
+
+    def _needed(self, least: Floats) -> Ints:
+        """The fewest devices, from the input's end of the list, with so much speed together."""
+        power = np.cumsum(self.paces[::-1])
+        short = np.searchsorted(power * (1 + ROUNDING), least) + 1
+        return np.where(least > 0, short, 0).astype(np.int64)
+
+    def _place_uneven(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> None:
+        """Stages on any run of devices; the slowest of a run sets its pace."""
+        space, cluster = self.space, self.space.cluster
+        compute = space.compute[stop] - space.compute[firsts]
+        least: Floats | float = 1.0
+        for start in range(taken, self.num_devices):
+            if stop < len(self.reach) - 1 and self._climb(taken - 1, start) > self.reach[stop]:
+                continue
+            if start > taken and not self._worth_waiting(start, taken):
+                continue
+            for end in range(start + 1, self.num_devices + 1):
+                count, level = end - start, self._climb(start, end - 1)
+                pace = min(self.paces[start:end])
+                if space.memory is not None:
+                    least = self._least_uneven(firsts, stop, taken, start, end)
+                seconds = stage_seconds(
+                    compute / pace,
+                    weights,
+                    count,
+                    cluster.slowest[max(level - 1, 0)],
+                    space.overlap,
+                )
+                fits = (seconds <= self.limit) & (least <= count)
+                if fits.any():
+                    levels = np.where(fits, level, FAR)
+                    self._note(firsts, stop, taken, start, np.full(len(firsts), float(end)), levels)
+
+    def _worth_waiting(self, start: int, taken: int) -> bool:
+        """Whether a stage may gain by beginning here and not one device earlier."""
+        each = self.space.cluster.each[::-1]
+        here, before = each[start], each[start - 1]
+        larger = (here.memory or inf) > (before.memory or inf)
+        return here.speed > before.speed or larger or start in self._starts(taken)
+
+    def _least_uneven(self, firsts: Ints, stop: int, taken: int, start: int, end: int) -> Floats:
+        """The fewest replicas that fit, on the smallest of the devices start..end-1."""
+        assert self.space.memory is not None
+        each = self.space.cluster.each[::-1][start:end]
+        smallest = min(inf if device.memory is None else device.memory for device in each)
+        rule = replace(self.space.memory, limit=min(self.space.memory.limit, smallest))
+        return rule.fewest_replicas(self.space.downsets, firsts, stop, taken)
 
     def _note(
         self,

@@ -19,7 +19,8 @@ def tidy(
     seconds: float,
     overlap: bool,
 ) -> Partition:
-    """`partition`, or one with fewer stages and no idle devices that keeps within `seconds`."""
+    """`partition`, or one with fewer stages and no idle devices that keeps within `seconds`.
+    Where devices differ, those that are idle stay so: they may be the slow ones."""
     if len(partition.stages) > MOST_STAGES:
         return partition
     limit = seconds * (1 + ROUNDING)
@@ -56,7 +57,7 @@ def _widened(partition: Partition, cluster: Cluster) -> Iterator[Partition]:
     """The idle devices given to one stage, the one with the most replicas first."""
     used = {device for stage in partition.stages for device in stage.devices}
     idle = [device for device in range(cluster.num_devices) if device not in used]
-    if not idle:
+    if not idle or not cluster.is_uniform:
         return
     by_size = sorted(range(len(partition.stages)), key=lambda n: -partition.replicas[n])
     for place in by_size:

@@ -1,5 +1,6 @@
 """Seconds of every action of a plan's program, from the profile and the cluster's links."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,8 +24,9 @@ from backend.profiles.profile import Layer, Profile
 class PlanDurations:
     """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
 
-    Compute is the profile's seconds divided by the device's speed. Not known here: what
-    ranks lose by sharing a core, a memory bus or a link with others.
+    Compute is the profile's seconds divided by the device's speed. The lanes of a pipeline
+    share its devices. Not known here: what ranks lose by sharing a core, a memory bus or a
+    link with others.
     """
 
     profile: Profile
@@ -33,24 +35,34 @@ class PlanDurations:
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
-        """The device of each rank: positions first, replicas within (`Shape`)."""
-        return tuple(device for stage in self.partition.stages for device in stage.devices)
+        """The device of each rank of a lane: positions first, replicas within (`Shape`)."""
+        placed = self.partition.stages[: self.partition.positions]
+        return tuple(device for stage in placed for device in stage.devices)
+
+    def device(self, rank: int) -> int:
+        return self.devices[rank % len(self.devices)]
+
+    def pace(self, stage: int) -> float:
+        """Speed of the slowest device that holds `stage`."""
+        devices = self.partition.stages[stage].devices
+        return min(self.cluster.at(device).speed for device in devices)
 
     def compute(self, rank: int, action: Compute) -> float:
         """Seconds of `action`. A profile does not split a backward; each half counts half."""
+        faster = self.cluster.at(self.device(rank)).speed / self.pace(action.stage)
         match action:
             case Forward(stage) | Recompute(stage):
-                return self.forward[stage]
+                return self.forward[stage] / faster
             case Backward(stage):
-                return self.backward[stage]
+                return self.backward[stage] / faster
             case BackwardInput(stage) | BackwardWeight(stage):
-                return self.backward[stage] / 2
+                return self.backward[stage] / 2 / faster
             case Step(stage):
-                return self.update[stage]
+                return self.update[stage] / faster
 
     def transfer(self, message: Message, source: int, to: int) -> float:
         """Latency plus bytes over the bandwidth of the link between the two devices."""
-        link = self.cluster.link(self.devices[source], self.devices[to])
+        link = self.cluster.link(self.device(source), self.device(to))
         return link.latency + self.message_bytes(message) / link.bandwidth
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
@@ -70,24 +82,30 @@ class PlanDurations:
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
         after = message.stage if message.flow is Flow.ACTIVATION else message.stage - 1
-        return self.profile.graph.cut_bytes[self.partition.stages[after].stop - 1]
+        return self.ordered.graph.cut_bytes[self.partition.stages[after].stop - 1]
 
     def reduced_bytes(self, stage: int, members: int) -> float:
         """Bytes that one of `members` ranks sends in one all-reduce: 2 (r-1)/r |w|."""
         return 2 * (members - 1) / members * self.parameter_bytes[stage]
 
     @cached_property
+    def ordered(self) -> Profile:
+        """The profile with its layers as the stages count them."""
+        return self.profile.in_order(self.partition.order)
+
+    @cached_property
     def forward(self) -> tuple[float, ...]:
-        """Seconds of one microbatch per stage; `backward` and `update` likewise."""
-        return tuple(self._seconds(sum(layer.forward for layer in part)) for part in self._parts)
+        """Seconds of one microbatch per stage, on the slowest of its devices; `backward` and
+        `update` likewise."""
+        return self._seconds([sum(layer.forward for layer in part) for part in self._parts])
 
     @cached_property
     def backward(self) -> tuple[float, ...]:
-        return tuple(self._seconds(sum(layer.backward for layer in part)) for part in self._parts)
+        return self._seconds([sum(layer.backward for layer in part) for part in self._parts])
 
     @cached_property
     def update(self) -> tuple[float, ...]:
-        return tuple(self._seconds(sum(layer.update for layer in part)) for part in self._parts)
+        return self._seconds([sum(layer.update for layer in part) for part in self._parts])
 
     @cached_property
     def parameter_bytes(self) -> tuple[int, ...]:
@@ -96,13 +114,13 @@ class PlanDurations:
     @cached_property
     def _parts(self) -> tuple[tuple[Layer, ...], ...]:
         return tuple(
-            self.profile.layers[stage.first : stage.stop] for stage in self.partition.stages
+            self.ordered.layers[stage.first : stage.stop] for stage in self.partition.stages
         )
 
-    def _seconds(self, profiled: float) -> float:
-        return profiled / self.cluster.device.speed
+    def _seconds(self, profiled: Sequence[float]) -> tuple[float, ...]:
+        return tuple(seconds / self.pace(stage) for stage, seconds in enumerate(profiled))
 
     def _ring(self, group: tuple[int, ...]) -> tuple[Level, ...]:
-        devices = sorted(self.devices[rank] for rank in group)
+        devices = sorted(self.device(rank) for rank in group)
         following = (*devices[1:], devices[0])
         return tuple(self.cluster.link(a, b) for a, b in zip(devices, following, strict=True))

@@ -11,9 +11,21 @@ FILLS = 8
 is read from its second half (ours; a test holds it against a segment four times as long)."""
 
 
+MOST_MICROBATCHES = 100_000
+"""Replica counts without common factors need long rounds; a plan with longer ones is refused."""
+
+
 def microbatch_unit(plan: Plan) -> int:
-    """The fewest microbatches of a segment: whole batches, shared evenly by all replicas."""
-    return lcm(plan.batch, *plan.partition.replicas)
+    """The fewest microbatches of a segment: whole batches for every lane, shared evenly by all
+    replicas. Raises `InvalidInput` where these are more than any prediction simulates."""
+    unit = plan.lanes * lcm(plan.batch, *plan.partition.replicas)
+    if unit > MOST_MICROBATCHES:
+        raise InvalidInput(
+            f"replicas {plan.partition.label} and batches of {plan.batch} come round together "
+            f"only after {unit} microbatches",
+            "Use replica counts and a batch that share factors.",
+        )
+    return unit
 
 
 def training_shape(plan: Plan, num_microbatches: int) -> Shape:
@@ -27,11 +39,23 @@ def training_shape(plan: Plan, num_microbatches: int) -> Shape:
             f"replicas {plan.partition.label} and batches of {plan.batch}: {unit} are needed",
             "Use more samples, a smaller microbatch, or a plan with fewer replicas.",
         )
-    return Shape(plan.partition.replicas, usable, plan.batch)
+    return _shape(plan, usable)
 
 
 def steady_shape(plan: Plan) -> Shape:
     """The shape of a segment that is long enough to show the steady state."""
     unit = microbatch_unit(plan)
     units = max(2, -(-FILLS * plan.partition.num_devices // unit))
-    return Shape(plan.partition.replicas, unit * (units + units % 2), plan.batch)
+    return _shape(plan, unit * (units + units % 2))
+
+
+def _shape(plan: Plan, microbatches: int) -> Shape:
+    return Shape(
+        plan.partition.replicas,
+        microbatches,
+        plan.batch,
+        chunks=plan.partition.chunks,
+        advance=plan.advance,
+        lanes=plan.lanes,
+        recompute=plan.recompute,
+    )

@@ -8,6 +8,7 @@ from backend.planning.cost import (
     Chain,
     between,
     cut_seconds,
+    fewest_members,
     spans,
     stage_seconds,
     sync_seconds,
@@ -63,3 +64,19 @@ def test_a_stage_without_layers_is_never_the_smallest():
     assert sums[2, 1] == 2
     assert np.isinf([sums[1, 1], sums[0, 2]]).all()
     assert between(np.array([0.0, 1.0, 3.0]))[1, 1] == 0
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_the_fewest_members_are_the_first_that_reach_the_limit(overlap):
+    chance = np.random.default_rng(0)
+    for _ in range(500):
+        inner, weights, limit = chance.uniform(0.01, 20, 3)
+        least = float(chance.integers(1, 4))
+        found = float(fewest_members(inner, weights, 1.0, limit, overlap, least))
+        counts = np.arange(least, 4000)
+        reached = stage_seconds(inner, weights, counts, 1.0, overlap) <= limit
+        assert found == counts[reached][0]
+
+
+def test_without_overlap_synchronisation_comes_on_top():
+    assert stage_seconds(3.0, 10, 2, 10, overlap=False) == pytest.approx((3 + 2) / 2)

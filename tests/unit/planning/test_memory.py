@@ -37,9 +37,20 @@ def test_a_stage_that_does_not_fit_is_named_with_the_excess():
     with pytest.raises(
         PlanDoesNotFit, match=r"stage 1 needs 3.00 KiB.*V100 has 2.00 KiB: 1.00 KiB"
     ):
-        check_memory((1024.0, 3072.0), Device("V100", memory=2048))
+        check_memory((1024.0, 3072.0), (Device("V100", memory=2048),) * 2)
 
 
 def test_what_fits_exactly_and_what_is_not_known_pass():
-    check_memory((2048.0,), Device(memory=2048))
-    check_memory((1e30,), Device(memory=None))
+    check_memory((2048.0,), (Device(memory=2048),))
+    check_memory((1e30,), (Device(memory=None),))
+
+
+def test_recomputation_keeps_the_bundles_and_one_microbatch():
+    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 5 * 120 + 3
+
+
+def test_each_stage_is_held_against_its_own_device():
+    small, large = Device("small", memory=10), Device("large", memory=100)
+    check_memory((10.0, 100.0), (small, large))
+    with pytest.raises(PlanDoesNotFit, match="stage 0 needs 11 bytes of memory, small has 10"):
+        check_memory((11.0, 100.0), (small, large))

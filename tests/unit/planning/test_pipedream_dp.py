@@ -58,6 +58,23 @@ def test_three_levels_are_never_worse_than_what_two_can_say(profile, cluster):
     assert bottleneck(profile, cluster, found.partition) <= found.seconds * (1 + 1e-9)
 
 
+speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=6, max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(graphs(4), clusters(4) | clusters(2, 2), speeds)
+def test_unequal_devices_equal_brute_force_side_by_side(profile, cluster, speeds):
+    devices = tuple(Device(speed=speed) for speed in speeds[: cluster.num_devices])
+    cluster = replace(cluster, devices=devices)
+    plans = filter(side_by_side, every_plan(profile, cluster))
+    best = min(bottleneck(profile, cluster, plan) for plan in plans)
+    assert optimum(profile, cluster).seconds == pytest.approx(best)
+
+
+def side_by_side(plan):
+    return all(s.devices == tuple(range(s.devices[0], s.devices[-1] + 1)) for s in plan.stages)
+
+
 def needs(profile, plan):
     """Bytes per stage under weight stashing with a momentum, from the published formula."""
     ordered = profile.in_order(plan.order)
