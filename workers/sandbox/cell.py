@@ -21,6 +21,8 @@ LOG = "sandbox.log"
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 MAX_TOLD = 500
+PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
+"""All that bubblewrap gets of the agent's variables: inside it can be read in /proc/1."""
 
 
 class SandboxFailed(StageflowError):
@@ -107,7 +109,7 @@ class Cell:
         with (self._room.folder / LOG).open("wb") as log:
             return subprocess.Popen(
                 command,
-                env={"PATH": os.environ.get("PATH", os.defpath)},
+                env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
                 cwd=self._room.work,
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -138,11 +140,12 @@ class Cell:
         return {rank: self._codes.get(rank, ended) for rank in range(self._num_ranks)}
 
     def _note(self, line: bytes) -> None:
-        if line.decode() == launcher.UP:
+        if line == launcher.UP.encode():
             self._is_up = True
-        else:
-            rank, code = line.split()
-            self._codes[int(rank)] = int(code)
+            return
+        with suppress(ValueError):  # ranks of the agent's own user can write into the pipe
+            rank, code = map(int, line.split())
+            self._codes[rank] = code
 
     def _told(self) -> str:
         lines = (self._room.folder / LOG).read_text(errors="replace").strip().splitlines()
@@ -159,6 +162,7 @@ class Cell:
                 self._process.wait(grace + launcher.PATIENCE)
         self._process.kill()
         self._process.wait()
+        self._status.close()
 
 
 def _num_own() -> int:

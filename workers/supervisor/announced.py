@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +64,8 @@ def opened(folder: Path, path: str) -> Iterator[Announced]:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise _outside(path)
         yield Announced(handle, path)
-        os.unlink(name, dir_fd=places[-2])
+        with suppress(OSError):  # the ranks may have taken it away meanwhile
+            os.unlink(name, dir_fd=places[-2])
     finally:
         for place in places:
             os.close(place)

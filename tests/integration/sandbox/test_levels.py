@@ -13,6 +13,7 @@ from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from tests.integration.sandbox.conftest import LIMITS, failure
+from workers.sandbox.bubblewrap import PROJECT
 from workers.sandbox.sandbox import detect
 
 WORKS = "def work(rank, say, folder):\n    say(Started(rank)); say(Finished(rank))\n"
@@ -82,20 +83,24 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def below_root(path: Path | str) -> Path | None:
+    """The top folder in /root on the way to `path`, which only root may enter."""
+    parts = Path(path).parts
+    return Path(*parts[:3]) if parts[1] == "root" else None
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="takes root to become another user")
 def test_another_user_than_root_has_it_too(bubblewrap, open_folder: Path):
     """In a namespace where the interpreter can be seen by everybody."""
     script = Path(__file__).with_name("attempt_of_another_user.py")
-    base = sys.base_prefix
     text = "set -e\n"
-    if base.startswith("/root/"):
-        copy = f"{open_folder}/root{base.removeprefix('/root')}"
-        text += (
-            f"mkdir -p {copy}\nmount --bind {base} {copy}\nmount --rbind {open_folder}/root /root\n"
-        )
+    for top in {below_root(path) for path in (sys.prefix, sys.base_prefix, PROJECT)} - {None}:
+        copy = open_folder / top.relative_to("/")
+        text += f"mkdir -p {copy}\nmount --bind {top} {copy}\n"
+    text += f"test ! -d {open_folder}/root || mount --rbind {open_folder}/root /root\n"
     who = f"--reuid={OTHER_USER} --regid={OTHER_USER} --clear-groups"
     text += f"exec setpriv {who} {sys.executable} {script} {open_folder}/home\n"
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(PROJECT)}
     ended = subprocess.run(
         ["unshare", "--mount", "sh", "-c", text], env=environment, capture_output=True, text=True
     )

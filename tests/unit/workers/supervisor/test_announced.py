@@ -61,6 +61,12 @@ def test_a_name_that_changes_meanwhile_leads_nowhere_else(work: Path, tmp_path: 
     assert not (work / "moved" / "spans").exists()
 
 
+def test_a_file_that_is_taken_away_meanwhile_was_kept_all_the_same(work: Path):
+    with opened(work, "deep/spans") as file:
+        (work / "deep" / "spans").unlink()
+        assert file.read() == b"12345"
+
+
 def test_a_file_that_fails_to_be_kept_stays(work: Path):
     with pytest.raises(ZeroDivisionError), opened(work, "deep/spans"):
         _ = 1 / 0

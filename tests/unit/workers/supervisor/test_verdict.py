@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.runs.events import Failed, Finished, Heartbeat, Started
+from backend.runs.run import RunError
 from workers.supervisor.verdict import LOADING, SETTLE, SILENCE, Tally
 
 
@@ -90,6 +91,14 @@ def test_a_full_disk_has_its_own_name_whoever_met_it():
     tally = two_ranks()
     tally.hear(0, Failed(0, "RankFailed", "OSError: [Errno 28] No space left on device"), 2.0)
     assert kind(tally) == "DiskFull"
+
+
+def test_a_limit_that_was_exceeded_is_the_cause_at_once_whatever_the_ranks_say():
+    tally = two_ranks()
+    tally.hear(0, Failed(0, "ModelRaised", "bad width"), 2.0)
+    tally.exited({1: -signal.SIGKILL}, 2.0)
+    tally.breach = RunError("OutOfTime", "too long")
+    assert tally.error(2.0) == tally.cause() == tally.breach
 
 
 def test_silence_after_the_start_is_a_hang():
