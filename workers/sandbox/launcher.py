@@ -34,10 +34,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stay)
     _adopt_orphans()
     _limit(order["limits"])
-    ranks = {_start(order, rank).pid: number for number, rank in enumerate(order["ranks"])}
+    started = [_start(order, rank) for rank in order["ranks"]]
     _say(order["status"], UP)
     threading.Thread(target=_end_with_leash, args=(order["grace"],), daemon=True).start()
-    _watch(ranks, order["status"])
+    _watch({process.pid: rank for rank, process in enumerate(started)}, order["status"])
     while True:
         signal.pause()
 

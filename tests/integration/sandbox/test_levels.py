@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from tests.integration.sandbox.conftest import LIMITS, failure
 from workers.sandbox.bubblewrap import PROJECT
+from workers.sandbox.cell import Cell, Order
+from workers.sandbox.limits import Limits
+from workers.sandbox.room import Room
 from workers.sandbox.sandbox import detect
 
 WORKS = "def work(rank, say, folder):\n    say(Started(rank)); say(Finished(rank))\n"
@@ -105,3 +109,21 @@ def test_another_user_than_root_has_it_too(bubblewrap, open_folder: Path):
         ["unshare", "--mount", "sh", "-c", text], env=environment, capture_output=True, text=True
     )
     assert ended.stdout.splitlines()[-2:] == ["bubblewrap succeeded", "TooManyProcesses"], ended
+
+
+def test_the_exit_of_every_rank_is_told_however_soon_it_comes(tmp_path: Path):
+    """The first of many is gone before the last is started."""
+    folder = tmp_path / "home" / "runs" / "1" / "attempt-1"
+    folder.mkdir(parents=True)
+    limits = Limits.of(Settings(home=tmp_path))
+    ranks = tuple({"RANK": str(rank)} for rank in range(40))
+    order = Order(("/bin/sh", "-c", "exit $RANK"), ranks, limits)
+    cell = Cell(Room(folder, tmp_path / "home"), order, SandboxLevel.LIMITS)
+    deadline = time.monotonic() + 60
+    while len(cell.exits()) < 40 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    codes = cell.exits()
+    cell.end()
+    for output in cell.outputs:
+        output.close()
+    assert codes == {rank: rank for rank in range(40)}
