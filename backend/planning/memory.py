@@ -27,6 +27,7 @@ class MemoryRule:
     live      weight versions alive; 0 = as many as microbatches in flight (stashing)
     batch     most microbatches in flight at a position (a flush schedule's batch); 0 = no such
               bound
+    whole     the whole batch is in flight, as in GPipe
     recompute only the bundles that come in are kept, and one microbatch's outputs
     """
 
@@ -35,6 +36,7 @@ class MemoryRule:
     live: int = 0
     batch: int = 0
     recompute: bool = False
+    whole: bool = False
 
     def fewest_replicas(
         self, downsets: Downsets, firsts: NDArray[np.int64], stop: int, after: int
@@ -53,8 +55,8 @@ class MemoryRule:
         waiting = np.where(most > 1, np.ceil(after / np.maximum(most - 1, 1)), np.inf)
         least = np.where(most < 1, np.inf, 1.0 if not after else np.maximum(waiting, 1.0))
         if self.batch:
-            whole = np.where(most < 1, np.inf, np.ceil(self.batch / np.maximum(most, 1)))
-            least = np.minimum(least, whole)
+            share = np.where(most < 1, np.inf, np.ceil(self.batch / np.maximum(most, 1)))
+            least = share if self.whole else np.minimum(least, share)
         return np.asarray(least)
 
 

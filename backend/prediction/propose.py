@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
+from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
@@ -11,7 +12,9 @@ from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
+from backend.prediction.search import Question
 from backend.prediction.shapes import steady_shape
+from backend.prediction.within import partition_within
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
 
@@ -41,19 +44,19 @@ def propose(
 
     `batch` microbatches make an update of a flush schedule; others update after every one.
     Planners that find the same partition make one proposal, under the first of their names.
-    Plans that need more memory than there is are left out; if none is left the error of the
-    first is raised (`PlanDoesNotFit`). Raises `InvalidInput` on an unknown schedule.
+    Plans that need more memory than there is, or a shape that the schedule refuses, are left
+    out; if none is left the error of the first is raised (`PlanDoesNotFit`). Raises `InvalidInput` on an unknown schedule.
     """
     check_profile(profile)
-    if not schedule_named(schedule).batched:
-        batch = 1
-    faults: list[PlanDoesNotFit] = []
+    question = Question(profile, cluster, schedule, batch, optimizer)
+    updates = batch if schedule_named(schedule).batched else 1
+    faults: list[StageflowError] = []
     found: list[Prediction] = []
-    for name, partition in _partitions(profile, cluster, faults):
-        plan = Plan(name, partition, schedule, profile.microbatch, batch)
+    for name, partition in _partitions(question, faults):
+        plan = Plan(name, partition, schedule, profile.microbatch, updates)
         try:
             found.append(predict(profile, cluster, plan, optimizer))
-        except PlanDoesNotFit as fault:
+        except StageflowError as fault:
             faults.append(fault)
     if not found:
         raise faults[0]
@@ -61,13 +64,17 @@ def propose(
 
 
 def _partitions(
-    profile: Profile, cluster: Cluster, faults: list[PlanDoesNotFit]
+    question: Question, faults: list[StageflowError]
 ) -> Iterator[tuple[str, Partition]]:
     """Each partition once, with the first planner that finds it."""
     seen: set[Partition] = set()
     for name, entry in PLANNERS.items():
         try:
-            partition = entry.plan(profile, cluster)
+            partition = (
+                partition_within(question, question.schedule)
+                if name == "pipedream"
+                else entry.plan(question.profile, question.cluster)
+            )
         except PlanDoesNotFit as fault:
             faults.append(fault)
             continue

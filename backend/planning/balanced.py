@@ -1,0 +1,101 @@
+"""Pipelines of equal stages: cut into as many as wanted, copied over the devices."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from backend.cluster.cluster import Cluster
+from backend.planning.cost import Chain, Floats, cut_seconds, spans, sync_seconds
+from backend.planning.plan import Partition, Stage
+from backend.profiles.profile import Profile
+
+RECOMPUTED = 4 / 3
+"""Compute with recomputation over compute without: forward, forward, backward of two forwards
+(PipeDream-2BW, section 3.3)."""
+
+
+def gpipe_balanced(profile: Profile, cluster: Cluster) -> Partition:
+    """One stage per device; the sum of the squares of the stages' compute is the smallest, as
+    torchgpipe balances by time (Kim et al., 2020, section 3.2.2: even block partitions)."""
+    return side_by_side(even_stops(profile, min(len(profile.layers), cluster.num_devices)))
+
+
+def two_bw(profile: Profile, cluster: Cluster, batch: int = 1, recompute: bool = False) -> Partition:
+    """PipeDream-2BW's width w and depth d, w d <= devices: the pair with the best throughput
+    (ICML 2021, section 3.3), each of the w pipelines on neighbouring devices.
+
+        w / max_i max( c T_i + sum of its activations' transfers, gradient transfer / m )
+
+    c is `RECOMPUTED` or 1, m >= d the microbatches of an update (at least `batch`).
+    """
+    return max(
+        widths(profile, cluster),
+        key=lambda plan: (rate_2bw(profile, cluster, plan, batch, recompute), -len(plan.stages)),
+    )
+
+
+def widths(profile: Profile, cluster: Cluster) -> Iterator[Partition]:
+    """For each depth the equal pipeline, copied as often as there is room."""
+    for depth in range(1, min(len(profile.layers), cluster.num_devices) + 1):
+        yield copied(even_stops(profile, depth), cluster.num_devices // depth)
+
+
+def rate_2bw(
+    profile: Profile, cluster: Cluster, plan: Partition, batch: int, recompute: bool
+) -> float:
+    """Microbatches per second of the copied pipeline `plan`, by 2BW's formula."""
+    chain = Chain(profile, cluster.device)
+    factor, width, worst = RECOMPUTED if recompute else 1.0, plan.replicas[0], 0.0
+    microbatches = max(batch, len(plan.stages))
+    for number, stage in enumerate(plan.stages):
+        busy = factor * float(chain.compute[stage.stop] - chain.compute[stage.first])
+        for other in plan.stages[max(number - 1, 0) : number + 2]:
+            if other is not stage:
+                gap = max(stage.first, other.first)
+                link = cluster.link(stage.devices[0], other.devices[0])
+                busy += float(cut_seconds(chain.cuts[gap], link.bandwidth))
+        weights = float(chain.parameters[stage.stop] - chain.parameters[stage.first])
+        level = cluster.span(stage.devices)
+        reduced = float(sync_seconds(weights, width, cluster.slowest[max(level - 1, 0)]))
+        worst = max(worst, busy, reduced / microbatches)
+    return width / worst if worst else float("inf")
+
+
+def interleaved(profile: Profile, depth: int, width: int, chunks: int) -> Partition:
+    """`depth` positions of `chunks` equal stages each, `width` times."""
+    plan = copied(even_stops(profile, depth * chunks), width, depth)
+    return Partition(plan.stages, chunks=chunks)
+
+
+def copied(stops: list[int], width: int, depth: int = 0) -> Partition:
+    """The stages that end at `stops`, on `depth` devices (default: one each) in turn, and that
+    `width` times; replica k of every stage belongs to pipeline k."""
+    depth = depth or len(stops)
+    firsts = (0, *stops[:-1])
+    return Partition(
+        tuple(
+            Stage(first, stop, tuple(number % depth + copy * depth for copy in range(width)))
+            for number, (first, stop) in enumerate(zip(firsts, stops, strict=True))
+        ),
+        chunks=len(stops) // depth,
+    )
+
+
+def side_by_side(stops: list[int]) -> Partition:
+    return copied(stops, 1)
+
+
+def even_stops(profile: Profile, count: int) -> list[int]:
+    """Where `count` stages end so that the sum of the squares of their compute is smallest."""
+    compute = np.cumsum([0.0, *(layer.compute + layer.update for layer in profile.layers)])
+    squares = spans(compute) ** 2
+    best: Floats = squares[:, 0]
+    starts = []
+    for _ in range(count - 1):
+        ways = best[None, :] + squares
+        starts.append(ways.argmin(axis=1))
+        best = ways.min(axis=1)
+    stops = [len(profile.layers)]
+    for start in reversed(starts):
+        stops.append(int(start[stops[-1]]))
+    return stops[::-1]

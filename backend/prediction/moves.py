@@ -1,0 +1,53 @@
+"""What moving one layer to a neighbouring stage would change: the reasons behind a partition."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from backend.cluster.cluster import Cluster
+from backend.planning.placed import Judge
+from backend.planning.plan import Partition, Stage
+from backend.profiles.profile import Profile
+from backend.units import bytes_text, seconds_text
+
+
+def moves(profile: Profile, cluster: Cluster, partition: Partition) -> tuple[str, ...]:
+    """A sentence for each side of the slowest stage: how its bottleneck (by PipeDream's cost
+    model) and the bytes over the cut change with one layer less. None for a single stage."""
+    ordered = profile.in_order(partition.order)
+    judge = Judge(ordered, cluster)
+    stages = partition.stages
+    worst = max(range(len(stages)), key=lambda number: judge.stage(stages[number]))
+    now = judge.pipeline(stages)
+    found = []
+    for other, changed in _changed(stages, worst):
+        layer, more = _moved(ordered, stages[worst], is_first=other < worst)
+        then = judge.pipeline(changed)
+        found.append(
+            f"Moving layer {layer} to stage {other} would send {bytes_text(abs(more))} "
+            f"{'more' if more >= 0 else 'less'} each way per microbatch and change the "
+            f"bottleneck from {seconds_text(now)} to {seconds_text(then)}."
+        )
+    return tuple(found)
+
+
+def _moved(profile: Profile, stage: Stage, is_first: bool) -> tuple[str, int]:
+    """The first or last layer of `stage`, and how many bytes more cross the cut without it."""
+    cuts = profile.graph.cut_bytes
+    if is_first:
+        return profile.layers[stage.first].name, cuts[stage.first] - cuts[stage.first - 1]
+    return profile.layers[stage.stop - 1].name, cuts[stage.stop - 2] - cuts[stage.stop - 1]
+
+
+def _changed(stages: tuple[Stage, ...], worst: int) -> Iterator[tuple[int, tuple[Stage, ...]]]:
+    """The neighbour that takes a layer of the slowest stage, and the stages then."""
+    stage = stages[worst]
+    if stage.stop - stage.first < 2:
+        return
+    if worst > 0:
+        before = replace(stages[worst - 1], stop=stage.first + 1)
+        smaller = replace(stage, first=stage.first + 1)
+        yield worst - 1, (*stages[: worst - 1], before, smaller, *stages[worst + 1 :])
+    if worst + 1 < len(stages):
+        after = replace(stages[worst + 1], first=stage.stop - 1)
+        smaller = replace(stage, stop=stage.stop - 1)
+        yield worst + 1, (*stages[:worst], smaller, after, *stages[worst + 2 :])
