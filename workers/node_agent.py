@@ -14,6 +14,7 @@ from workers.devices import devices, gpus, versions
 from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
 from workers.supervisor.supervision import Supervision
+from workers.use import use
 
 LOOK_OUT = 2.0
 """Seconds between looks for queued runs that no message told of."""
@@ -90,7 +91,8 @@ class NodeAgent:
         with self._reporting:
             if not self._stop.is_set():
                 found = versions() | {"sandbox": self._sandbox.level.value}
-                self._backend.nodes.beat(self._backend.settings.node, self._devices, found)
+                node = self._backend.settings.node
+                self._backend.nodes.beat(node, self._devices, found, use())
 
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):

@@ -6,10 +6,10 @@ from itertools import groupby
 import streamlit as st
 
 from app.components.grid import Column, grid
-from app.formats import NOTHING, ago, plain, size
+from app.formats import NOTHING, SPACE, ago, percent, plain, size
 from app.state import Page
 from backend.cluster.cluster import Device
-from backend.runs.nodes import Node
+from backend.runs.nodes import Node, Use
 from backend.runs.run import Run
 
 
@@ -21,6 +21,7 @@ def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> No
             Column("Node", 1.6, lambda node: st.markdown(f"**{plain(node.name)}**")),
             Column("State", 1.1, lambda node: _state(node, carried.get(node.name, ()))),
             Column("Devices", 2.0, lambda node: st.markdown(plain(devices(node.devices)))),
+            Column("In use", 2.2, _use),
             Column("Runs now", 2.2, lambda node: _runs(carried.get(node.name, ()))),
             Column("Versions", 2.4, lambda node: st.markdown(f":small[{plain(versions(node))}]")),
             Column("Heard", 1.0, lambda node: st.markdown(f":gray[{ago(node.heartbeat_at)}]")),
@@ -41,6 +42,27 @@ def devices(found: Sequence[Device]) -> str:
 def versions(node: Node) -> str:
     """As "python 3.11.2 · torch 2.13.0"."""
     return " · ".join(f"{name} {version}" for name, version in node.versions.items()) or NOTHING
+
+
+def use_text(use: Use) -> str:
+    """As "machine 43 % · 3.10 GiB of 15.6 GiB · 54 °C"; what is not known is left out."""
+    parts = [f"{use.name} {percent(use.share, 0)}" if use.share is not None else use.name]
+    if use.memory is not None and use.total is not None:
+        parts.append(f"{size(use.memory)} of {size(use.total)}")
+    if use.celsius is not None:
+        parts.append(f"{use.celsius:.0f}{SPACE}°C")
+    return " · ".join(parts)
+
+
+def _use(node: Node) -> None:
+    """That of a silent node is history."""
+    if not (node.use and node.alive):
+        st.markdown(NOTHING)
+        return
+    for use in node.use:
+        st.markdown(f":small[{plain(use_text(use))}]")
+        if use.share is not None:
+            st.progress(min(1.0, max(0.0, use.share)))
 
 
 def _state(node: Node, runs: Sequence[Run]) -> None:

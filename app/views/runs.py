@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import services
+from app import services, state
 from app.boundary import guarded
 from app.components.card import card
 from app.components.empty_state import empty_state
@@ -18,6 +18,7 @@ from app.state import Page, Param
 from backend.runs.listing import RunFilter
 
 PER_PAGE = 20
+MOST_PAGES = 10_000_000
 REFRESH = 3.0
 
 
@@ -42,18 +43,25 @@ def page() -> None:
 def _list(wanted: RunFilter, columns: Sequence[str]) -> None:
     node_notice()
     runs, order = services.backend().runs, run_order()
-    total = runs.list(wanted, limit=1).total
+    guess = _shown_page()
+    found = runs.list(wanted, PER_PAGE, PER_PAGE * (guess - 1), order)
     table, below = st.container(), st.container()
     with below:
-        number = _page_number(-(-total // PER_PAGE))
-    with table, card(count(total, "run")):
+        number = _page_number(-(-found.total // PER_PAGE))
+    if number != guess:
+        found = runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1), order)
+    with table, card(count(found.total, "run")):
         selection_bar()
-        if total:
-            run_table(
-                runs.list(wanted, PER_PAGE, PER_PAGE * (number - 1), order).runs, columns, order
-            )
+        if found.total:
+            run_table(found.runs, columns, order)
         else:
             st.caption("No run meets these filters.")
+
+
+def _shown_page() -> int:
+    """The page that will most likely be shown: the list is asked for once."""
+    chosen = st.session_state.get(Param.PAGE.value) or state.number(Param.PAGE) or 1
+    return min(int(chosen), MOST_PAGES)
 
 
 def _page_number(pages: int) -> int:

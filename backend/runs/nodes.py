@@ -9,18 +9,42 @@ from backend.cluster.cluster import Device
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """How much of the machine, or of one GPU, is in use; None where nobody can tell.
+
+    share            of the compute, 0 to 1
+    memory, total    bytes in use, bytes there are
+    celsius          temperature
+    """
+
+    name: str
+    share: float | None = None
+    memory: float | None = None
+    total: float | None = None
+    celsius: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
-    """`alive`: its last sign of life is no older than a lease. `versions` name -> version."""
+    """`alive`: its last sign of life is no older than a lease. `versions` name -> version.
+    `use` as of that sign of life: the machine's, then that of each GPU."""
 
     name: str
     devices: tuple[Device, ...]
     alive: bool
     heartbeat_at: datetime
     versions: Mapping[str, str]
+    use: tuple[Use, ...] = ()
 
 
 class NodeStore(Protocol):
-    def beat(self, name: str, devices: tuple[Device, ...], versions: Mapping[str, str]) -> None:
+    def beat(
+        self,
+        name: str,
+        devices: tuple[Device, ...],
+        versions: Mapping[str, str],
+        use: tuple[Use, ...],
+    ) -> None:
         """Note a sign of life, by the store's own clock."""
         ...
 
@@ -45,10 +69,15 @@ class NodeService:
         return self._store.list(self._lease)
 
     def beat(
-        self, name: str, devices: tuple[Device, ...] = (), versions: Mapping[str, str] | None = None
+        self,
+        name: str,
+        devices: tuple[Device, ...] = (),
+        versions: Mapping[str, str] | None = None,
+        use: tuple[Use, ...] = (),
     ) -> None:
-        """The agent of node `name` is alive, has these devices and runs these versions."""
-        self._store.beat(name, devices, versions or {})
+        """The agent of node `name` is alive, has these devices, runs these versions and uses
+        that much of the machine."""
+        self._store.beat(name, devices, versions or {}, use)
 
     def leave(self, name: str) -> None:
         """The agent of node `name` has ended by itself: nobody need wait for a lease."""

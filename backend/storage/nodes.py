@@ -8,23 +8,24 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Device
 from backend.codec import from_plain, to_plain
-from backend.runs.nodes import Node
+from backend.runs.nodes import Node, Use
 from backend.storage.database import Database
 from backend.storage.tables import NodeRow
 from backend.storage.values import DatabaseClock
 
 Devices = tuple[Device, ...]
+Uses = tuple[Use, ...]
 
 
 class SqlNodes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def beat(self, name: str, devices: Devices, versions: Mapping[str, str]) -> None:
+    def beat(self, name: str, devices: Devices, versions: Mapping[str, str], use: Uses) -> None:
         try:
-            self._write(name, devices, versions)
+            self._write(name, devices, versions, use)
         except IntegrityError:  # another one of this name made the row just now
-            self._write(name, devices, versions)
+            self._write(name, devices, versions, use)
 
     def leave(self, name: str) -> None:
         with self._database.write() as session:
@@ -42,15 +43,17 @@ class SqlNodes:
                     alive=age < lease,
                     heartbeat_at=datetime.fromtimestamp(row.heartbeat, UTC),
                     versions=row.versions,
+                    use=from_plain(Uses, row.use or []),
                 )
                 for row, age in session.execute(query)
             ]
 
-    def _write(self, name: str, devices: Devices, versions: Mapping[str, str]) -> None:
+    def _write(self, name: str, devices: Devices, versions: Mapping[str, str], use: Uses) -> None:
         with self._database.write() as session:
             now = session.scalar(select(DatabaseClock()))
             row = session.get(NodeRow, name) or NodeRow(name=name)
             row.devices = to_plain(Devices, devices)
             row.versions = dict(versions)
+            row.use = to_plain(Uses, use)
             row.heartbeat = now or 0.0
             session.add(row)

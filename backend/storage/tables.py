@@ -76,6 +76,7 @@ class DefinitionRow(Base):
 
 LABELS = ("owner", "starred", "name")
 LISTED_BY = ("state", "kind", "definition_id", "plan_id", "accuracy", "seconds", *LABELS)
+NOTED = text("note <> ''")
 
 
 class RunRow(Base):
@@ -89,7 +90,10 @@ class RunRow(Base):
     """
 
     __tablename__ = "runs"
-    __table_args__ = tuple(Index(None, column, "id") for column in LISTED_BY)
+    __table_args__ = (
+        *(Index(None, column, "id") for column in LISTED_BY),
+        Index("ix_runs_noted", "id", sqlite_where=NOTED, postgresql_where=NOTED),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(String(16))
@@ -202,3 +206,4 @@ class NodeRow(Base):
     devices: Mapped[list[Any]]
     versions: Mapped[dict[str, Any]]
     heartbeat: Mapped[float]
+    use: Mapped[list[Any] | None]

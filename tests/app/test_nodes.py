@@ -3,6 +3,7 @@
 from app.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
+from backend.runs.nodes import Use
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import figures_of, text_of
@@ -19,7 +20,7 @@ def test_what_nodes_have_and_do(backend: Backend, open_page: Open) -> None:
     seed.everything(backend)
     device = local(2).device
     backend.nodes.beat(seed.NODE, (device, device), {"torch": "2.13.0"})
-    backend.nodes.beat("node-2", (device,))
+    backend.nodes.beat("node-2", (device,), use=(Use("machine", 0.43, 1e9, 4e9),))
     page = open_page(Page.NODES)
     shown = figures_of(page)
     assert shown["Nodes alive"] == ("2", "of 2 known")
@@ -28,6 +29,7 @@ def test_what_nodes_have_and_do(backend: Backend, open_page: Open) -> None:
     text = text_of(page)
     assert f"2 × {device.name}" in text
     assert "torch 2.13.0" in text
+    assert "machine 43\u00a0%" in text
     assert "busy" in text
     assert "free" in text
 

@@ -78,3 +78,11 @@ def test_a_curve_is_found_by_its_index(backend: Backend):
     plan = plan_of(backend, query.order_by(MetricRow.step, MetricRow.id))
     assert "ix_metrics_run_id_name_step" in plan
     assert "SCAN" not in plan
+
+
+def test_a_text_is_sought_in_narrow_indexes_and_not_in_the_runs(backend: Backend):
+    plan = plan_of(backend, ids(RunFilter(text="sweep"), RunOrder()))
+    assert "COVERING INDEX ix_runs_name_id" in plan
+    assert "COVERING INDEX ix_runs_owner_id" in plan
+    assert "INDEX ix_runs_noted" in plan
+    assert "SCAN runs\n" not in f"{plan}\n"

@@ -1,0 +1,73 @@
+"""How much of this machine and of its GPUs is in use, asked without importing torch."""
+
+import shutil
+import subprocess
+
+import psutil
+
+from backend.runs.nodes import Use
+
+QUERY = (
+    "nvidia-smi",
+    "--query-gpu=name,utilization.gpu,memory.used,memory.total,temperature.gpu",
+    "--format=csv,noheader,nounits",
+)
+SECONDS = 5
+MIB = 1024**2
+
+
+def use() -> tuple[Use, ...]:
+    """The machine's use since the last call, then that of each GPU now."""
+    return (machine(), *gpus())
+
+
+def machine() -> Use:
+    """All cores and the main memory; 0 at the first call."""
+    memory = psutil.virtual_memory()
+    return Use(
+        "machine",
+        psutil.cpu_percent() / 100,
+        float(memory.total - memory.available),
+        float(memory.total),
+        hottest(),
+    )
+
+
+def hottest() -> float | None:
+    """The highest temperature that the system tells; None where it tells none."""
+    if not hasattr(psutil, "sensors_temperatures"):  # macOS
+        return None
+    groups = psutil.sensors_temperatures().values()
+    return max((float(sensor.current) for group in groups for sensor in group), default=None)
+
+
+def gpus() -> tuple[Use, ...]:
+    """By nvidia-smi; none where it is missing, fails or takes too long."""
+    if shutil.which(QUERY[0]) is None:
+        return ()
+    try:
+        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ()
+    return parse(answer.stdout)
+
+
+def parse(table: str) -> tuple[Use, ...]:
+    """Lines "name, %, MiB, MiB, degrees"; None where the driver gives no number ("[N/A]")."""
+    found = []
+    for line in filter(str.strip, table.splitlines()):
+        name, share, memory, total, celsius = line.rsplit(",", 4)
+        found.append(
+            Use(
+                name.strip(),
+                _number(share, 0.01),
+                _number(memory, MIB),
+                _number(total, MIB),
+                _number(celsius),
+            )
+        )
+    return tuple(found)
+
+
+def _number(text: str, factor: float = 1.0) -> float | None:
+    return float(text) * factor if text.strip().isdigit() else None
