@@ -16,6 +16,8 @@ SECTIONS = {
         (Page.MODELS, "Models", "deployed_code"),
         (Page.PROFILE, "Profile", "bar_chart"),
         (Page.PLAN, "Plan", "account_tree"),
+        (Page.SCHEDULES, "Compare schedules", "view_timeline"),
+        (Page.WHAT_IF, "What if", "query_stats"),
     ),
     "Runs": (
         (Page.RUNS, "Runs", "history"),

@@ -15,6 +15,8 @@ class Page(StrEnum):
     MODELS = "views/models.py"
     PROFILE = "views/profile.py"
     PLAN = "views/plan.py"
+    SCHEDULES = "views/schedules.py"
+    WHAT_IF = "views/what_if.py"
     RUNS = "views/runs.py"
     RUN = "views/run.py"
     COMPARE = "views/compare.py"
@@ -71,6 +73,10 @@ class Param(StrEnum):
     REPETITIONS = "repetitions"
     CUT = "cut"
     WINDOW = "window"
+    PAIRS = "pairs"
+    SHOW = "show"
+    PRICE = "price"
+    MICROBATCHES = "microbatches"
 
 
 class Key(StrEnum):
@@ -80,6 +86,7 @@ class Key(StrEnum):
     NOTICE = "notice"
     SELECTED = "selected-runs"
     EDITS = "plan-edits"
+    SWEEP = "what-if-attempt"
 
 
 def text(param: Param, default: str = "") -> str:

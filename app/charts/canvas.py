@@ -39,12 +39,13 @@ def canvas_bytes(
     group: str = "",
     first: tuple[float, float] | None = None,
     extent: float = 0.0,
+    tall: int = 620,
 ) -> bytes:
     """`main` with `ghost` thin below it, one row per name.
 
     `param` is the URL parameter that keeps the window, `group` joins the windows of several
     timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
-    the time axis reaches.
+    the time axis reaches, `tall` the most pixels before the ranks scroll.
     """
     sets = [_columns(main, len(names), ghost)] + ([_columns(ghost, len(names))] if ghost else [])
     ends = [_end(main), _end(ghost) if ghost else 0.0]
@@ -54,9 +55,10 @@ def canvas_bytes(
         "param": param,
         "group": group,
         "first": first,
+        "most": tall,
         "extent": max(extent, *ends) or 1.0,
         "kinds": [_look(letter) for letter in KINDS],
-        "present": np.unique(main.kind).tolist(),
+        "present": np.unique(sets[0]["kind"]).tolist(),
     }
     return _joined(header, sets, ends)
 

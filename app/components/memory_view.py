@@ -29,7 +29,7 @@ def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:
     """Per position the memory of its smallest device, None where that is not known."""
     found: list[float | None] = []
     for stage in prediction.plan.partition.stages[: prediction.plan.partition.positions]:
-        memories = [cluster.device.memory for _ in stage.devices]
+        memories = [cluster.at(device).memory for device in stage.devices]
         known = [memory for memory in memories if memory is not None]
         found.append(min(known) if known else None)
     return found

@@ -29,9 +29,7 @@ def partition_view(
     changed = partial(draft.change, cut, base, cluster.num_devices)
     with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
         edit_history(question)
-        partition_editor(
-            profile.in_order(cut.order) if cut.order else profile, cut, cluster.num_devices, changed
-        )
+        partition_editor(profile.in_order(cut.order), cut, cluster.num_devices, changed)
         if cluster.num_devices <= MOST_DEVICES:
             st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
         with st.expander("Type it", icon=":material/keyboard:"):

@@ -30,21 +30,36 @@ class Wanted:
     optimizer: OptimizerName
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A model's profile on a cluster."""
+
+    stored: StoredProfile
+    cluster: Cluster
+    optimizer: OptimizerName
+
+
 def plan_form(profiles: Sequence[StoredProfile]) -> Wanted | None:
     """Draw the inputs side by side; the newest of `profiles` is the default. None, with the
     fault said, where the cluster is described wrongly."""
     with st.container(border=True, key="panels-plan"):
-        with st.container(horizontal=True):
-            stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
-            optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str, width=130)
-        with st.container():
-            cluster = cluster_form()
+        asked = asked_form(profiles)
         with st.container(horizontal=True):
             schedule = _schedule()
             batch = _batch() if SCHEDULES[schedule].batched else 1
-    if cluster is None:
+    if asked is None:
         return None
-    return Wanted(stored, cluster, schedule, batch, optimizer)
+    return Wanted(asked.stored, asked.cluster, schedule, batch, asked.optimizer)
+
+
+def asked_form(profiles: Sequence[StoredProfile]) -> Asked | None:
+    """Profile, optimizer and cluster alone."""
+    with st.container(horizontal=True):
+        stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
+        optimizer = pick("Optimizer", OPTIMIZERS, Param.OPTIMIZER, str, str, width=130)
+    with st.container():
+        cluster = cluster_form()
+    return None if cluster is None else Asked(stored, cluster, optimizer)
 
 
 def _schedule() -> str:

@@ -1,8 +1,10 @@
-"""One timeline, or a measured above a predicted one, with a window that fits the screen."""
+"""A predicted timeline: bars while they are few, with a window that fits the screen, else the
+canvas; and the same as a table."""
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
+from app.charts.bars import bars_of
+from app.charts.canvas import canvas_bytes
 from app.charts.frame import CONFIG
 from app.charts.timeline import (
     MAX_BARS,
@@ -13,7 +15,10 @@ from app.charts.timeline import (
     whole,
     within,
 )
+from app.components.action_table import action_table
+from app.components.timeline_canvas import opening, timeline_canvas
 from app.formats import count
+from app.state import Param
 from backend.pipeline.timeline import Timeline
 
 ALT = "When each rank computes, sends and waits: one row per rank, time to the right"
@@ -21,18 +26,21 @@ LEGIBLE = 10  # microbatches side by side whose numbers can be read
 PLACES = ("Start", "Middle", "End", "All")
 
 
-def timeline_view(
-    key: str,
-    upper: Timeline,
-    ghost: Timeline | None = None,
-    rank_names: tuple[str, ...] = (),
-    controls: DeltaGenerator | None = None,
-) -> None:
-    """Draw it; when it is long, with a choice of the stretch that is shown, in `controls`."""
-    total = num_microbatches(upper)
-    if total <= LEGIBLE * 1.5:
-        return _draw(key, whole(upper), whole(ghost) if ghost else None, rank_names)
-    place = (controls or st.container()).segmented_control(
+def timeline_view(key: str, found: Timeline, rank_names: tuple[str, ...] = ()) -> None:
+    """Draw it; when it is long, with a choice of the stretch that is shown."""
+    total = num_microbatches(found)
+    if len(found.spans) > MAX_BARS:
+        _canvas(key, found, rank_names)
+    elif total <= LEGIBLE * 1.5:
+        _draw(key, whole(found), rank_names)
+    else:
+        _stretch(key, found, total, rank_names)
+    if st.toggle("As a table", key=f"{key}-as-table"):
+        action_table(key, bars_of(found), rank_names)
+
+
+def _stretch(key: str, found: Timeline, total: int, rank_names: tuple[str, ...]) -> None:
+    place = st.segmented_control(
         "Stretch",
         PLACES,
         default="Start",
@@ -40,29 +48,33 @@ def timeline_view(
         key=f"{key}-stretch",
         label_visibility="collapsed",
     )
-    window = _window(place, total, upper, ghost)
-    _draw(key, within(upper, window), within(ghost, window) if ghost else None, rank_names)
-    cut = place == "All" and window.stop < total
+    window = _window(place, total)
+    _draw(key, within(found, window), rank_names)
     st.caption(
-        f"While microbatches {window.first} to {window.stop - 1} of {count(total)} are worked on"
-        + (f": as many as can be drawn at once ({MAX_BARS:,} bars)." if cut else ".")
+        f"While microbatches {window.first} to {window.stop - 1} of {count(total)} are worked on."
     )
-    return None
 
 
-def _window(place: str | None, total: int, upper: Timeline, ghost: Timeline | None) -> Window:
-    size = LEGIBLE
+def _window(place: str | None, total: int) -> Window:
     match place:
         case "Middle":
-            return Window((total - size) // 2, (total + size) // 2)
+            return Window((total - LEGIBLE) // 2, (total + LEGIBLE) // 2)
         case "End":
-            return Window(total - size, total)
+            return Window(total - LEGIBLE, total)
         case "All":
-            bars = len(upper.spans) + (len(ghost.spans) if ghost else 0)
-            return Window(0, max(size, min(total, total * MAX_BARS // max(bars, 1))))
+            return Window(0, total)
         case _:
-            return Window(0, size)
+            return Window(0, LEGIBLE)
 
 
-def _draw(key: str, upper: Stretch, ghost: Stretch | None, rank_names: tuple[str, ...]) -> None:
-    st.plotly_chart(timeline(upper, ghost, rank_names), key=f"{key}-chart", config=CONFIG, alt=ALT)
+def _draw(key: str, shown: Stretch, rank_names: tuple[str, ...]) -> None:
+    drawing = timeline(shown, rank_names=rank_names)
+    st.plotly_chart(drawing, key=f"{key}-chart", config=CONFIG, alt=ALT)
+
+
+def _canvas(key: str, found: Timeline, rank_names: tuple[str, ...]) -> None:
+    bars = bars_of(found)
+    names = [*rank_names, *(f"rank {rank}" for rank in range(len(rank_names), bars.num_ranks))]
+    param = Param.WINDOW.value
+    data = canvas_bytes(bars, names=names, alt=ALT, param=param, first=opening(bars))
+    timeline_canvas(f"{key}-canvas", data)

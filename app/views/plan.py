@@ -87,8 +87,7 @@ def _details(wanted: Wanted, prediction: Prediction) -> None:
     timeline = planner.predicted_timeline(profile, wanted.cluster, plan)
     with card("Predicted timeline", "one pipeline filled, run and drained; label = microbatch"):
         timeline_view("predicted", timeline, rank_names=rank_names(plan))
-    order = plan.partition.order
-    in_order = profile.in_order(order) if order else profile
+    in_order = profile.in_order(plan.partition.order)
     with card("Stages", "the same in figures"):
         stage_table(in_order, wanted.cluster, prediction)
 

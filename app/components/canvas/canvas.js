@@ -1,6 +1,6 @@
 // A timeline of any length on a canvas: one row per rank, the predicted as a thin ghost below.
 // What is narrower than a pixel is added up per pixel and drawn as the shares of its kinds.
-const GUTTER = 118, AXIS = 24, THIN = 1.4, MOST = 620;
+const GUTTER = 118, AXIS = 24, THIN = 1.4;
 const HELP = "W / S   zoom in, out\nA / D   move left, right (or drag)\n0   everything\n↑ / ↓   choose a rank\n" +
   ", / .   previous, next action\nCtrl + wheel   zoom at the pointer\n?   this help";
 const UNITS = [[1, 1, "s"], [1e-3, 1e3, "ms"], [1e-6, 1e6, "µs"], [0, 1e9, "ns"]];
@@ -120,8 +120,8 @@ class Timeline {
   get plot() { return this.wide - GUTTER - 8; }
   measure() {
     const ranks = this.names.length, ghost = this.sets.length > 1;
-    this.row = Math.max(ghost ? 22 : 14, Math.min(ghost ? 46 : 34, (MOST - AXIS) / ranks));
-    this.tall = Math.min(MOST, AXIS + ranks * this.row);
+    this.row = Math.max(ghost ? 22 : 14, Math.min(ghost ? 46 : 34, (this.most - AXIS) / ranks));
+    this.tall = Math.min(this.most, AXIS + ranks * this.row);
     this.view.style.height = `${this.tall}px`;
     this.spacer.style.height = `${Math.max(0, AXIS + ranks * this.row - this.tall)}px`;
     this.paint();

@@ -8,7 +8,7 @@ from app.components.log_view import found, written
 from app.components.plan_figures import plan_figures
 from app.components.run_figures import Readings, epoch_means, run_figures
 from app.components.run_progress import remaining
-from app.components.run_table import plan_label, took
+from app.components.run_words import plan_label, took
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.prediction import Prediction

@@ -1,0 +1,94 @@
+"""The curves of a sweep, what changes along them, and the same as a table."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from app.charts.frame import CONFIG
+from app.charts.what_if import what_if
+from app.components.card import card
+from app.formats import NOTHING, count, number, rate
+from app.naming import plan_name
+from app.sweeps import Sweep
+from app.variations import Axis, Point, changes, plan_word
+
+SPEED, COST, EACH = "Throughput", "Cost", "Throughput per device"
+MEASURES = (SPEED, COST, EACH)
+REMARKS = {
+    SPEED: "samples per second of the best plan",
+    COST: "per million samples",
+    EACH: "samples per second and device",
+}
+Value = Callable[[Point], float | None]
+
+
+def what_if_view(sweep: Sweep, measure: str, price: float) -> None:
+    """One panel per changed thing, as far as the sweep is."""
+    value, text = _measure(measure, price)
+    with st.container(key="panels-what-if"):
+        for axis in Axis:
+            points = sweep.along(axis)
+            if points:
+                _panel(axis, points, value, text, REMARKS[measure])
+    every = [point for axis in Axis for point in sweep.along(axis)]
+    if every:
+        with st.expander("As a table", icon=":material/table:"):
+            alt = "Best plan, throughput and cost at every point"
+            st.dataframe(point_rows(every, price), hide_index=True, key="what-if", alt=alt)
+
+
+def _panel(
+    axis: Axis,
+    points: list[Point],
+    value: Value,
+    text: Callable[[float | None], str],
+    remark: str,
+) -> None:
+    with card(axis.value.capitalize(), remark):
+        drawing = what_if(axis, points, value, text)
+        alt = f"{remark} over {axis.value}"
+        st.plotly_chart(drawing, key=f"what-if-{axis.name}", config=CONFIG, alt=alt)
+        st.caption(said(points))
+
+
+def said(points: list[Point]) -> str:
+    """Where the best plan changes, in a sentence."""
+    known = [point for point in points if point.plan is not None]
+    parts = [
+        f"**{plan_word(a)}** up to {a.variation.label}, **{plan_word(b)}** from "
+        f"{b.variation.label} on"
+        for a, b in changes(points)
+    ]
+    if known and not parts:
+        parts = [f"The best plan is **{plan_word(known[0])}** everywhere"]
+    if len(known) < len(points):
+        parts.append(f"no plan fits at {count(len(points) - len(known), 'point')}")
+    return "; ".join(parts) + "."
+
+
+def _measure(name: str, price: float) -> tuple[Value, Callable[[float | None], str]]:
+    if name == COST:
+        return (lambda point: point.cost_per_million(price)), number
+    if name == EACH:
+        return _each, rate
+    return (lambda point: point.samples_per_second), rate
+
+
+def _each(point: Point) -> float | None:
+    speed = point.samples_per_second
+    return speed / point.variation.cluster.num_devices if speed else None
+
+
+def point_rows(points: list[Point], price: float) -> dict[str, list[Any]]:
+    """The table by columns."""
+    return {
+        "changed": [point.variation.axis.value for point in points],
+        "to": [
+            point.variation.label + (" (as it is)" if point.variation.is_base else "")
+            for point in points
+        ],
+        "best plan": [plan_name(p.plan) if p.plan else p.reason or NOTHING for p in points],
+        "samples": [rate(point.samples_per_second) for point in points],
+        "per million samples": [number(point.cost_per_million(price)) for point in points],
+    }

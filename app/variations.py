@@ -1,0 +1,156 @@
+"""What if: the same model on other clusters, one thing changed at a time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import pairwise
+
+from backend.cluster.cluster import Cluster, Device
+from backend.planning.plan import Plan
+from backend.prediction.propose import Proposal
+
+MOST_DEVICES = 256
+FACTORS = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+GB = 1e9
+
+
+class Axis(StrEnum):
+    """What is changed."""
+
+    DEVICES = "devices"
+    DEVICE = "device type"
+    BANDWIDTH = "link bandwidth"
+    BATCH = "microbatches per update"
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A device's published peak at single precision (without tensor cores), in TFLOP/s, and
+    its memory in bytes. Source: NVIDIA's data sheets."""
+
+    tflops: float
+    memory: float
+
+
+DEVICES: dict[str, Peak] = {
+    "T4": Peak(8.1, 16 * 2**30),
+    "Titan X": Peak(11.0, 12 * 2**30),
+    "V100": Peak(15.7, 16 * 2**30),
+    "A100": Peak(19.5, 80 * 2**30),
+    "L4": Peak(30.3, 24 * 2**30),
+    "H100": Peak(67.0, 80 * 2**30),
+    "H200": Peak(67.0, 141 * 2**30),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """One point of a curve: `value` on the axis (`label` for people), and the question."""
+
+    axis: Axis
+    value: float
+    label: str
+    cluster: Cluster
+    batch: int
+    is_base: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The best plan there; None where none fits, and then `reason` says why."""
+
+    variation: Variation
+    best: Proposal | None
+    reason: str = ""
+
+    @property
+    def plan(self) -> Plan | None:
+        return self.best.prediction.plan if self.best else None
+
+    @property
+    def samples_per_second(self) -> float | None:
+        return self.best.prediction.samples_per_second if self.best else None
+
+    def cost_per_million(self, price: float) -> float | None:
+        """Money per million samples, at `price` per device and hour, idle devices included."""
+        speed = self.samples_per_second
+        if not speed:
+            return None
+        return price * self.variation.cluster.num_devices / 3600 / speed * 1e6
+
+
+def variations(cluster: Cluster, batch: int, *, flushes: bool) -> tuple[Variation, ...]:
+    """Every point of every curve; each curve goes through the cluster as it is. Batches are
+    varied only where the schedule has them."""
+    found = [*_devices(cluster, batch), *_types(cluster, batch), *_bandwidths(cluster, batch)]
+    return (*found, *(_batches(cluster, batch) if flushes else ()))
+
+
+def changes(points: list[Point]) -> list[tuple[Point, Point]]:
+    """Neighbours between which the best plan is another."""
+    known = [point for point in points if point.plan is not None]
+    return [(a, b) for a, b in pairwise(known) if plan_word(a) != plan_word(b)]
+
+
+def plan_word(point: Point) -> str:
+    """The best plan in a word, independent of how many replicas its stages have: what counts
+    as the same plan when the number of devices changes is the form, "n-1"."""
+    if point.plan is None:
+        return "none fits"
+    if point.variation.axis is not Axis.DEVICES:
+        return point.plan.partition.label
+    return "-".join("n" if count > 1 else "1" for count in point.plan.partition.replicas)
+
+
+def _devices(cluster: Cluster, batch: int) -> Iterator[Variation]:
+    outer = cluster.levels[-1]
+    inner = cluster.num_devices // outer.count
+    counts = {outer.count, *(2**power for power in range(9))}
+    if cluster.devices:
+        counts = {outer.count}
+    for count in sorted(counts):
+        if count * inner > MOST_DEVICES or count > 8 * max(outer.count, 2):
+            continue
+        level = replace(outer, count=count)
+        changed = replace(cluster, levels=(*cluster.levels[:-1], level))
+        number = count * inner
+        yield Variation(
+            Axis.DEVICES, number, f"{number} devices", changed, batch, count == outer.count
+        )
+
+
+def _types(cluster: Cluster, batch: int) -> Iterator[Variation]:
+    """Other types where this one's peak is known, else the same a few times faster."""
+    now = cluster.device
+    base = DEVICES.get(now.name)
+    if base is None:
+        for factor in FACTORS:
+            device = replace(now, name=f"{factor:g}× {now.name}", speed=now.speed * factor)
+            yield _typed(cluster, batch, factor, device, factor == 1.0)
+        return
+    for name, peak in sorted(DEVICES.items(), key=lambda item: (item[1].tflops, item[1].memory)):
+        factor = peak.tflops / base.tflops
+        memory = now.memory if name == now.name else peak.memory
+        device = Device(name, memory, now.speed * factor)
+        yield _typed(cluster, batch, factor, device, name == now.name)
+
+
+def _typed(cluster: Cluster, batch: int, factor: float, device: Device, is_base: bool) -> Variation:
+    changed = replace(cluster, device=device, devices=()) if not is_base else cluster
+    return Variation(Axis.DEVICE, factor, device.name, changed, batch, is_base)
+
+
+def _bandwidths(cluster: Cluster, batch: int) -> Iterator[Variation]:
+    outer = cluster.levels[-1]
+    for factor in FACTORS:
+        level = replace(outer, bandwidth=outer.bandwidth * factor)
+        changed = replace(cluster, levels=(*cluster.levels[:-1], level))
+        value = level.bandwidth / GB
+        yield Variation(Axis.BANDWIDTH, value, f"{value:.3g} GB/s", changed, batch, factor == 1.0)
+
+
+def _batches(cluster: Cluster, batch: int) -> Iterator[Variation]:
+    for number in sorted({*BATCHES, batch}):
+        label = f"{number} microbatches"
+        yield Variation(Axis.BATCH, number, label, cluster, number, number == batch)

@@ -1,0 +1,100 @@
+"""Compare schedules: empty, the first few, pairs from a link, added, taken away, impossible."""
+
+from streamlit.testing.v1 import AppTest
+
+from app.pairs import Pair, write_pairs
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import write_cluster
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, param, text_of
+
+LAYERS = len(seed.a_profile().layers)
+
+
+def names_of(page: AppTest) -> list[str]:
+    return list(page.table[0].value["plan and schedule"])
+
+
+def test_without_profiles_the_page_leads_to_the_models(backend: Backend, open_page: Open) -> None:
+    page = open_page(Page.SCHEDULES)
+    assert "No profile yet" in text_of(page)
+    assert not page.exception
+
+
+def test_a_few_schedules_are_there_to_begin_with(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.SCHEDULES)
+    assert len(names_of(page)) >= 3
+    text = text_of(page)
+    for title in ("Timelines", "Bubble by cause", "Memory over time", "Weight versions"):
+        assert title in text
+    assert not page.exception
+    assert not page.warning
+
+
+def test_the_best_of_each_column_is_marked(seeded: seed.Seeded, open_page: Open) -> None:
+    pairs = write_pairs([Pair("straight", "pipedream"), Pair("even-split", "gpipe", 4)])
+    table = open_page(Page.SCHEDULES, pairs=pairs).table[0].value
+    assert [cell.startswith("**★") for cell in table["samples"]].count(True) == 1
+    assert table["staleness"][1].startswith("**★ none")
+    assert "×" in table["over data parallel"][0]
+
+
+def test_a_link_names_pairs_of_every_source(seeded: seed.Seeded, open_page: Open) -> None:
+    pairs = [
+        Pair("even-split", "1f1b-flush", 8),
+        Pair(f"plan-{seeded.plan}", "pipedream"),
+        Pair(f"5x1-{LAYERS}x1", "gpipe", 2),
+    ]
+    page = open_page(Page.SCHEDULES, pairs=write_pairs(pairs), microbatches=16)
+    assert len(names_of(page)) == 3
+    assert "batch 8" in names_of(page)[0]
+    assert "16 microbatches" in text_of(page)
+    stages = next(t.value for t in page.dataframe if "stage 1" in t.value.columns)
+    assert "stale" in stages["stage 0"][1].replace("\u00a0", " ")
+    assert stages["stage 0"][0].replace("\u00a0", " ") == "1 version"
+
+
+def test_pairs_are_added_and_taken_away_and_stay_in_the_url(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.SCHEDULES, pairs="pipedream:pipedream:1,even-split:gpipe:4")
+    boxes = {box.label: box for box in page.selectbox}
+    boxes["Plan"].set_value("straight")
+    boxes["Schedule"].set_value("1f1b-flush")
+    button(page, "Add it").click().run()
+    assert len(names_of(page)) == 3
+    assert "straight:1f1b-flush:4" in param(page, "pairs")
+    page.button(key="pair-even-split:gpipe:4").click().run()
+    assert len(names_of(page)) == 2
+    assert "even-split" not in param(page, "pairs")
+
+
+def test_the_same_pair_is_not_added_twice(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.SCHEDULES, pairs="pipedream:pipedream:1")
+    boxes = {box.label: box for box in page.selectbox}
+    boxes["Plan"].set_value("pipedream")
+    boxes["Schedule"].set_value("pipedream")
+    button(page, "Add it").click().run()
+    assert "already" in page.warning[0].value
+
+
+def test_a_pair_that_cannot_be_is_said_and_the_others_stay(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    pairs = f"pipedream:pipedream:1,plan-99:gpipe:4,3x9-{LAYERS}x9:gpipe:4"
+    page = open_page(Page.SCHEDULES, pairs=pairs)
+    assert len(names_of(page)) == 1
+    said = " ".join(warning.value for warning in page.warning)
+    assert "plan 99" in said
+    assert "18 replicas do not fit on 2 devices" in said
+
+
+def test_where_nothing_fits_the_page_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
+    tiny = write_cluster(Cluster((Level(2, 1e9),), Device("toy", 1000)))
+    page = open_page(Page.SCHEDULES, cluster=tiny, pairs="even-split:gpipe:4")
+    assert "None of these pairs" in text_of(page)
+    assert not page.exception
+    assert not open_page(Page.SCHEDULES, cluster=tiny).exception

@@ -1,0 +1,69 @@
+"""What if: empty, its curves in the background, cancelled and begun again, a broken cluster."""
+
+import time
+
+from streamlit.testing.v1 import AppTest
+
+from app import sweeps
+from app.state import Page
+from backend.bootstrap import Backend
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import text_of
+
+
+def finished(page: AppTest) -> AppTest:
+    """The page once its sweep has ended."""
+    deadline = time.monotonic() + 120
+    while page.get("progress"):
+        assert time.monotonic() < deadline
+        page.run()
+    return page
+
+
+def test_without_profiles_the_page_leads_to_the_models(backend: Backend, open_page: Open) -> None:
+    page = open_page(Page.WHAT_IF)
+    assert "No profile yet" in text_of(page)
+    assert not page.exception
+
+
+def test_curves_and_where_the_best_plan_changes(seeded: seed.Seeded, open_page: Open) -> None:
+    page = finished(open_page(Page.WHAT_IF, schedule="1f1b-flush", batch=4))
+    text = text_of(page)
+    for title in ("Devices", "Device type", "Link bandwidth", "Microbatches per update"):
+        assert f"**{title}**" in text
+    assert "best plan" in text.lower() or "up to" in text
+    table = page.dataframe[0].value
+    assert (table["to"].str.endswith("(as it is)")).sum() == 4
+    assert not page.exception
+
+
+def test_cost_follows_the_price(seeded: seed.Seeded, open_page: Open) -> None:
+    page = finished(open_page(Page.WHAT_IF))
+    before = page.dataframe[0].value["per million samples"][0]
+    next(b for b in page.number_input if b.label.startswith("Price")).set_value(4.0).run()
+    after = finished(page).dataframe[0].value["per million samples"][0]
+    assert before != after
+    page.segmented_control[0].set_value("Cost").run()
+    assert "per million samples" in text_of(finished(page))
+
+
+def test_a_cancelled_sweep_can_be_begun_again(seeded: seed.Seeded, open_page: Open) -> None:
+    with sweeps.ONE_AT_A_TIME:  # the sweep waits for its turn: there is time to cancel it
+        page = open_page(Page.WHAT_IF, schedule="gpipe", batch=3)
+        next(b for b in page.button if b.label == "Cancel").click()
+        page.run()
+    deadline = time.monotonic() + 60
+    while not [b for b in page.button if b.label == "Start again"]:
+        assert time.monotonic() < deadline
+        page.run()
+    assert "Cancelled after 0 of" in text_of(page)
+    next(b for b in page.button if b.label == "Start again").click()
+    page = finished(page.run())
+    assert page.dataframe
+
+
+def test_a_broken_cluster_is_said(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.WHAT_IF, cluster="levels: [")
+    assert page.error
+    assert not page.exception
