@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from app import asgi
+from app.client import Client
 from backend.bootstrap import Backend
 from tests.app.test_boundary import set_revision
 
@@ -65,6 +66,19 @@ def test_health_and_pages_share_a_port(url: str) -> None:
     status, body = ask(f"{url}/healthz")
     assert status == 503
     assert json.loads(body)["status"] == "outdated"
+
+
+def test_the_api_and_the_measures_are_on_the_same_port(url: str) -> None:
+    assert Client(url).runs().total == 0
+    status, body = ask(f"{url}/metrics")
+    assert status == 200
+    assert b"stageflow_database_up 1.0" in body
+    assert b'stageflow_http_seconds_count{kind="api"}' in body
+    status, body = ask(f"{url}/api/v1/nowhere")
+    assert status == 404
+    assert json.loads(body)["kind"] == "NotFound"
+    status, body = ask(f"{url}/api")
+    assert b"Stageflow REST API" in body
 
 
 def test_the_server_is_configured_the_same_wherever_it_starts() -> None:
