@@ -1,41 +1,48 @@
 """From a definition to its layers: builds the model, runs it once, then traces it."""
 
+from typing import Any
+
 import torch
 from torch import nn
 
+from workers.definitions.definition import Definition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
-from workers.definitions.layers import LayeredModel, layered
-from workers.definitions.loader import Batch, Definition
+from workers.definitions.layering import layered
+from workers.definitions.layers import LayeredModel
+from workers.definitions.samples import Batch, Samples, mapped, positional, tensors
 from workers.definitions.trace import untouched
+from workers.definitions.units import Granularity
 
 
 def prepare(
-    definition: Definition, batch: Batch, seed: int = 0, device: torch.device | None = None
+    definition: Definition,
+    batch: Batch,
+    seed: int = 0,
+    device: torch.device | None = None,
+    granularity: Granularity | None = None,
 ) -> LayeredModel:
     """The layers of the definition's model on `device`, for inputs of the batch's shape.
 
     Raises `DefinitionFailed` where the model cannot be built and `ModelRaised` where the model
     or its loss raises on the batch, or where the loss is no single number.
     """
-    model = definition.model(seed)
+    inputs, targets = (mapped(samples, lambda t: t.to(device)) for samples in batch)
+    model = positional(definition.model(seed), inputs)
     model.to(device)
-    inputs, targets = (tensor.to(device) for tensor in batch)
     _try(definition, model, inputs, targets)
-    return layered(model, inputs)
+    return layered(model, inputs, granularity or definition.granularity)
 
 
-def _try(
-    definition: Definition, model: nn.Module, inputs: torch.Tensor, targets: torch.Tensor
-) -> None:
+def _try(definition: Definition, model: nn.Module, inputs: Samples, targets: Any) -> None:
     doing = "the model raised"
     try:
         with untouched(model), torch.no_grad():
-            output = model.train()(inputs.clone())
+            output = model.train()(*(tensor.clone() for tensor in tensors(inputs)))
             doing = "the loss raised"
             loss = definition.loss(output, targets)
     except Exception as error:
-        shape = tuple(inputs.shape)
-        message = f"{describe(error, definition.file)} ({doing} it on inputs of shape {shape})"
+        shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors(inputs))
+        message = f"{describe(error, definition.file)} ({doing} it on inputs of shape {shapes})"
         detail = user_traceback(error, definition.file)
         raise ModelRaised(message, detail=detail) from error
     if not isinstance(loss, torch.Tensor) or loss.numel() != 1:

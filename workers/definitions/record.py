@@ -30,11 +30,13 @@ class TensorSpec:
 @dataclass(slots=True)
 class Record:
     """`specs`: the nodes whose value is a tensor. `sizes`: the values that depend on sizes
-    alone. `changes`: (changed node, node that changed it in place)."""
+    alone. `changes`: (changed node, node that changed it in place). `changed_buffers`: those
+    that the run changed, by name."""
 
     specs: dict[fx.Node, TensorSpec] = field(default_factory=dict)
     sizes: dict[fx.Node, Any] = field(default_factory=dict)
     changes: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
+    changed_buffers: frozenset[str] = frozenset()
 
 
 class _Recorder(fx.Interpreter):
@@ -68,12 +70,16 @@ class _Recorder(fx.Interpreter):
         return node.op == "call_function" and bool(inputs) and all(n in known for n in inputs)
 
 
-def record(module: fx.GraphModule, example: Tensor) -> Record:
-    """Run `module` on `example` with gradients enabled; what it did, operation by operation."""
+def record(module: fx.GraphModule, inputs: tuple[Tensor, ...]) -> Record:
+    """Run `module` with gradients enabled; what it did, operation by operation."""
     recorder = _Recorder(module)
+    buffers = dict(module.named_buffers(remove_duplicate=False))
+    before = {name: buffer._version for name, buffer in buffers.items()}
     with torch.enable_grad():
-        recorder.run(example)
-    return recorder.record
+        recorder.run(*inputs)
+    seen = recorder.record
+    seen.changed_buffers = frozenset(n for n, b in buffers.items() if b._version != before[n])
+    return seen
 
 
 def fold_sizes(graph: fx.Graph, sizes: dict[fx.Node, Any]) -> None:

@@ -1,7 +1,7 @@
 """A model as a list of operations in running order, or none where tracing is not sound."""
 
-import copy
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,53 +10,58 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_leaves
 
+from workers.definitions.capture import captured
+from workers.definitions.symbolic import symbolic
+
+Inputs = tuple[Tensor, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """`model` owns every parameter by its own name; `graph` runs it (None: not traceable)."""
+    """`model` owns every parameter by its own name; `graph` runs it (None: not traceable).
+    `by_path`: the graph is fine-grained, and the paths of modules make its layers."""
 
     model: nn.Module
     graph: fx.Graph | None
     notes: tuple[str, ...] = ()
+    by_path: bool = False
 
 
-class _Tracer(fx.Tracer):
-    """Traces `forward(input)`; further arguments keep their Python defaults."""
+def trace(model: nn.Module, inputs: Inputs) -> Traced:
+    """Trace `model`: with stand-ins through every submodule, else captured as operations,
+    else with the submodules whole.
 
-    proxy_buffer_attributes = True
-
-    def __init__(self, whole_submodules: bool) -> None:
-        super().__init__()
-        self.whole_submodules = whole_submodules
-
-    def create_args_for_root(
-        self, root_fn: Any, is_module: bool, concrete_args: Any = None
-    ) -> tuple[Any, list[Any]]:
-        return root_fn, [self.root, self.create_proxy("placeholder", "input", (), {})]
-
-    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        if self.whole_submodules:
-            return not isinstance(m, nn.Sequential)
-        return super().is_leaf_module(m, module_qualified_name)
-
-
-def trace(model: nn.Module, example: Tensor) -> Traced:
-    """Trace `model`, first through every submodule, then with the user's submodules whole.
-
-    A trace counts only if training and evaluation mode give the same graph and if running
-    it gives what the model gives on `example`; otherwise `graph` is None and a note says why.
+    A trace counts only if training and evaluation mode give one graph and if running it
+    gives what the model gives on `inputs`; otherwise `graph` is None and a note says why.
+    Modules that share weights are captured, because then the weight can cross a cut.
     """
-    reasons: list[str] = []
-    for whole_submodules in (False, True):
-        try:
-            copied, graph = _trace_once(model, whole_submodules)
-            _check_same_output(model, fx.GraphModule(copied, graph), example)
-        except Exception as error:  # tracing runs the user's code with stand-ins
-            reasons.append(_short(error))
-            continue
-        notes = (f"Submodules are kept whole: {reasons[0]}",) if reasons else ()
-        return Traced(copied, graph, notes)
-    return Traced(model, None, (f"The model is one layer and cannot be cut: {reasons[-1]}",))
+    first, reason = _tried(model, inputs, lambda: symbolic(model, len(inputs)))
+    if first is not None and not shared_by_modules(*first):
+        return Traced(*first)
+    second, other = _tried(model, inputs, lambda: captured(model, inputs))
+    if second is not None:
+        return Traced(*second, by_path=True)
+    if first is not None:
+        return Traced(*first, notes=(f"Layers that share weights are one layer: {other}",))
+    third, last = _tried(model, inputs, lambda: symbolic(model, len(inputs), True))
+    if third is not None:
+        return Traced(*third, notes=(f"Submodules are kept whole: {reason}",))
+    return Traced(model, None, (f"The model is one layer and cannot be cut: {last}",))
+
+
+def _tried(
+    model: nn.Module, inputs: Inputs, make: Callable[[], tuple[nn.Module, fx.Graph]]
+) -> tuple[tuple[nn.Module, fx.Graph] | None, str]:
+    """A sound trace, or None and why there is none."""
+    try:
+        traced, graph = make()
+        if not any(node.op.startswith("call_") for node in graph.nodes):
+            raise ValueError("its forward has no operation")
+        if not any(tensor.is_meta for tensor in (*inputs, *model.parameters())):
+            _check_same_output(model, fx.GraphModule(traced, graph), inputs)
+    except Exception as error:  # tracing runs the user's code with stand-ins
+        return None, _short(error)
+    return (traced, graph), ""
 
 
 @contextmanager
@@ -79,30 +84,54 @@ def tensors_of(output: Any) -> list[Tensor]:
     return [leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)]
 
 
-def _trace_once(model: nn.Module, whole_submodules: bool) -> tuple[nn.Module, fx.Graph]:
-    """A copy (tracing may write to the module) and its graph, alike in both modes."""
-    training, evaluating = (copy.deepcopy(model).train(mode) for mode in (True, False))
-    graph = _Tracer(whole_submodules).trace(training)
-    if str(graph) != str(_Tracer(whole_submodules).trace(evaluating)):
-        raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
-    if not any(node.op.startswith("call_") for node in graph.nodes):
-        raise ValueError("its forward has no operation")
-    for name, value in vars(training).items():
-        if isinstance(value, Tensor) and not torch.equal(value, vars(evaluating)[name]):
-            raise ValueError("its forward draws random numbers that depend on no input")
-    return training.train(model.training), graph
+def shared_by_modules(model: nn.Module, graph: fx.Graph) -> bool:
+    """Whether a module whose weights others use too is called as a whole."""
+    whole, users = set(), defaultdict(set)
+    names = dict(model.named_parameters(remove_duplicate=False))
+    for node in graph.nodes:
+        if node.op == "call_module":
+            for parameter in model.get_submodule(str(node.target)).parameters():
+                users[id(parameter)].add(node)
+                whole.add(id(parameter))
+        elif node.op == "get_attr" and node.target in names:
+            users[id(names[node.target])] |= set(node.users)
+    return any(len(users[parameter]) > 1 for parameter in whole)
 
 
-def _check_same_output(model: nn.Module, runner: nn.Module, example: Tensor) -> None:
+def _check_same_output(model: nn.Module, runner: nn.Module, inputs: Inputs) -> None:
+    """In both modes: outputs and buffers; in training, the gradient of every weight too, since
+    stand-ins do not see `torch.no_grad`."""
+    weights = [w for w in model.parameters() if w.requires_grad]
+    buffers = sorted(dict(model.named_buffers()).keys() & dict(runner.named_buffers()).keys())
     for mode in (True, False):
-        outputs = []
-        for module in (model, runner):
-            with untouched(module), torch.no_grad():
-                torch.manual_seed(0)
-                outputs.append(tensors_of(module.train(mode)(example.clone())))
-        for mine, theirs in zip(*outputs, strict=True):
-            if not torch.allclose(mine, theirs, equal_nan=True):
-                raise ValueError("its forward does something that tracing does not see")
+        mine, theirs = (_results(m, inputs, weights, buffers, mode) for m in (model, runner))
+        if len(mine) != len(theirs) or not all(map(_alike, mine, theirs)):
+            raise ValueError("its forward does something that tracing does not see")
+
+
+def _results(
+    module: nn.Module,
+    inputs: Inputs,
+    weights: list[nn.Parameter],
+    buffers: list[str],
+    mode: bool,
+) -> list[Tensor | None]:
+    """Outputs, buffers, and gradients of a random mixture of the outputs (None: unused)."""
+    with untouched(module), torch.set_grad_enabled(mode):
+        torch.manual_seed(0)
+        outputs = tensors_of(module.train(mode)(*(tensor.clone() for tensor in inputs)))
+        state = [module.get_buffer(name).clone() for name in buffers]
+        torch.manual_seed(0)
+        mixed = [(o * torch.randn_like(o)).sum() for o in outputs if o.requires_grad]
+        found = torch.autograd.grad(mixed, weights, allow_unused=True) if mixed and weights else ()
+    return [*(output.detach() for output in outputs), *state, *found]
+
+
+def _alike(one: Tensor | None, other: Tensor | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    scale = float(one.abs().max()) if one.is_floating_point() and one.numel() else 0.0
+    return torch.allclose(one, other, rtol=1e-4, atol=1e-5 * max(scale, 1e-3), equal_nan=True)
 
 
 def _short(error: Exception) -> str:

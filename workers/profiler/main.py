@@ -13,9 +13,16 @@ from backend.runs.spec import ProfileSpec
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
+from workers.definitions.samples import mapped
 from workers.profiler.measure import WARM_UP, Measured, measure
 from workers.runtime import data
-from workers.runtime.process import device, device_name, die_with_parent, use_one_thread
+from workers.runtime.process import (
+    device,
+    device_name,
+    die_with_parent,
+    keep_freed_memory,
+    use_one_thread,
+)
 from workers.runtime.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
@@ -25,6 +32,7 @@ def main() -> int:
     """Exit code 0 when the profile is written; otherwise a `Failed` line was printed."""
     die_with_parent()
     use_one_thread()
+    keep_freed_memory()
     reporter = Reporter(rank=0)
     return reporter.report(lambda: run(Path(sys.argv[1]), reporter))
 
@@ -49,7 +57,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     definition = load(definition_file)
     batch = data.example(definition, spec.microbatch)
     layered = prepare(definition, batch, device=chosen)
-    inputs, targets = (tensor.to(chosen) for tensor in batch)
+    inputs, targets = (mapped(each, lambda t: t.to(chosen)) for each in batch)
     reporter.started()
     repetitions = measure(layered, (inputs, targets), definition.loss, spec.repetitions)
     for done, so_far in enumerate(repetitions, start=1):

@@ -20,6 +20,7 @@ from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, Loss
 from workers.definitions.record import TensorSpec
+from workers.definitions.samples import Samples, tensors
 from workers.definitions.trace import untouched
 from workers.runtime.optimizers import Momentum, Rule
 from workers.runtime.stage import Held, Stage, Tensors
@@ -78,7 +79,7 @@ def measure(
     count = len(layered.layers)
     layers = [_bench(layered, i, i + 1, loss) for i in range(count)]
     whole = _bench(layered, 0, count, loss)
-    inputs, targets = batch
+    inputs, targets = tensors(batch[0]), batch[1]
     nothings = _nothings(count)
     measured = Measured([bench.times for bench in layers], whole.times, nothings[0].times)
     for repetition in range(WARM_UP + repetitions):
@@ -88,7 +89,7 @@ def measure(
         with untouched(layered.model):
             _sweep(layers, inputs, targets)
             _sweep([whole], inputs, targets)
-            _sweep(nothings, torch.zeros(1, device=inputs.device), targets)
+            _sweep(nothings, (torch.zeros(1, device=inputs[0].device),), targets)
         yield measured
 
 
@@ -115,29 +116,31 @@ class _Nothing(nn.Module):
         return (bundle,)
 
 
-def _first(output: Tensors, target: Tensor) -> Tensor:
+def _first(output: Tensors, target: Samples) -> Tensor:
     return output[0]
 
 
-def _sweep(benches: list[_Bench], inputs: Tensor, targets: Tensor) -> None:
+def _sweep(benches: list[_Bench], inputs: Tensors, targets: Samples) -> None:
     held: list[Held] = []
-    bundle: Tensors = (inputs.clone(),)
+    bundle, device = tuple(tensor.clone() for tensor in inputs), inputs[0].device
     for bench in benches:
-        (bundle, kept), seconds = _timed(inputs.device, _forward(bench, bundle, targets))
+        (bundle, kept), seconds = _timed(device, _forward(bench, bundle, targets))
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
         bench.times.forward.append(seconds)
     gradients: Tensors = ()
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
-        (gradients, found), seconds = _timed(inputs.device, _backward(bench, kept, gradients))
+        (gradients, found), seconds = _timed(device, _backward(bench, kept, gradients))
         of_weights.append(found)
         bench.times.backward.append(seconds)
     for bench, found in zip(reversed(benches), of_weights, strict=True):
-        bench.times.update.append(_timed(inputs.device, _update(bench, found))[1])
+        bench.times.update.append(_timed(device, _update(bench, found))[1])
 
 
-def _forward(bench: _Bench, bundle: Tensors, targets: Tensor) -> Callable[[], tuple[Tensors, Held]]:
+def _forward(
+    bench: _Bench, bundle: Tensors, targets: Samples
+) -> Callable[[], tuple[Tensors, Held]]:
     return lambda: bench.stage.forward(bundle, bench.weights, targets)
 
 

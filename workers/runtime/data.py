@@ -12,7 +12,8 @@ from torch import Tensor
 
 from backend.errors import InvalidInput
 from backend.runs.spec import DataSpec
-from workers.definitions.loader import Batch, Definition
+from workers.definitions.definition import Definition
+from workers.definitions.samples import Batch, Samples, mapped, num_samples, tensors
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,20 @@ class DataSet:
 
     train: Batch
     held_out: Batch
+
+    @property
+    def num_train(self) -> int:
+        return num_samples(self.train[0])
+
+    @property
+    def num_held_out(self) -> int:
+        return num_samples(self.held_out[0])
+
+    def first(self, count: int) -> Batch:
+        """The first `count` samples to train on, from the start again where they are fewer."""
+        inputs, targets = self.train
+        chosen = torch.arange(count) % self.num_train
+        return _taken(inputs, chosen), _taken(targets, chosen)
 
 
 Source = Callable[[DataSpec, Definition], DataSet]
@@ -75,9 +90,11 @@ def example(definition: Definition, batch: int) -> Batch:
         torch.manual_seed(0)
         if definition.has_example:
             return definition.example(batch)
-    inputs, targets = load(DataSpec(), definition).train
-    chosen = torch.arange(batch) % len(inputs)
-    return inputs[chosen], targets[chosen]
+    return load(DataSpec(), definition).first(batch)
+
+
+def _taken(samples: Samples, chosen: Tensor) -> Samples:
+    return mapped(samples, lambda tensor: tensor[chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +115,34 @@ class Epoch:
         data: Batch, microbatch: int, microbatches: int, seed: int, number: int
     ) -> "Epoch":
         generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
-        order = torch.randperm(len(data[0]), generator=generator)
+        order = torch.randperm(num_samples(data[0]), generator=generator)
         return Epoch(data, order, microbatch, microbatches)
 
     @staticmethod
     def in_order(data: Batch, microbatch: int, microbatches: int) -> "Epoch":
         """All samples once, in order; the last microbatches are padded with sample 0."""
         order = torch.zeros(microbatch * microbatches, dtype=torch.long)
-        order[: len(data[0])] = torch.arange(len(data[0]))
+        size = num_samples(data[0])
+        order[:size] = torch.arange(size)
         return Epoch(data, order, microbatch, microbatches)
 
-    def inputs(self, number: int) -> Tensor:
-        return self.data[0][self._samples(number)]
+    def inputs(self, number: int) -> Samples:
+        return _taken(self.data[0], self._samples(number))
 
-    def targets(self, number: int) -> Tensor:
-        return self.data[1][self._samples(number)]
+    def targets(self, number: int) -> Samples:
+        return _taken(self.data[1], self._samples(number))
+
+    def bundle(self, number: int, device: torch.device) -> tuple[Tensor, ...]:
+        """The inputs as the first stage takes them."""
+        return tuple(tensor.to(device) for tensor in tensors(self.inputs(number)))
+
+    def answers(self, number: int, device: torch.device) -> Samples:
+        """The targets as the loss takes them."""
+        return mapped(self.targets(number), lambda tensor: tensor.to(device))
 
     def num_real(self, number: int) -> int:
         """How many samples of microbatch `number` are no padding."""
-        return max(0, min(self.microbatch, len(self.data[0]) - number * self.microbatch))
+        return max(0, min(self.microbatch, num_samples(self.data[0]) - number * self.microbatch))
 
     def _samples(self, number: int) -> Tensor:
         return self.order[number * self.microbatch : (number + 1) * self.microbatch]

@@ -20,6 +20,7 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.routing import makes, needs
 from backend.pipeline.shape import Shape
+from workers.definitions.samples import Samples
 from workers.runtime.data import Epoch
 from workers.runtime.seated import Seated
 
@@ -58,7 +59,7 @@ class Evaluation:
         if number > 0:
             inputs = self._seated.mail.take(needs(action, self._shape))
         else:
-            inputs = (self._epoch.inputs(microbatch).to(device),)
+            inputs = self._epoch.bundle(microbatch, device)
         weights = self._seated.weights[number].evaluated
         try:
             with torch.no_grad():
@@ -66,11 +67,11 @@ class Evaluation:
         except Exception as error:
             raise self._seated.raised(error, number, inputs) from error
         if stage.loss is not None:
-            self._count(result, self._epoch.targets(microbatch).to(device), microbatch)
+            self._count(result, self._epoch.answers(microbatch, device), microbatch)
         else:
             self._seated.mail.put(makes(action, self._shape), result)
 
-    def _count(self, output: Any, targets: Tensor, microbatch: int) -> None:
+    def _count(self, output: Any, targets: Samples, microbatch: int) -> None:
         predictions = predicted_classes(output, targets)
         if predictions is not None and isinstance(targets, Tensor):
             real = self._epoch.num_real(microbatch)
@@ -79,7 +80,7 @@ class Evaluation:
             self.counted += matches.numel()
 
 
-def predicted_classes(output: Any, targets: Tensor) -> Tensor | None:
+def predicted_classes(output: Any, targets: Samples) -> Tensor | None:
     """The likeliest class per target; None where the targets are no classes.
 
     The classes are the output's last dimension, (N, ..., C) for targets (N, ...), or else

@@ -3,8 +3,6 @@
 import math
 from pathlib import Path
 
-import torch
-
 from backend.errors import InvalidInput
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
@@ -54,11 +52,9 @@ class _Run:
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         definition = load(Path(job.definition))
         self.data = data.load(spec.data, definition)
-        self.shape = segment_shape(spec, len(self.data.train[0]))
+        self.shape = segment_shape(spec, self.data.num_train)
         self.program = check(lower(schedule(spec.plan.schedule), self.shape))
-        inputs, targets = self.data.train
-        first = torch.arange(spec.plan.microbatch)
-        batch = (inputs[first], targets[first])
+        batch = self.data.first(spec.plan.microbatch)
         with autocast(world.device, spec.precision):  # bundles have the cast dtypes
             layered = prepare(definition, batch, spec.seed, world.device)
         self.seated: Seated = seated(world, self.shape, definition, layered, spec)
@@ -94,10 +90,10 @@ class _Run:
 
     def _evaluate(self) -> float | None:
         """The share of held-out targets predicted right; None if there are none, or no classes."""
-        if not len(self.data.held_out[0]):
+        if not self.data.num_held_out:
             return None
         microbatch = self.spec.plan.microbatch
-        shape = evaluation_shape(self.shape, len(self.data.held_out[0]), microbatch)
+        shape = evaluation_shape(self.shape, self.data.num_held_out, microbatch)
         epoch = Epoch.in_order(self.data.held_out, microbatch, shape.microbatches)
         evaluation = Evaluation(self.seated, shape, epoch)
         programs = lower(FORWARD_ONLY, shape).ranks  # with several lanes the first evaluates
@@ -108,7 +104,7 @@ class _Run:
         return correct / counted if counted else None
 
     def _tell(self, notes: tuple[str, ...]) -> None:
-        total, microbatch = len(self.data.train[0]), self.spec.plan.microbatch
+        total, microbatch = self.data.num_train, self.spec.plan.microbatch
         used = self.shape.microbatches * microbatch
         text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
         left = "; those left over are others in every epoch." if used < total else "."

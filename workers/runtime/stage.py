@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from workers.definitions.loader import Loss
 from workers.definitions.record import TensorSpec
+from workers.definitions.samples import Samples
 from workers.runtime.split import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
@@ -61,7 +62,7 @@ class Stage:
             return self.module(*inputs)
 
     def forward(
-        self, inputs: Tensors, weights: dict[str, Tensor], target: Tensor | None
+        self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
     ) -> tuple[Tensors, Held]:
         """The bundle that goes out (the loss alone on the last stage), and what to hold."""
         for tensor, spec in zip(inputs, self.specs, strict=True):
@@ -72,7 +73,7 @@ class Stage:
                 result = (self.loss(result, target),)
         return result, Held(_differentiable(inputs), weights, _differentiable(result))
 
-    def again(self, inputs: Tensors, weights: dict[str, Tensor], target: Tensor | None) -> Held:
+    def again(self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None) -> Held:
         """The forward once more; running statistics do not count it twice."""
         states = [(part._buffers, key) for part in self.module.modules() for key in part._buffers]
         before = [buffers[key] for buffers, key in states]

@@ -24,6 +24,7 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.program import Program
 from backend.pipeline.routing import makes, needs
+from workers.definitions.samples import Samples
 from workers.runtime.data import Epoch
 from workers.runtime.losses import Losses
 from workers.runtime.noise import seed, sow
@@ -47,7 +48,7 @@ class Given:
 
     inputs: Tensors
     weights: dict[str, Tensor]
-    target: Tensor | None
+    target: Samples | None
     seed: int
 
 
@@ -110,9 +111,9 @@ class Training:
         if stage > 0:
             inputs = self._seated.mail.take(needs(action, self._shape))
         else:
-            inputs = (self._epoch.inputs(microbatch).to(device),)
+            inputs = self._epoch.bundle(microbatch, device)
         is_last = self._seated.stages[stage].loss is not None
-        target = self._epoch.targets(microbatch).to(device) if is_last else None
+        target = self._epoch.answers(microbatch, device) if is_last else None
         weights = self._seated.weights[stage].at(action.version)
         number = seed(self._seated.seed, self._losses.epoch, stage, microbatch)
         return Given(inputs, weights, target, number)

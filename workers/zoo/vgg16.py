@@ -5,23 +5,25 @@ from collections import OrderedDict
 import torch
 from torch import Tensor, nn
 
-WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
+WIDTHS = (1, 1, 0, 2, 2, 0, 4, 4, 4, 0, 8, 8, 8, 0, 8, 8, 8, 0)
+"""Multiples of the first width; 0 is a pooling."""
 
 
-def model() -> nn.Module:
+def model(width: int = 64, hidden: int = 4096, classes: int = 1000, image: int = 224) -> nn.Module:
     features: list[nn.Module] = []
     channels = 3
-    for width in WIDTHS:
-        if width:
-            features += [nn.Conv2d(channels, width, 3, padding=1), nn.ReLU()]
-            channels = width
+    for multiple in WIDTHS:
+        if multiple:
+            features += [nn.Conv2d(channels, multiple * width, 3, padding=1), nn.ReLU()]
+            channels = multiple * width
         else:
             features.append(nn.MaxPool2d(2))
-    classifier = [nn.Flatten(), nn.Linear(512 * 7 * 7, 4096), nn.ReLU(), nn.Dropout()]
-    classifier += [nn.Linear(4096, 4096), nn.ReLU(), nn.Dropout(), nn.Linear(4096, 1000)]
+    pixels = (image // 32) ** 2
+    classifier = [nn.Flatten(), nn.Linear(channels * pixels, hidden), nn.ReLU(), nn.Dropout()]
+    classifier += [nn.Linear(hidden, hidden), nn.ReLU(), nn.Dropout(), nn.Linear(hidden, classes)]
     parts = {"features": nn.Sequential(*features), "classifier": nn.Sequential(*classifier)}
     return nn.Sequential(OrderedDict(parts))
 
 
-def example(batch: int) -> tuple[Tensor, Tensor]:
-    return torch.randn(batch, 3, 224, 224), torch.randint(1000, (batch,))
+def example(batch: int, image: int = 224, classes: int = 1000) -> tuple[Tensor, Tensor]:
+    return torch.randn(batch, 3, image, image), torch.randint(classes, (batch,))

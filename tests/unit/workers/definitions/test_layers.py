@@ -1,10 +1,15 @@
 """Where a model may be cut, and what happens where it may not."""
 
+import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
-from workers.definitions.layers import LayeredModel, layered
+from workers.definitions.cut import cut
+from workers.definitions.layering import layered
+from workers.definitions.layers import LayeredModel
 from workers.definitions.trace import untouched
+from workers.definitions.units import blocks
 
 
 def names(model: LayeredModel) -> list[str]:
@@ -65,24 +70,28 @@ def test_a_change_through_a_view_is_seen() -> None:
     class Through(Linears):
         def forward(self, x):
             y = self.a(x)
-            z = self.b(y.detach())
+            z = self.b(y.detach().clone())
             y.view(-1).add_(1.0)
             return self.c(y + z)
 
     assert names(of(Through())) == ["a", "add", "c"]
 
 
-def test_layers_that_share_a_parameter_become_one() -> None:
+def test_a_weight_that_two_layers_share_crosses_the_cut() -> None:
     class Tied(Linears):
         def forward(self, x):
             return self.c(torch.relu(self.a(self.b(self.a(x)))))
 
     model = of(Tied())
-    assert names(model) == ["a", "relu", "c"]
-    assert model.layers[0].parameter_bytes == 2 * 20 * 4
+    assert names(model) == ["a", "b", "a_2", "relu", "c"]
+    assert [len(bundle) for bundle in model.specs] == [1, 3, 3, 1, 1]
+    assert [layer.parameter_bytes for layer in model.layers] == [80, 80, 0, 0, 80]
+    assert model.layers[0].output_bytes == 80 + 3 * 4 * 4
+    assert "a and a_2 share a.weight, a.bias" in model.notes[0]
+    assert "80 bytes each way" in model.notes[0]
 
 
-def test_a_parameter_read_by_two_functions_joins_them() -> None:
+def test_a_parameter_read_by_two_functions_crosses_too() -> None:
     class Scaled(Linears):
         def __init__(self):
             super().__init__()
@@ -92,9 +101,22 @@ def test_a_parameter_read_by_two_functions_joins_them() -> None:
             return self.c(self.b(self.a(x) * self.scale) * self.scale)
 
     model = of(Scaled())
-    assert names(model) == ["a", "mul", "c"]
-    assert model.layers[1].kind == "mul+Linear"
-    assert sum(layer.parameter_bytes for layer in model.layers) == (3 * 20 + 4) * 4
+    assert names(model) == ["a", "mul", "b", "mul_2", "c"]
+    assert [layer.parameter_bytes for layer in model.layers] == [80, 16, 80, 0, 80]
+
+
+def test_a_weight_of_one_name_tied_to_another_is_one_weight() -> None:
+    class Tied(Linears):
+        def __init__(self):
+            super().__init__()
+            self.c.weight = self.a.weight
+
+        def forward(self, x):
+            return self.c(self.b(self.a(x)))
+
+    model = of(Tied())
+    assert names(model) == ["a", "b", "c"]
+    assert sum(layer.parameter_bytes for layer in model.layers) == (2 * 16 + 3 * 4) * 4
 
 
 def test_a_buffer_that_is_only_read_joins_nothing() -> None:
@@ -183,7 +205,7 @@ def test_a_branch_in_a_submodule_keeps_that_submodule_whole() -> None:
     assert "kept whole" in model.notes[0]
 
 
-def test_a_forward_that_asks_for_its_mode_is_not_cut_through() -> None:
+def test_a_forward_that_does_something_else_in_training_is_not_cut() -> None:
     class Mode(Linears):
         def forward(self, x):
             return self.b(self.a(x)) if self.training else self.a(x)
@@ -192,12 +214,100 @@ def test_a_forward_that_asks_for_its_mode_is_not_cut_through() -> None:
     assert len(of(Mode()).layers) == 1
 
 
-def test_random_numbers_without_an_input_are_not_frozen() -> None:
+def test_a_constant_may_depend_on_the_mode() -> None:
+    class Dropping(Linears):
+        def forward(self, x):
+            return self.b(functional.dropout(self.a(x), 0.5, self.training))
+
+    model, x = Dropping(), torch.rand(3, 4)
+    found = layered(model, x)
+    assert names(found) == ["a", "dropout", "b"]
+    whole = cut(found, 0, 3)
+    assert torch.equal(whole.eval()(x), model.eval()(x))
+    torch.manual_seed(1)
+    expected = model.train()(x)
+    torch.manual_seed(1)
+    assert torch.equal(whole.train()(x), expected)
+
+
+def test_random_numbers_without_an_input_are_drawn_anew() -> None:
     class Noise(Linears):
         def forward(self, x):
             return self.b(self.a(x) + torch.randn(3, 4))
 
-    assert "random" in of(Noise()).notes[0]
+    model = of(Noise())
+    assert names(model) == ["a", "randn", "add", "b"]
+    randn = cut(model, 1, 2)
+    one, two = randn(torch.rand(3, 4))[1], randn(torch.rand(3, 4))[1]
+    assert not torch.equal(one, two)
+
+
+def test_what_runs_without_gradient_stays_so() -> None:
+    class Frozen(Linears):
+        def forward(self, x):
+            with torch.no_grad():
+                y = self.a(x)
+            return self.c(self.b(x) + y)
+
+    model, x = Frozen(), torch.rand(3, 4)
+    found = layered(model, x)
+    loss = cut(found, 0, len(found.layers))(x).sum()
+    gradients = torch.autograd.grad(loss, tuple(model.parameters()), allow_unused=True)
+    assert gradients[0] is None
+    assert gradients[2] is not None
+
+
+def test_several_inputs_by_position_and_by_name() -> None:
+    class Two(Linears):
+        def forward(self, x, mask):
+            return self.b(self.a(x) * mask)
+
+    x, mask = torch.rand(3, 4), torch.ones(3, 4, dtype=torch.long)
+    model = layered(Two(), (x, mask))
+    assert names(model) == ["a", "mul", "b"]
+    assert [len(bundle) for bundle in model.specs] == [2, 2, 1]
+    assert model.specs[1][0].dtype == torch.long
+    assert not model.specs[1][0].requires_grad
+
+
+def test_blocks_close_what_a_list_repeats() -> None:
+    class Block(Linears):
+        def forward(self, x):
+            return x + self.b(torch.relu(self.a(x)))
+
+    class Deep(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.blocks = nn.Linear(4, 4), nn.ModuleList([Block(), Block()])
+
+        def forward(self, x):
+            x = self.first(x)
+            for block in self.blocks:
+                x = block(x)
+            return x
+
+    x = torch.rand(3, 4)
+    closed = layered(Deep(), x, "blocks")
+    assert [(layer.name, layer.kind) for layer in closed.layers] == [
+        ("first", "Linear"),
+        ("blocks.0", "Block"),
+        ("blocks.1", "Block"),
+    ]
+    assert len(layered(Deep(), x).layers) == 9
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (["h.0.a", "h.0.b", "h.1.a", "head"], {"h.0", "h.1"}),
+        (["stages.0.0.a", "stages.0.1.a"], {"stages.0.0", "stages.0.1"}),
+        (["h.0.experts.0.up", "h.0.experts.1.up", "h.0.norm"], {"h.0"}),
+        (["0", "1", "2.weight"], {"2"}),
+        (["", "features.0", "features.1"], set()),
+    ],
+)
+def test_what_a_block_is(paths: list[str], found: set[str]) -> None:
+    assert blocks(paths) == found
 
 
 def test_what_tracing_does_not_see_is_found_by_running() -> None:

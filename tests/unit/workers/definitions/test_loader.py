@@ -107,7 +107,10 @@ def test_a_factory_that_returns_something_else(define, text: str, message: str) 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("return torch.rand(batch, 4)[0], 3", "two tensors, not Tensor and int"),
+        (
+            "return torch.rand(batch, 4)[0], 3",
+            r"two tensors \(or tuples or dicts of them\), not Tensor and int",
+        ),
         ("return torch.rand(batch, 4)", "must return two tensors"),
         ("return torch.rand(2, 4), torch.zeros(2)", "2 inputs and 2 targets; 5 were asked for"),
         ("return torch.rand(batch, 4), torch.zeros(3)", "5 inputs and 3 targets"),
@@ -165,3 +168,45 @@ def test_default_loss_takes_sequences() -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DefinitionFailed, match="FileNotFoundError"):
         load(tmp_path / "gone.py")
+
+
+SEVERAL = """
+class Sum(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.a = nn.Linear(width, 3)
+    def forward(self, mask, x):
+        return self.a(x * mask)
+def model(width: int = 4):
+    return Sum(width)
+def example(batch, width: int = 4, length=2):
+    x = torch.rand(batch, length, width)
+    return {"x": x, "mask": torch.ones(batch, length, 1)}, torch.randint(3, (batch, length))
+"""
+
+
+def test_inputs_by_name_reach_the_arguments_of_that_name(define) -> None:
+    definition = define(SEVERAL)
+    found = prepare(definition, definition.example(5))
+    assert found.notes == ()
+    assert [spec.shape for spec in found.specs[0]] == [(5, 2, 4), (5, 2, 1)]
+    assert "a.weight" in dict(found.model.named_parameters())
+
+
+def test_parameters_go_to_every_function_that_names_them(write) -> None:
+    definition = load(write(SEVERAL), {"width": 6, "length": 3})
+    assert definition.model().a.in_features == 6
+    inputs, _ = definition.example(2)
+    assert inputs["x"].shape == (2, 3, 6)
+
+
+def test_an_unknown_parameter_is_named(write) -> None:
+    with pytest.raises(DefinitionFailed, match="no function has a parameter depth"):
+        load(write(SEVERAL), {"depth": 6})
+
+
+def test_what_is_no_form(tmp_path: Path) -> None:
+    file = tmp_path / "model.exe"
+    file.write_bytes(b"MZ")
+    with pytest.raises(DefinitionFailed, match="no form of a definition"):
+        load(file)

@@ -1,27 +1,56 @@
-"""Every definition of the zoo keeps the contract and stands alone."""
+"""Every definition of the zoo keeps the contract, stands alone, and has the published size."""
 
 import ast
+from pathlib import Path
 
 import pytest
 import torch
 
+import workers.zoo
+from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
+from workers.definitions.samples import tensors
 
-SMALL = ("gpt_tiny", "mlp", "resnet_digits", "vgg_digits")
+ZOO = Path(workers.zoo.__file__).parent
+PUBLISHED = [
+    # Krizhevsky et al. 2012: "60 million parameters"; the sum over figure 2's two towers.
+    ("alexnet", {}, 60_965_224),
+    # Krizhevsky 2014 as PipeDream profiled it: the published alexnet/graph.txt sums to this.
+    ("alexnet", {"towers": 1, "width": 64}, 61_100_840),
+    # Simonyan and Zisserman, table 2: 138 million; PipeDream's vgg16/graph.txt sums to this.
+    ("vgg16", {}, 138_357_544),
+    # He et al. 2016, table 1; PipeDream's resnet50/graph.txt sums to this.
+    ("resnet50", {}, 25_557_032),
+    # Szegedy et al. 2016: "less than 25 million", without the side classifier.
+    ("inception_v3", {"auxiliary": False}, 23_834_568),
+    # PipeDream's inception_v3/graph.txt, with the side classifier, sums to this.
+    ("inception_v3", {}, 27_161_264),
+    # PipeDream's translation profiles: gnmt/graph.txt and gnmt_large/graph.txt sum to these.
+    ("gnmt", {}, 193_765_952),
+    ("gnmt", {"layers": 16}, 277_717_568),
+    # Merity et al. 2018, table 1: 24 million (Penn Treebank), and table 2: 33 million
+    # (WikiText-2 has 33,278 words).
+    ("awd_lm", {}, 24_221_600),
+    ("awd_lm", {"tokens": 33278}, 33_556_078),
+    # Radford et al. 2019, small; transformers' GPT2LMHeadModel of its default config.
+    ("gpt2", {}, 124_439_808),
+    # Devlin et al. 2019: 110 and 340 million; transformers' BertForMaskedLM, base and large.
+    ("bert", {}, 109_514_298),
+    ("bert", {"width": 1024, "depth": 24, "heads": 16}, 335_174_458),
+    # Dosovitskiy et al. 2021, table 1: 86 million; transformers' ViTForImageClassification.
+    ("vit", {}, 86_567_656),
+]
 
 
 @pytest.fixture
-def files():
-    from pathlib import Path
-
-    import workers.zoo
-
-    folder = Path(workers.zoo.__file__).parent
-    return {file.stem: file for file in folder.glob("*.py") if file.stem != "__init__"}
+def files() -> dict[str, Path]:
+    return {file.stem: file for file in ZOO.glob("*.py") if file.stem != "__init__"}
 
 
-def test_what_is_there(files) -> None:
-    assert sorted(files) == sorted((*SMALL, "vgg16"))
+def num_parameters(name: str, parameters: dict[str, object]) -> int:
+    with torch.device("meta"):
+        model = load(ZOO / f"{name}.py", parameters).model()
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def test_titles_and_imports(files) -> None:
@@ -35,23 +64,47 @@ def test_titles_and_imports(files) -> None:
         assert not {m for m in modules if m.split(".")[0] in ("app", "backend", "workers")}
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_example_runs_and_can_be_cut(zoo, name: str) -> None:
-    definition = zoo(name)
-    inputs, targets = definition.example(5)
-    model = prepare(definition, (inputs, targets))
-    assert model.notes == ()
+def test_every_model_runs_and_can_be_cut(small_zoo, small_name: str) -> None:
+    definition = small_zoo(small_name)
+    batch = definition.example(3)
+    model = prepare(definition, batch)
+    assert all("share" in note for note in model.notes)
     assert len(model.layers) >= 8
-    loss = definition.loss(model.model(inputs), targets)
+    loss = definition.loss(model.model(*tensors(batch[0])), batch[1])
     assert torch.isfinite(loss)
 
 
-def test_vgg16_has_the_published_number_of_parameters(zoo) -> None:
-    """Simonyan and Zisserman, table 2 says 138 million; the exact count is well known."""
+def test_every_model_has_a_small_form(files, small_zoo) -> None:
+    for name in files:
+        assert small_zoo(name).model() is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "count"), PUBLISHED, ids=lambda value: str(value).replace(" ", "")
+)
+def test_published_number_of_parameters(name: str, parameters: dict, count: int) -> None:
+    assert num_parameters(name, parameters) == count
+
+
+def test_s2vt_is_as_large_as_the_published_file() -> None:
+    """The authors' model file has 333 MB (mebibytes). Theirs has one bias per LSTM, torch's
+    two: 2 x 4 x 1000 more."""
+    assert (num_parameters("s2vt", {}) - 8000) * 4 / 2**20 == pytest.approx(333, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "config", "sizes"),
+    [
+        ("gpt2", "GPT2LMHeadModel", "GPT2Config", {}),
+        ("bert", "BertForMaskedLM", "BertConfig", {}),
+        ("vit", "ViTForImageClassification", "ViTConfig", {"num_labels": 1000}),
+    ],
+)
+def test_as_many_as_transformers_has(name: str, model: str, config: str, sizes: dict) -> None:
+    transformers = pytest.importorskip("transformers")
     with torch.device("meta"):
-        model = zoo("vgg16").model()
-        assert sum(p.numel() for p in model.parameters()) == 138_357_544
-        assert model(torch.empty(2, 3, 224, 224)).shape == (2, 1000)
+        other = getattr(transformers, model)(getattr(transformers, config)(**sizes))
+    assert num_parameters(name, {}) == sum(weight.numel() for weight in other.parameters())
 
 
 def test_vgg_digits_has_the_proportions_of_vgg(zoo) -> None:

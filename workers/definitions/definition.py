@@ -1,0 +1,55 @@
+"""What every form of a definition offers once it is loaded."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from torch import Tensor, nn
+
+from workers.definitions.samples import Batch
+from workers.definitions.units import Granularity
+
+Loss = Callable[[Any, Any], Tensor]
+Values = Mapping[str, int | float | str | bool]
+
+
+class Definition(Protocol):
+    """Every method raises `DefinitionFailed` where the person's file is at fault."""
+
+    @property
+    def file(self) -> Path: ...
+
+    @property
+    def data_name(self) -> str:
+        """The name of its default data set."""
+        ...
+
+    @property
+    def has_example(self) -> bool: ...
+
+    @property
+    def granularity(self) -> Granularity:
+        """What people mean by its layers, if they do not say."""
+        ...
+
+    @property
+    def loss(self) -> Loss:
+        """Of the model's output and the targets, a mean over the batch."""
+        ...
+
+    def model(self, seed: int = 0) -> nn.Module:
+        """The model with the weights that `seed` gives; it takes its inputs by position."""
+        ...
+
+    def example(self, batch: int) -> Batch:
+        """`batch` inputs and targets, drawn with the generator's present state."""
+        ...
+
+    def data(self) -> tuple[Batch, Batch]:
+        """The definition's own (training, held-out) data."""
+        ...
+
+
+def cross_entropy(output: Tensor, target: Tensor) -> Tensor:
+    """Mean cross entropy; classes are the last dimension of `output`."""
+    return nn.functional.cross_entropy(output.flatten(0, -2), target.flatten())
