@@ -5,6 +5,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.runs.listing import RunFilter, RunOrder, RunSort
 from backend.storage.tables import RunRow, TagRow
+from backend.storage.values import Holds
 
 Ids = Select[int]
 
@@ -72,16 +73,17 @@ def _ranges(wanted: RunFilter) -> list[ColumnElement[bool]]:
 
 def _says(text: str) -> ColumnElement[bool]:
     """Each part reads a narrow index of its own; one condition over all columns would read
-    every run with its spec."""
-
-    def holding(column: InstrumentedAttribute[str], id_: InstrumentedAttribute[int]) -> Ids:
-        return select(id_).where(column.icontains(text, autoescape=True))
-
+    every run with its spec. Owners and tags are few: they are sought among themselves."""
+    noted = select(RunRow.id).where(RunRow.note != "", Holds(RunRow.note, text))
+    owners = select(RunRow.owner).distinct().subquery()
+    owner = select(owners.c.owner).where(Holds(owners.c.owner, text))
+    tags = select(TagRow.tag).distinct().subquery()
+    tag = select(tags.c.tag).where(Holds(tags.c.tag, text))
     return RunRow.id.in_(
         union(
-            holding(RunRow.name, RunRow.id),
-            holding(RunRow.owner, RunRow.id),
-            holding(RunRow.note, RunRow.id).where(RunRow.note != ""),
-            holding(TagRow.tag, TagRow.run_id),
+            select(RunRow.id).where(Holds(RunRow.name, text)),
+            select(RunRow.id).where(RunRow.owner.in_(owner)),
+            noted,
+            select(TagRow.run_id).where(TagRow.tag.in_(tag)),
         )
     )

@@ -5,7 +5,7 @@ from math import isfinite
 from typing import Any
 
 import orjson
-from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy import Boolean, DateTime, Dialect, SQLColumnExpression, Text, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double, TypeDecorator
@@ -75,3 +75,28 @@ def _sqlite_clock(*_: object, **__: object) -> str:
 @compiles(DatabaseClock, "postgresql")
 def _postgresql_clock(*_: object, **__: object) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
+
+
+class Holds(FunctionElement[bool]):
+    """Whether a column holds a text, whatever the case (on SQLite: of ASCII letters)."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, column: SQLColumnExpression[str], text: str) -> None:
+        for sign in "/%_":
+            text = text.replace(sign, f"/{sign}")
+        super().__init__(column, literal(f"%{text}%", CleanText()))
+
+
+@compiles(Holds, "sqlite")
+def _sqlite_holds(element: Holds, compiler: Any, **options: Any) -> str:
+    """LIKE ignores case there; three times as fast as lower() on both sides."""
+    column, pattern = (compiler.process(part, **options) for part in element.clauses)
+    return f"{column} LIKE {pattern} ESCAPE '/'"
+
+
+@compiles(Holds, "postgresql")
+def _postgresql_holds(element: Holds, compiler: Any, **options: Any) -> str:
+    column, pattern = (compiler.process(part, **options) for part in element.clauses)
+    return f"{column} ILIKE {pattern} ESCAPE '/'"
