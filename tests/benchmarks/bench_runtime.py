@@ -87,11 +87,12 @@ def launch(given: argparse.Namespace, model: str, where: Network) -> dict:
 def race(given: argparse.Namespace) -> None:
     """One rank: all contestants in turns, round by round."""
     from tests.benchmarks.contestants import Race, contestant, cuts
-    from workers.runtime.process import die_with_parent, use_one_thread
+    from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
 
     die_with_parent()
     use_one_thread()
+    keep_freed_memory()  # for all contestants
     world = join()
     model, interface = given.rank["model"], given.rank["interface"]
     file = Path(__file__).parent / "models" / f"{model}.py"

@@ -184,39 +184,48 @@ class _Contiguous(torch.autograd.Function):
         return gradient.contiguous()
 
 
-def ours(race: Race, name: str) -> Contestant:
+class Ours:
     """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too."""
-    world, definition = race.world, race.definition()
-    spec = TrainSpec(1, _plan(race, name), optimizer=OptimizerSpec("momentum", RATE, MOMENTUM))
-    member = schedule(spec.plan.schedule)
-    batch = race.batch if member.batched else 1
-    if name == "data parallel":
-        batch = world.size
-    partition = spec.plan.partition
 
-    def shape(microbatches: int) -> Shape:
-        return Shape(partition.replicas, microbatches, batch, chunks=partition.chunks)
+    def __init__(self, race: Race, name: str) -> None:
+        self.race, world, definition = race, race.world, race.definition()
+        optimizer = OptimizerSpec("momentum", RATE, MOMENTUM)
+        spec = TrainSpec(1, _plan(race, name), optimizer=optimizer)
+        self.schedule, self.plan = schedule(spec.plan.schedule), spec.plan
+        self.batch = spec.plan.batch if self.schedule.batched else 1
+        shape = self._shape(race.batch * 2)
+        self.seat = seated(world, shape, definition, race.layered(), spec)
+        self.data = race.data(race.microbatch * race.batch)
 
-    seat = seated(world, shape(race.batch * 2), definition, race.layered(), spec)
-    data = race.data(race.microbatch * race.batch)
+    def _shape(self, microbatches: int) -> Shape:
+        partition = self.plan.partition
+        return Shape(partition.replicas, microbatches, self.batch, chunks=partition.chunks)
 
-    def lap(microbatches: int) -> Lap:
-        program = lower(member, shape(microbatches))
+    def prepare(self, microbatches: int) -> None:
+        """Make the program and everything else that an epoch begins with."""
+        race = self.race
+        self.program = lower(self.schedule, self._shape(microbatches))
         order = torch.arange(microbatches * race.microbatch) % (race.microbatch * race.batch)
-        epoch = Epoch(data, order, race.microbatch, microbatches)
-        losses = Losses(Reporter(world.rank), False, program.shape, 0, 1)
-        training = Training(seat, program, epoch, losses)
-        recorder = Recorder(world)
-        found = _timed(
-            race,
-            microbatches * race.microbatch,
-            lambda: execute(program.ranks[world.rank], training.perform, seat.mail, recorder),
-        )
-        if microbatches >= 2 * race.batch:
-            found.steady, found.bound = _steady(race, recorder.spans, microbatches)
-        return found
+        epoch = Epoch(self.data, order, race.microbatch, microbatches)
+        losses = Losses(Reporter(race.world.rank), False, self.program.shape, 0, 1)
+        self.training = Training(self.seat, self.program, epoch, losses)
+        self.recorder = Recorder(race.world)
 
-    return lap
+    @property
+    def num_actions(self) -> int:
+        """Of this rank's program."""
+        return len(self.program.ranks[self.race.world.rank])
+
+    def execute(self) -> None:
+        actions = self.program.ranks[self.race.world.rank]
+        execute(actions, self.training.perform, self.seat.mail, self.recorder)
+
+    def __call__(self, microbatches: int) -> Lap:
+        self.prepare(microbatches)
+        found = _timed(self.race, microbatches * self.race.microbatch, self.execute)
+        if microbatches >= 2 * self.race.batch:
+            found.steady, found.bound = _steady(self.race, self.recorder.spans, microbatches)
+        return found
 
 
 def _plan(race: Race, name: str) -> Plan:
@@ -255,7 +264,7 @@ def contestant(race: Race, name: str) -> Contestant:
         return ddp(race)
     if name in TORCH:
         return torch_pipeline(race, name)
-    return ours(race, name)
+    return Ours(race, name)
 
 
 def cuts(race: Race, bandwidth: float | None, parts: int) -> tuple[int, ...]:

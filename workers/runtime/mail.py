@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from backend.pipeline.actions import Action, Flow, Message, Recv
+from backend.pipeline.held import in_flight
 from workers.definitions.record import TensorSpec
 from workers.runtime.stage import Tensors
 from workers.runtime.transport import Expected, Transport
@@ -23,7 +24,8 @@ class Mail:
                 Expected(action.message, action.source, self._spec(action.message))
                 for action in actions
                 if isinstance(action, Recv)
-            ]
+            ],
+            max(in_flight(actions), default=0),
         )
 
     def put(self, message: Message | None, bundle: Tensors) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backend.codec import from_json
 from backend.runs.job import Job
-from workers.runtime.process import die_with_parent, use_one_thread
+from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
 from workers.runtime.reporter import Reporter
 from workers.runtime.run import train
 from workers.runtime.world import join, leave
@@ -16,6 +16,7 @@ def main() -> int:
     """Exit code 0 when the run is done; otherwise a `Failed` line was printed."""
     die_with_parent()
     use_one_thread()
+    keep_freed_memory()
     reporter = Reporter(int(os.environ.get("RANK", "0")))
     code = reporter.report(lambda: run(Path(sys.argv[1]), reporter))
     sys.stdout.flush()

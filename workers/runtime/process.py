@@ -8,6 +8,8 @@ import sys
 import torch
 
 _PR_SET_PDEATHSIG = 1
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+_NEVER = 2**31 - 1
 
 
 def die_with_parent() -> None:
@@ -27,6 +29,20 @@ def die_with_parent() -> None:
 def use_one_thread() -> None:
     """Ranks share the machine's cores, so each takes one."""
     torch.set_num_threads(1)
+
+
+def keep_freed_memory() -> bool:
+    """Let glibc hand freed memory out again instead of giving it back to the kernel; whether
+    it agreed.
+
+    Activations and gradients are as large in every step; by default each of them is mapped,
+    faulted in page by page, and unmapped again (figures in docs/runtime.md).
+    """
+    libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    if libc is None or not hasattr(libc, "mallopt"):
+        return False
+    agreed = libc.mallopt(_M_MMAP_MAX, 0), libc.mallopt(_M_TRIM_THRESHOLD, _NEVER)
+    return agreed == (1, 1)
 
 
 def device(local_rank: int = 0) -> torch.device:

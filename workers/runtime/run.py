@@ -50,13 +50,20 @@ class _Run:
         if world.rank == 0:
             reporter(Progress("load", 0, 1))
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
-        definition = load(Path(job.definition))
+        definition = load(Path(job.definition), spec.parameters)
         self.data = data.load(spec.data, definition)
         self.shape = segment_shape(spec, self.data.num_train)
         self.program = check(lower(schedule(spec.plan.schedule), self.shape))
         batch = self.data.first(spec.plan.microbatch)
         with autocast(world.device, spec.precision):  # bundles have the cast dtypes
-            layered = prepare(definition, batch, spec.seed, world.device)
+            layered = prepare(
+                definition,
+                batch,
+                spec.seed,
+                world.device,
+                granularity=spec.granularity or None,
+                weights=Path(job.weights) if job.weights else None,
+            )
         self.seated: Seated = seated(world, self.shape, definition, layered, spec)
         if self.seated.is_reporter:
             self._tell(layered.notes)

@@ -2,7 +2,8 @@
 
 The first half goes back from the outputs to the inputs and notes what arrives at every node
 behind which only weights lie; the second goes from those nodes to the weights, so nothing is
-computed twice. A weight that is used in several such nodes is found by the whole way once more.
+computed twice. A weight that is used in several such nodes, or handed on, is found by the whole
+way once more.
 """
 
 from collections import defaultdict
@@ -88,7 +89,8 @@ def _deferred(
     whole = []
     for index, weight in enumerate(weights):
         met = _first_met(_node(weight), users, through)
-        if len(met) == 1:
+        handed_on = any(weight is output for output in outputs)
+        if len(met) == 1 and not handed_on:
             groups[met.pop()].append(index)
         else:
             whole.append(index)

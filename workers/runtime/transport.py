@@ -1,7 +1,8 @@
 """Bundles of tensors between ranks; what differs between gloo and NCCL lives here alone.
 
 gloo   each tensor has a tag of (flow, stage, microbatch); receives are posted ahead of
-       their turn, a few at a time; a thread waits for the sends so that the rank need not
+       their turn, at most one more than the rank may hold microbatches; a thread waits for
+       the sends so that the rank need not
 NCCL   a posted receive blocks later messages of its communicator, so there is one process
        group per direction and receives are posted in program order, at their turn
 """
@@ -22,7 +23,7 @@ from workers.runtime.stage import Tensors
 from workers.runtime.world import PATIENCE, World
 
 LOOK_AHEAD = 4
-"""Receives posted ahead on gloo: enough to hide the hand-over, little memory."""
+"""Most receives posted ahead on gloo: enough to hide the hand-over, little memory."""
 
 MAX_TENSORS = 256
 MAX_MICROBATCHES = 4096
@@ -39,8 +40,9 @@ class Expected:
 
 
 class Transport(Protocol):
-    def begin(self, expected: Sequence[Expected]) -> None:
-        """Announce the receives of a segment, in the order in which they will be asked for."""
+    def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
+        """Announce the receives of a segment, in the order in which they will be asked for, by
+        a rank that holds at most `in_flight` microbatches."""
         ...
 
     def receive(self) -> Tensors:
@@ -68,9 +70,9 @@ class GlooTransport:
         self._posted: deque[tuple[list[dist.Work], Tensors]] = deque()
         self._sends = _Sends()
 
-    def begin(self, expected: Sequence[Expected]) -> None:
+    def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
         self._waiting.extend(expected)
-        for _ in range(LOOK_AHEAD):
+        for _ in range(min(LOOK_AHEAD, in_flight + 1)):
             self._post()
 
     def receive(self) -> Tensors:
@@ -106,7 +108,7 @@ class NcclTransport:
         self._waiting: deque[Expected] = deque()
         self._sent: deque[tuple[dist.Work, torch.Tensor]] = deque()
 
-    def begin(self, expected: Sequence[Expected]) -> None:
+    def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
         self._waiting.extend(expected)
 
     def receive(self) -> Tensors:

@@ -1,0 +1,91 @@
+"""What an action costs beside the compute: stages that do nothing, on one and on two processes.
+
+    python tests/benchmarks/bench_overhead.py
+
+Seconds of CPU are counted (all threads of the process), so a busy machine changes little; a
+forward and a backward of an empty stage through bare autograd are shown beside them.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+MICROBATCHES, ROUNDS, PORT = 400, 7, 29_641
+CASES = {1: ("pipedream", "gpipe"), 2: ("pipedream", "1f1b-flush", "zb-h1")}
+"""Schedules per number of processes."""
+
+
+def main() -> None:
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    head = f"{'processes':>10} {'schedule':12}{'us of CPU per action':>22}"
+    print(f"{head}{'bare autograd F+B, us':>24}")
+    for size in CASES:
+        ranks = []
+        for rank in range(size):
+            world = {"RANK": str(rank), "WORLD_SIZE": str(size)}
+            world |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(PORT + size)}
+            environment = {**os.environ, **world, "OMP_NUM_THREADS": "1"}
+            command = [sys.executable, __file__, "--rank"]
+            ranks.append(
+                subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+            )
+        texts = [process.communicate()[0] for process in ranks]
+        found = json.loads(texts[-1].splitlines()[-1])
+        for name, (cost, bare) in found.items():
+            print(f"{size:>10} {name:12}{cost * 1e6:>22.1f}{bare * 1e6:>24.1f}")
+
+
+def rank() -> None:
+    from tests.benchmarks.contestants import Race
+    from workers.runtime.process import die_with_parent, use_one_thread
+    from workers.runtime.world import join, leave
+
+    die_with_parent()
+    use_one_thread()
+    world = join()
+    file = Path(__file__).parent / "models" / "empty.py"
+    bounds = (0, 4) if world.size == 1 else (0, 2, 4)
+    race = Race(world, file, 1, 4, bounds, bounds)
+    found = {name: (per_action(race, name), bare()) for name in CASES[world.size]}
+    print(json.dumps(found), flush=True)
+    leave()
+
+
+def per_action(race, name: str) -> float:
+    """Median seconds of CPU per action of this rank's program."""
+    from tests.benchmarks.contestants import Ours
+
+    lap = Ours(race, name)
+    lap(race.batch * 4)
+    costs = []
+    for _ in range(ROUNDS):
+        lap.prepare(MICROBATCHES)
+        start = process_time()
+        lap.execute()
+        costs.append((process_time() - start) / lap.num_actions)
+    return median(costs)
+
+
+def bare() -> float:
+    """The same forward and backward without any runtime."""
+    import torch
+
+    costs = []
+    for _ in range(ROUNDS):
+        start = process_time()
+        for _ in range(MICROBATCHES):
+            value = torch.zeros(1, 1).requires_grad_()
+            torch.autograd.grad((value + 0 + 0 + 0 + 0).sum(), value)
+        costs.append((process_time() - start) / MICROBATCHES)
+    return median(costs)
+
+
+if __name__ == "__main__":
+    rank() if "--rank" in sys.argv else main()
