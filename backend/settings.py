@@ -5,6 +5,7 @@ import hashlib
 import os
 import socket
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote, urlsplit
@@ -16,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
 
+PREFIX = "STAGEFLOW_"
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
 
@@ -52,7 +54,7 @@ class Settings(BaseSettings):
                   bytes and number of all files in its folder
     """
 
-    model_config = SettingsConfigDict(env_prefix="STAGEFLOW_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
         default_factory=lambda: user_state_path("stageflow")
@@ -135,11 +137,19 @@ class Settings(BaseSettings):
 
 def load_settings() -> Settings:
     """Read the environment; raises `InvalidInput` naming the first faulty variable."""
+    decisive = ("HOME", "XDG_STATE_HOME")  # where the state directory is by default
+    names = [name for name in os.environ if name.upper().startswith(PREFIX) or name in decisive]
+    return _read(tuple((name, os.environ[name]) for name in sorted(names)))
+
+
+@lru_cache(maxsize=16)
+def _read(_variables: tuple[tuple[str, str], ...]) -> Settings:
+    """Once for the same variables: pages and API ask at every turn."""
     try:
         return Settings()
     except ValidationError as fault:
         error = fault.errors()[0]
-        name = "STAGEFLOW_" + "_".join(str(part) for part in error["loc"]).upper()
+        name = PREFIX + "_".join(str(part) for part in error["loc"]).upper()
         raise InvalidInput(
             f"{name}={error['input']}: {error['msg']}", f"Set {name} to a proper value or unset it."
         ) from None

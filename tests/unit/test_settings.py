@@ -53,3 +53,23 @@ def test_a_faulty_variable_is_named(
     with pytest.raises(InvalidInput, match=f"STAGEFLOW_{name}={value}") as caught:
         load_settings()
     assert name in caught.value.advice
+
+
+def test_settings_follow_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch):
+    first = load_settings()
+    assert load_settings() is first
+    monkeypatch.setenv("STAGEFLOW_PORT", "9001")
+    assert load_settings().port == 9001
+    monkeypatch.delenv("STAGEFLOW_PORT")
+    assert load_settings() == first
+
+
+def test_links_lead_to_where_people_reach_the_dashboard():
+    assert Settings(host="127.0.0.1", port=9000).address == "http://127.0.0.1:9000"
+    assert Settings(host="::1", port=9000).address == "http://[::1]:9000"
+    assert Settings(public_url="https://flow.example/").address == "https://flow.example"
+
+
+def test_the_user_owns_what_is_submitted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STAGEFLOW_USER", "ada")
+    assert load_settings().user == "ada"
