@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services
 from app.cuts import read_cut
+from app.keys import BY_PROFILE
 from app.naming import BY_HAND, plan_name
 from app.pairs import Pair
 from app.sizes import PlanSizes
@@ -77,7 +78,7 @@ def plan_of(profile: Profile, cluster: Cluster, pair: Pair) -> Plan:
     return Plan(maker, cut, pair.schedule, profile.microbatch, pair.batch)
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
 def reference(profile: Profile, cluster: Cluster, optimizer: str) -> float | None:
     """Samples/s of data parallelism that synchronises every round; None where it does not
     fit."""
@@ -88,13 +89,13 @@ def reference(profile: Profile, cluster: Cluster, optimizer: str) -> float | Non
         return None
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
 def planned(profile: Profile, cluster: Cluster, name: str) -> Partition:
     """What the planner `name` proposes. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return planner(name)(profile, cluster)
 
 
-@st.cache_resource(show_spinner="Simulating…", max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner="Simulating…", max_entries=KEPT, hash_funcs=BY_PROFILE)
 def _outcome(
     profile: Profile,
     cluster: Cluster,

@@ -5,6 +5,7 @@ from math import inf
 
 import streamlit as st
 
+from app.keys import BY_PROFILE
 from backend.cluster.cluster import Cluster
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
@@ -19,7 +20,7 @@ from backend.profiles.profile import Profile
 KEPT = 64
 
 
-@st.cache_resource(show_spinner="Planning…", max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner="Planning…", max_entries=KEPT, hash_funcs=BY_PROFILE)
 def proposals(
     profile: Profile, cluster: Cluster, schedule: str, batch: int, optimizer: str
 ) -> list[Proposal]:
@@ -27,7 +28,7 @@ def proposals(
     return propose(profile, cluster, schedule=schedule, batch=batch, optimizer=optimizer)
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
 def predicted(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> Prediction:
     """What one plan will do. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return predict(profile, cluster, plan, optimizer)
@@ -52,7 +53,7 @@ def predicted_timeline(profile: Profile, cluster: Cluster, plan: Plan) -> Timeli
     return segment_timeline(profile, cluster, plan, steady_shape(plan).microbatches)
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
 def segment_timeline(
     profile: Profile, cluster: Cluster, plan: Plan, num_microbatches: int
 ) -> Timeline:

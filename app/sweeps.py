@@ -6,6 +6,7 @@ from threading import Event, Semaphore, Thread
 import streamlit as st
 import structlog
 
+from app.keys import BY_PROFILE
 from app.variations import Axis, Point, Variation, variations
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
@@ -83,7 +84,7 @@ class Sweep:
         return Point(variation, found[0])
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs={Profile: hash})
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
 def sweep_of(
     profile: Profile, cluster: Cluster, schedule: str, batch: int, optimizer: str, attempt: int
 ) -> Sweep:

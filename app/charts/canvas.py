@@ -25,7 +25,8 @@ WORDS = {
     ">": "send",
     "<": "receive",
 }
-TYPES = {"f8": "f64", "f4": "f32", "i4": "i32", "i2": "i16", "u4": "u32", "u1": "u8"}
+TYPES = {"f4": "f32", "i4": "i32", "i2": "i16", "i1": "i8", "u4": "u32", "u1": "u8"}
+TICKS = 2**32 - 1  # of the whole time axis: a start is one of them
 Columns = dict[str, NDArray[Any]]
 
 
@@ -47,8 +48,11 @@ def canvas_bytes(
     timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
     the time axis reaches, `tall` the most pixels before the ranks scroll.
     """
-    sets = [_columns(main, len(names), ghost)] + ([_columns(ghost, len(names))] if ghost else [])
-    ends = [_end(main), _end(ghost) if ghost else 0.0]
+    ends = [_end(main), _end(ghost) if ghost is not None else 0.0]
+    extent = max(extent, *ends) or 1.0
+    sets = [_columns(main, len(names), extent, ghost)]
+    if ghost is not None:
+        sets.append(_columns(ghost, len(names), extent))
     header = {
         "names": list(names),
         "alt": alt,
@@ -56,7 +60,8 @@ def canvas_bytes(
         "group": group,
         "first": first,
         "most": tall,
-        "extent": max(extent, *ends) or 1.0,
+        "extent": extent,
+        "tick": extent / TICKS,
         "kinds": [_look(letter) for letter in KINDS],
         "present": np.unique(sets[0]["kind"]).tolist(),
     }
@@ -74,9 +79,9 @@ def _end(bars: Bars) -> float:
     return float(bars.end.max(initial=0.0))
 
 
-def _columns(bars: Bars, num_ranks: int, predicted: Bars | None = None) -> Columns:
+def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None = None) -> Columns:
     """What takes time and is drawn, by track: a rank's computes and meetings, then its sends.
-    Receives are the gaps between them."""
+    Receives are the gaps between them. Starts are ticks, numbers as narrow as they can be."""
     sends = bars.kind == KINDS.index(">")
     pick = np.flatnonzero((bars.kind != KINDS.index("<")) & (bars.end > bars.start))
     track = 2 * bars.rank[pick] + sends[pick]
@@ -84,17 +89,22 @@ def _columns(bars: Bars, num_ranks: int, predicted: Bars | None = None) -> Colum
     pick, track = pick[order], track[order]
     columns: Columns = {
         "rows": np.searchsorted(track, np.arange(2 * num_ranks + 1)).astype(np.uint32),
-        "start": bars.start[pick],
+        "ticks": np.round(bars.start[pick] * (TICKS / extent)).astype(np.uint32),
         "long": bars.seconds[pick].astype(np.float32),
         "kind": bars.kind[pick].astype(np.uint8),
-        "stage": bars.stage[pick].astype(np.int16),
-        "microbatch": bars.microbatch[pick].astype(np.int32),
-        "version": bars.version[pick].astype(np.int32),
-        "peer": bars.peer[pick].astype(np.int16),
+        "stage": _narrow(bars.stage[pick]),
+        "microbatch": _narrow(bars.microbatch[pick]),
+        "version": _narrow(bars.version[pick]),
+        "peer": _narrow(bars.peer[pick]),
     }
     if predicted is not None:
         columns["expected"] = expected_seconds(bars, predicted)[pick].astype(np.float32)
     return columns
+
+
+def _narrow(values: NDArray[np.int32]) -> NDArray[Any]:
+    most = int(values.max(initial=0))
+    return values.astype(np.int8 if most < 2**7 else np.int16 if most < 2**15 else np.int32)
 
 
 def expected_seconds(measured: Bars, predicted: Bars) -> NDArray[np.float64]:

@@ -27,6 +27,7 @@ ALT = "Share of each rank's time by what it was spent on"
 TIMELINE = "When each rank computed, sent and waited, above what was predicted"
 NEWEST = -1
 STEADY = 10.0
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def measured_view(run: Run) -> Shown | None:
         if measured is None:
             return None
         predicted = predicted_bars(run, segment, measured)
-        _timeline(run, run.spec, measured, predicted)
+        _timeline(run, run.spec, segment, measured, predicted, closed=closed)
         if predicted is not None:
             deviation_view(run.id, segment, measured, predicted)
         elif run.spec.plan_id is not None:
@@ -57,19 +58,34 @@ def measured_view(run: Run) -> Shown | None:
     return Shown(measured, predicted)
 
 
-def _timeline(run: Run, spec: TrainSpec, measured: Bars, predicted: Bars | None) -> None:
+def _timeline(
+    run: Run, spec: TrainSpec, segment: int, measured: Bars, predicted: Bars | None, *, closed: bool
+) -> None:
     named = rank_names(spec.plan)
-    names = [*named, *(f"rank {rank}" for rank in range(len(named), measured.num_ranks))]
-    timeline_canvas(
-        f"timeline-{run.id}",
-        canvas_bytes(
-            measured,
-            predicted,
-            names=names,
-            alt=TIMELINE,
-            param=Param.WINDOW.value,
-            first=opening(measured),
-        ),
+    names = (*named, *(f"rank {rank}" for rank in range(len(named), measured.num_ranks)))
+    if closed:
+        segment_key = (services.backend().settings.sql_url, run.id, segment, predicted is None)
+        data = _kept(segment_key, measured, predicted, names)
+    else:
+        data = _packed(measured, predicted, names)
+    timeline_canvas(f"timeline-{run.id}", data)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _kept(
+    key: tuple[str, int, int, bool], _measured: Bars, _predicted: Bars | None, _names: Names
+) -> bytes:
+    return _packed(_measured, _predicted, _names)
+
+
+def _packed(measured: Bars, predicted: Bars | None, names: Names) -> bytes:
+    return canvas_bytes(
+        measured,
+        predicted,
+        names=names,
+        alt=TIMELINE,
+        param=Param.WINDOW.value,
+        first=opening(measured),
     )
 
 

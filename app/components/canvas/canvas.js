@@ -16,16 +16,19 @@ const make = (tag, name, parent) => {
   parent.appendChild(made);
   return made;
 };
-const TYPES = { f64: Float64Array, f32: Float32Array, i32: Int32Array, i16: Int16Array, u32: Uint32Array, u8: Uint8Array };
+const TYPES = { f32: Float32Array, i32: Int32Array, i16: Int16Array, i8: Int8Array, u32: Uint32Array, u8: Uint8Array };
 
 // bytes: u32 length of the header, the header (JSON), then the columns, each at a multiple of 8
 function unpack(bytes) {
   const whole = bytes.byteOffset % 8 ? bytes.slice() : bytes;
   const long = new DataView(whole.buffer, whole.byteOffset, 4).getUint32(0, true);
   const head = JSON.parse(new TextDecoder().decode(whole.subarray(4, 4 + long)));
-  for (const set of head.sets)
+  for (const set of head.sets) {
     for (const [name, [type, at, count]] of Object.entries(set.columns))
       set[name] = new TYPES[type](whole.buffer, whole.byteOffset + at, count);
+    set.start = new Float64Array(set.ticks.length);
+    for (let i = 0; i < set.start.length; i++) set.start[i] = set.ticks[i] * head.tick;
+  }
   return head;
 }
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars
@@ -63,6 +63,7 @@ def told(action: Action) -> tuple[int, int, int, int]:
     return action.stage, getattr(action, "microbatch", -1), action.version, -1  # type: ignore[union-attr]
 
 
+@settings(deadline=None)
 @given(st.lists(ACTIONS, max_size=20))
 def test_every_action_is_read_as_it_was_written(actions: list[Action]) -> None:
     texts = [format_action(action) for action in actions]
@@ -118,7 +119,7 @@ def test_kinds_of_action_are_summed_up() -> None:
 
 def unpacked(data: bytes) -> tuple[dict, list[dict[str, np.ndarray]]]:
     """The header and the columns, as the canvas reads them."""
-    kinds = {"f64": "<f8", "f32": "<f4", "i32": "<i4", "i16": "<i2", "u32": "<u4", "u8": "u1"}
+    kinds = {"f32": "<f4", "i32": "<i4", "i16": "<i2", "i8": "i1", "u32": "<u4", "u8": "u1"}
     header = json.loads(data[4 : 4 + int.from_bytes(data[:4], "little")])
     sets = [
         {
@@ -140,10 +141,12 @@ def test_the_canvas_gets_every_bar_of_every_row() -> None:
     assert header["names"] == names
     assert header["extent"] == pytest.approx(max(measured.end.max(), predicted.end.max()))
     drawn = (measured.kind != KINDS.index("<")) & (measured.end > measured.start)
-    assert upper["rows"][-1] == len(upper["start"]) == drawn.sum()
+    assert upper["rows"][-1] == len(upper["ticks"]) == drawn.sum()
     for track in range(6):
-        starts = upper["start"][upper["rows"][track] : upper["rows"][track + 1]]
+        starts = upper["ticks"][upper["rows"][track] : upper["rows"][track + 1]].astype(float)
         assert (np.diff(starts) >= 0).all()
+    starts = np.sort(upper["ticks"] * header["tick"])
+    assert starts == pytest.approx(np.sort(measured.start[drawn]), abs=1e-9)
     assert ghost["long"].sum() == pytest.approx(
         float(predicted.seconds[predicted.kind != KINDS.index("<")].sum()), rel=1e-5
     )
