@@ -67,7 +67,7 @@ COLUMNS: Mapping[str, RunColumn] = {
     ),
     "Loss": RunColumn("Loss", 0.9, _text(lambda run: number(run.summary.loss))),
     "Throughput": RunColumn(
-        "Throughput", 1.1, _text(lambda run: rate(run.summary.samples_per_second))
+        "Throughput", 1.3, _text(lambda run: rate(run.summary.samples_per_second))
     ),
     "Epochs": RunColumn("Epochs", 0.8, _text(_epochs)),
     "Took": RunColumn("Took", 1.1, _text(took), RunSort.SECONDS),

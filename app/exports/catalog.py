@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import orjson
 
 from app.export import run_document
+from app.exports.chrome import chrome_trace
 from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
@@ -39,12 +40,6 @@ def _log(backend: Backend, run: Run) -> bytes:
     ).encode()
 
 
-def _trace(backend: Backend, run: Run) -> bytes:
-    from app.exports.chrome import chrome_trace  # Plotly is slow to import
-
-    return chrome_trace(backend, run)
-
-
 def _page(backend: Backend, run: Run) -> bytes:
     from app.exports.timeline_page import timeline_page  # Plotly is slow to import
 
@@ -59,7 +54,7 @@ EXPORTS = {
         Export("csv", "Metrics, as CSV", "-metrics.csv", "text/csv; charset=utf-8", metrics_csv),
         Export("parquet", "Metrics, as Parquet", "-metrics.parquet", PARQUET, metrics_parquet),
         Export("spans", "Timelines, as Parquet", "-spans.parquet", PARQUET, spans_parquet),
-        Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", _trace),
+        Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", chrome_trace),
         Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", _page),
         Export("log", "Log, as text", ".log", "text/plain; charset=utf-8", _log),
     )

@@ -102,7 +102,9 @@ def test_every_export(served: Served) -> None:
     assert set(spans["kind"]) == {"measured", "predicted"}
     assert set(spans["segment"]) == {0, 1, 2, 3}
     events = orjson.loads(files["trace"])["traceEvents"]
-    assert {event["ph"] for event in events} == {"M", "X"}
+    assert {"M", "X"} <= {event["ph"] for event in events}
+    named = {e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert {name.partition(",")[0] for name in named} == {"measured", "predicted"}
     assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
     assert b"src=" not in files["html"].split(b"</style>")[0]
     assert b"update 95 loss" in files["log"]

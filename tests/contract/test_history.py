@@ -1,7 +1,7 @@
 """Runs found again: filters, order, labels, curves, the same once more."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -74,6 +74,9 @@ def test_ranges(backend: Backend, several):
     assert found(backend, min_accuracy=0.9) == [a, b]
     assert found(backend, max_accuracy=0.9) == [d, b]
     assert found(backend, min_accuracy=0.6, max_accuracy=0.95) == [b]
+    first = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=14)))
+    last = datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-12)))
+    assert len(found(backend, since=first, until=last)) == 4
     now = datetime.now(UTC)
     assert found(backend, since=now + timedelta(hours=1)) == []
     assert len(found(backend, since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == 4
