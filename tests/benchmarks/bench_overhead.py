@@ -8,7 +8,6 @@ forward and a backward of an empty stage through bare autograd are shown beside 
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
@@ -23,21 +22,13 @@ CASES = {1: ("pipedream", "gpipe"), 2: ("pipedream", "1f1b-flush", "zb-h1")}
 
 
 def main() -> None:
+    from tests.benchmarks.ranks import launch
+
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     head = f"{'processes':>10} {'schedule':12}{'us of CPU per action':>22}"
     print(f"{head}{'bare autograd F+B, us':>24}")
     for size in CASES:
-        ranks = []
-        for rank in range(size):
-            world = {"RANK": str(rank), "WORLD_SIZE": str(size)}
-            world |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(PORT + size)}
-            environment = {**os.environ, **world, "OMP_NUM_THREADS": "1"}
-            command = [sys.executable, __file__, "--rank"]
-            ranks.append(
-                subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-            )
-        texts = [process.communicate()[0] for process in ranks]
-        found = json.loads(texts[-1].splitlines()[-1])
+        found = launch(__file__, ["--rank"], size, PORT + size)
         for name, (cost, bare) in found.items():
             print(f"{size:>10} {name:12}{cost * 1e6:>22.1f}{bare * 1e6:>24.1f}")
 

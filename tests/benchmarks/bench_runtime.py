@@ -11,7 +11,7 @@ namespaces only the loopback is raced.
 import argparse
 import json
 import os
-import subprocess
+import signal
 import sys
 from pathlib import Path
 from statistics import median
@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.benchmarks.networks import SPEEDS, Network, available, network  # noqa: E402
+from tests.benchmarks.ranks import launch  # noqa: E402
 
 MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
 """Samples per microbatch."""
@@ -56,6 +57,7 @@ def main() -> None:
     if given.rank:
         race(given)
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so remove the namespaces
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     for name in given.networks.split(","):
         if SPEEDS[name] is not None and not available():
@@ -63,25 +65,13 @@ def main() -> None:
             continue
         for model in given.models.split(","):
             with network(name) as where:
-                table(model, where, launch(given, model, where))
-
-
-def launch(given: argparse.Namespace, model: str, where: Network) -> dict:
-    """Race on two ranks; what rank 0 found."""
-    ranks = []
-    for rank in range(2):
-        told = json.dumps({"model": model, "network": where.name, "interface": where.interface})
-        command = [*where.prefix[rank], sys.executable, __file__, "--rank", told]
-        for name in ("contestants", "rounds", "microbatches"):
-            command += [f"--{name}", str(getattr(given, name))]
-        environment = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "2"}
-        environment |= {"MASTER_ADDR": where.address, "MASTER_PORT": str(PORT)}
-        environment |= {"GLOO_SOCKET_IFNAME": where.interface, "OMP_NUM_THREADS": "1"}
-        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
-    texts = [process.communicate()[0] for process in ranks]
-    if any(process.returncode for process in ranks):
-        raise SystemExit(f"a rank failed: {[process.returncode for process in ranks]}")
-    return json.loads(texts[0].splitlines()[-1])
+                told = json.dumps(
+                    {"model": model, "network": where.name, "interface": where.interface}
+                )
+                arguments = ["--rank", told]
+                for option in ("contestants", "rounds", "microbatches"):
+                    arguments += [f"--{option}", str(getattr(given, option))]
+                table(model, where, launch(__file__, arguments, 2, PORT, where))
 
 
 def race(given: argparse.Namespace) -> None:
