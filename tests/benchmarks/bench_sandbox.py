@@ -2,7 +2,8 @@
 
 Run `python tests/benchmarks/bench_sandbox.py [pairs, 10] [model, vgg_digits] [epochs, 3]` on
 a quiet machine. Two real ranks train over gloo; "plain" are bare processes, "bubblewrap" the
-cell with its limits and the agent's watch over them. Not collected by pytest.
+cell with its limits and the agent's watch over them. Both start a session per rank, because
+Linux shares a busy machine out by sessions. Not collected by pytest.
 
 training   seconds from the first to the last minibatch, as the ranks tell them
 CPU        seconds of the ranks and of the agent that watches them, which a busy machine
@@ -124,11 +125,14 @@ def environments(job: Job, wrapped: bool) -> list[dict[str, str]]:
 
 def plain(job: Job, clock: Clock) -> Reader:
     command = list(rank_command(job))
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     ranks = [
-        subprocess.Popen(command, env=env, cwd=job.folder, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command, env=env, cwd=job.folder, text=True, start_new_session=True, **pipes
+        )
         for env in environments(job, wrapped=False)
     ]
-    reader = Reader([rank.stdout for rank in ranks if rank.stdout])
+    reader = Reader([pipe for rank in ranks for pipe in (rank.stdout, rank.stderr) if pipe])
     while living := [rank.pid for rank in ranks if rank.poll() is None]:
         clock.look(living)
         time.sleep(TICK)
