@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from app.commands import db, demo, doctor, history, jobs, models, plans, serve, simulate
+from app.commands import compare, db, demo, doctor, history, jobs, models, plans, serve, simulate
 from app.commands.output import print_error
 from backend.errors import StageflowError
 
@@ -23,6 +23,7 @@ for command in (
     models.models,
     jobs.profile,
     plans.plan,
+    compare.compare,
     simulate.simulate,
     jobs.run,
     history.runs,

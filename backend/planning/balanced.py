@@ -20,7 +20,9 @@ def gpipe_balanced(profile: Profile, cluster: Cluster) -> Partition:
     return side_by_side(even_stops(profile, min(len(profile.layers), cluster.num_devices)))
 
 
-def two_bw(profile: Profile, cluster: Cluster, batch: int = 1, recompute: bool = False) -> Partition:
+def two_bw(
+    profile: Profile, cluster: Cluster, batch: int = 1, recompute: bool = False
+) -> Partition:
     """PipeDream-2BW's width w and depth d, w d <= devices: the pair with the best throughput
     (ICML 2021, section 3.3), each of the w pipelines on neighbouring devices.
 
@@ -82,6 +84,7 @@ def copied(stops: list[int], width: int, depth: int = 0) -> Partition:
 
 
 def side_by_side(stops: list[int]) -> Partition:
+    """The stages that end at `stops`, on one device each."""
     return copied(stops, 1)
 
 

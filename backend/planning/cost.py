@@ -48,7 +48,8 @@ def fewest_members(
     overlap: bool = True,
     least: Any = 1.0,
 ) -> Any:
-    """The smallest m, `least` or more, with which `stage_seconds` is at most `limit`; infinite where none is
+    """The smallest m, `least` or more, with which `stage_seconds` is at most `limit`; infinite
+    where none is
     (only for a limit of 0). One member needs no synchronisation; from two on the time falls
     with m, so the larger root of the quadratic inequality in m is the bound."""
     limit = max(limit, 1e-300)

@@ -49,7 +49,7 @@ class Downsets:
 
     @cached_property
     def outputs(self) -> Floats:
-        return self._sum([layer.output_bytes for layer in self.profile.layers])
+        return self._sum([layer.activation_bytes for layer in self.profile.layers])
 
     @cached_property
     def cut_bytes(self) -> Floats:

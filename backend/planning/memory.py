@@ -81,7 +81,7 @@ def stage_memory(
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
     bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
-    outputs = sum(layer.output_bytes for layer in layers)
+    outputs = sum(layer.activation_bytes for layer in layers)
     kept = in_flight * bundle + (1 if recompute else in_flight) * outputs
     return float(weights * (versions + extra_copies(optimizer)) + kept)
 

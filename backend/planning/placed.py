@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import lcm
 
 from backend.cluster.cluster import Cluster
@@ -52,7 +52,7 @@ class Judge:
                 worst,
                 self.copies(run, machines, level) if machines > 1 else self.stage(run[0]),
             )
-        cuts = (self.cut(a, b) for a, b in zip(stages, stages[1:], strict=False))
+        cuts = (self.cut(a, b) for a, b in pairwise(stages))
         return max(worst, *cuts, 0.0)
 
     def stage(self, stage: Stage) -> float:

@@ -150,7 +150,7 @@ class _Search:
         within &= self.needed[firsts] < left
         if not self.space.downsets.is_chain and stop != last:
             within &= self.space.downsets.nested[firsts, stop]
-        return firsts[within]
+        return np.asarray(firsts[within])
 
     def _fewest(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> list[Floats]:
         """Per level: the fewest devices of each stage that reach the limit on its links."""

@@ -45,7 +45,8 @@ def propose(
     `batch` microbatches make an update of a flush schedule; others update after every one.
     Planners that find the same partition make one proposal, under the first of their names.
     Plans that need more memory than there is, or a shape that the schedule refuses, are left
-    out; if none is left the error of the first is raised (`PlanDoesNotFit`). Raises `InvalidInput` on an unknown schedule.
+    out; if none is left the error of the first is raised (`PlanDoesNotFit`). Raises
+    `InvalidInput` on an unknown schedule.
     """
     check_profile(profile)
     question = Question(profile, cluster, schedule, batch, optimizer)

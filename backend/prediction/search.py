@@ -113,7 +113,7 @@ def _candidates(question: Question) -> Iterator[Plan]:
     if "interleaved" in question.schedules:
         for partition, split in product(_interleaved(question), SPLITS):
             yield from _plans(question, "best", partition, "interleaved", split)
-    if not question.schedule or schedule_named(question.schedule).flushes:
+    if "afp" in question.schedules:
         yield from (replace(plan, planner="best") for plan in _lanes(question))
 
 
@@ -175,13 +175,12 @@ def _lanes(question: Question) -> Iterator[Plan]:
 def search(name: str, question: Question) -> Prediction:
     """The prediction of the planner `name`, whichever kind it is. Raises `InvalidInput` on an
     unknown name, `PlanDoesNotFit`."""
-    match name:
-        case "best":
-            return best(question)
-        case "avgpipe":
-            return avgpipe(question)
-        case _ if name in PLANNERS:
-            return _planned(name, question)
+    if name == "best":
+        return best(question)
+    if name == "avgpipe":
+        return avgpipe(question)
+    if name in PLANNERS:
+        return _planned(name, question)
     known = ", ".join((*PLANNERS, "best", "avgpipe"))
     raise InvalidInput(f"no planner {name!r}", f"Known are: {known}.")
 
@@ -195,9 +194,7 @@ def _planned(name: str, question: Question) -> Prediction:
     else:
         partition = PLANNERS[name].plan(question.profile, question.cluster)
     batch = question.batch if schedule_named(schedule).batched else 1
-    return question.predict(
-        Plan(name, partition, schedule, question.profile.microbatch, batch)
-    )
+    return question.predict(Plan(name, partition, schedule, question.profile.microbatch, batch))
 
 
 def _two_bw(question: Question, schedule: str) -> Prediction:

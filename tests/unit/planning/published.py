@@ -40,9 +40,7 @@ class Answer:
     def cluster(self) -> Cluster:
         counts = re.search(r"-n ([\d ]+)", self.options).group(1).split()
         speeds = re.search(r"-b ([\de. ]+)", self.options).group(1).split()
-        return Cluster(
-            tuple(Level(int(n), float(b)) for n, b in zip(counts, speeds, strict=True))
-        )
+        return Cluster(tuple(Level(int(n), float(b)) for n, b in zip(counts, speeds, strict=True)))
 
     @property
     def wastes(self) -> bool:
@@ -105,7 +103,10 @@ def answers() -> list[Answer]:
                 row["optimizer_args"],
                 float(row["user_cpu_s"]),
                 tuple(int(count) for count in row["config_replicas"].split("-")),
-                tuple(tuple(ends.split(",")) for ends in row["stage_last_antichain_nodes"].split(" | ")),
+                tuple(
+                    tuple(ends.split(","))
+                    for ends in row["stage_last_antichain_nodes"].split(" | ")
+                ),
                 tuple(float(ms) for ms in row["stage_compute_ms_from_node_sets"].split(" | ")),
             )
             for row in csv.DictReader(file)

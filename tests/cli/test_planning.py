@@ -1,0 +1,93 @@
+"""`plan` and `compare` as people script against them."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.planning.catalog import PLANNERS, SEARCHES
+from backend.profiles.document import write_profile
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from tests.cli.conftest import Command
+
+SERVERS = """\
+levels:
+  - {count: 2, bandwidth: 12e9, latency: 5e-6}
+  - {count: 2, bandwidth: 1.25e9}
+device: {name: V100, memory: 16e9, speed: 1.0}
+"""
+
+
+@pytest.fixture
+def profile_file(tmp_path: Path) -> Path:
+    layers = tuple(Layer(f"layer{n}", "Linear", 1e-3, 2e-3, 10**6, 10**7) for n in range(4))
+    path = tmp_path / "profile.json"
+    path.write_bytes(write_profile(Profile("four", ModelGraph.chain(layers), microbatch=8)))
+    return path
+
+
+@pytest.fixture
+def servers(tmp_path: Path) -> str:
+    path = tmp_path / "servers.yaml"
+    path.write_text(SERVERS)
+    return str(path)
+
+
+def test_one_planner_answers_with_everything(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    found = stageflow(
+        *("plan", "--profile", str(profile_file), "--cluster", servers, "--planner", "best"),
+        *("--microbatches", "8", "--optimizer", "adam", "--json"),
+    ).json
+    assert {name for stage in found["stages"] for name in stage["layers"]} == {
+        f"layer{n}" for n in range(4)
+    }
+    assert all(set(stage["devices"]) <= {0, 1, 2, 3} for stage in found["stages"])
+    assert found["lower_bound_seconds"] <= found["seconds_per_minibatch"]
+    assert found["gap"] == pytest.approx(
+        1 - found["lower_bound_seconds"] / found["seconds_per_minibatch"]
+    )
+    assert found["speedup_over_one_device"] > 0
+    assert found["speedup_over_data_parallel"] >= 1 - 1e-9
+    assert found["data_parallel_sent_bytes"] > 0
+    assert len(found["memory_bytes"]) == len(found["stages"])
+    assert found["planner_seconds"] > 0
+    assert found["plans"] == [{k: v for k, v in found.items() if k not in ("plans", "plan_id")}]
+
+
+def test_memory_that_nothing_fits_is_said_with_the_smallest_excess(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    said = stageflow(
+        *("plan", "--profile", str(profile_file), "--cluster", servers),
+        *("--planner", "pipedream", "--memory", "1"),
+    )
+    assert said.code == 1
+    assert "too much" in said.err
+    assert "Recompute" in said.err
+
+
+def test_compare_has_a_line_for_every_planner(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    found = stageflow(
+        "compare", "--profile", str(profile_file), "--cluster", servers, "--json"
+    ).json
+    every = [*found["plans"], *found["refused"]]
+    assert {row["planner"] for row in every} == {*PLANNERS, *SEARCHES}
+    rates = [plan["samples_per_second"] for plan in found["plans"]]
+    assert rates == sorted(rates, reverse=True)
+    assert all(row["fault"] for row in found["refused"])
+
+
+def test_compare_prints_a_table(stageflow: Command, profile_file: Path) -> None:
+    said = stageflow("compare", "--profile", str(profile_file), "--schedule", "gpipe")
+    assert said.code == 0
+    assert "data-parallel" in said.out
+    assert "gpipe" in said.out
+
+
+def test_an_unknown_schedule_is_said(stageflow: Command, profile_file: Path) -> None:
+    said = stageflow("plan", "--profile", str(profile_file), "--schedule", "magic")
+    assert said.code == 1
+    assert "1f1b-flush" in said.err

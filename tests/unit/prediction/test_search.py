@@ -1,0 +1,119 @@
+"""The search over partitions, schedules, microbatches, recomputation and lanes."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.presets import cluster_a, local
+from backend.errors import InvalidInput
+from backend.planning.catalog import PLANNERS, SEARCHES
+from backend.planning.plan import PlanDoesNotFit
+from backend.prediction.answer import answer, compare
+from backend.prediction.search import Question, search
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+MIB = 2**20
+
+
+def uneven(count: int = 8) -> Profile:
+    layers = tuple(
+        Layer(f"l{n}", "Linear", 1e-3 * (1 + n % 3), 2e-3, (8 - n) * MIB, n * n * MIB // 4)
+        for n in range(count)
+    )
+    return Profile("uneven", ModelGraph.chain(layers), microbatch=8)
+
+
+QUESTION = Question(uneven(), local(4))
+
+
+@pytest.mark.parametrize("name", [*PLANNERS, "avgpipe"])
+@pytest.mark.parametrize(
+    "cluster", [local(4), cluster_a(1), Cluster((Level(2, 1e10), Level(2, 1e8)))]
+)
+def test_best_is_as_fast_as_any_planner(name, cluster):
+    question = replace(QUESTION, cluster=cluster)
+    best = search("best", question).samples_per_second
+    assert best >= search(name, question).samples_per_second * (1 - 1e-9)
+
+
+def test_every_minibatch_of_a_batched_schedule_has_the_samples_asked_for():
+    for schedule in ("1f1b-flush", "gpipe", "zb-h1", "interleaved"):
+        plan = search("best", replace(QUESTION, schedule=schedule)).plan
+        assert plan.microbatch * plan.batch == 8 * 4
+        assert plan.schedule == schedule
+
+
+def test_recomputation_is_tried_where_nothing_fits_without():
+    light = Layer("l", "Linear", 1e-3, 2e-3, 64 * MIB, MIB)
+    profile = Profile("p", ModelGraph.chain((light,) * 8), 1)
+    cluster = Cluster((Level(2, 1e10),), Device(memory=420 * MIB))
+    plan = search("best", Question(profile, cluster, "gpipe")).plan
+    assert plan.recompute
+    with pytest.raises(PlanDoesNotFit):
+        search("gpipe-balanced", Question(profile, cluster, "gpipe"))
+
+
+def test_pipedream_keeps_within_the_memory():
+    roomy = search("pipedream", QUESTION)
+    most = max(roomy.memory_bytes)
+    tight = Cluster(local(4).levels, Device(memory=most * 0.8))
+    found = search("pipedream", replace(QUESTION, cluster=tight))
+    assert max(found.memory_bytes) <= most * 0.8
+    assert found.plan.partition != roomy.plan.partition
+
+
+def test_2bw_takes_the_largest_microbatch_that_fits():
+    heavy = Layer("l", "Linear", 1e-3, 2e-3, 64 * MIB, MIB)
+    profile = Profile("p", ModelGraph.chain((heavy,) * 4), 8)
+    sizes = []
+    for memory in (10_000 * MIB, 170 * MIB):
+        cluster = Cluster((Level(2, 1e10),), Device(memory=memory))
+        found = search("pipedream-2bw", Question(profile, cluster))
+        assert found.plan.schedule == "2bw"
+        assert max(found.memory_bytes) <= memory
+        sizes.append(found.plan.microbatch)
+    assert sizes[0] == 8 > sizes[1]
+
+
+def test_avgpipe_fills_the_waiting_of_one_lane():
+    question = Question(uneven(), local(4), batch=2)
+    found = search("avgpipe", question)
+    assert found.plan.schedule == "afp"
+    assert found.plan.lanes > 1
+
+
+def test_an_unknown_planner_names_all():
+    with pytest.raises(InvalidInput, match="'magic'") as refusal:
+        search("magic", QUESTION)
+    assert all(name in refusal.value.advice for name in (*PLANNERS, *SEARCHES))
+
+
+def test_an_answer_stands_beside_its_bounds():
+    found = answer("best", QUESTION)
+    prediction = found.prediction
+    assert 0 <= found.gap < 1
+    assert found.bound_seconds <= prediction.seconds_per_minibatch
+    assert found.over_one_device <= 4 * (1 + 1e-9)
+    assert found.over_data_parallel >= 1 - 1e-9
+    assert found.planner_seconds > 0
+
+
+def test_data_parallelism_is_once_as_fast_as_itself_and_sends_what_it_sends():
+    found = answer("data-parallel", QUESTION)
+    assert found.over_data_parallel == pytest.approx(1.0)
+    assert found.data_parallel_bytes == pytest.approx(found.prediction.sent_bytes)
+
+
+def test_the_reasons_name_the_stage_and_what_moving_a_layer_costs():
+    lines = answer("model-parallel", QUESTION).reasons
+    assert "bottleneck" in lines[0]
+    assert len(lines) > 1
+    assert all("Moving layer l" in line and "MiB" in line for line in lines[1:])
+
+
+def test_the_table_has_every_planner_and_schedule_or_says_why_not():
+    rows = list(compare(replace(QUESTION, profile=uneven(4), cluster=local(2))))
+    assert {row.planner for row in rows} == {*PLANNERS, *SEARCHES}
+    assert {"pipedream", "gpipe", "2bw", "zb-h1"} <= {row.schedule for row in rows}
+    assert all(row.answer or row.fault for row in rows)
