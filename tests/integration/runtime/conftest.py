@@ -16,6 +16,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Event, read_line
 from backend.runs.job import Job
 from backend.runs.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
+from workers.supervisor.preparation import world_size
 
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch\nfrom torch import nn\n"
@@ -34,7 +35,7 @@ def write_job(tmp_path: Path) -> WriteJob:
         if "\n" in model:
             file = tmp_path / "mine.py"
             file.write_text(HEAD + model)
-        size = spec.plan.partition.num_devices if isinstance(spec, TrainSpec) else 1
+        size = world_size(spec)
         job = Job(1, 1, "test", spec, str(file), str(tmp_path), size)
         (tmp_path / "job.json").write_bytes(to_json(Job, job))
         return tmp_path / "job.json"

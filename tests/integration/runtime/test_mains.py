@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -56,13 +57,15 @@ def _losses_are_numbered(found) -> None:
     assert steps == list(range(89 * (1 + max(event.epoch for event in of(Metrics, found)))))
 
 
-def _saved_model_is_as_good_as_reported(folder: Path, accuracy: float) -> None:
-    definition = load(ZOO / "resnet_digits.py")
-    model = definition.model(seed=5)
-    model.load_state_dict(load_file(folder / "model.safetensors"))
+def _saved_model_is_as_good_as_reported(
+    folder: Path, accuracy: float, model: str = "resnet_digits"
+) -> None:
+    definition = load(ZOO / f"{model}.py")
+    trained = definition.model(seed=5)
+    trained.load_state_dict(load_file(folder / "model.safetensors"))
     images, labels = data.load(DataSpec(), definition).held_out
     with torch.no_grad():
-        matches = model.eval()(images).argmax(-1) == labels
+        matches = trained.eval()(images).argmax(-1) == labels
     assert abs(float(matches.float().mean()) - accuracy) < 1 / len(labels)
 
 
@@ -101,6 +104,27 @@ def test_one_process_without_any_environment(write_job, train_spec, ended) -> No
         "stage-0.safetensors",
         "model.safetensors",
     }
+
+
+def test_bfloat16_across_a_cut(write_job, train_spec, ended, tmp_path: Path) -> None:
+    spec = train_spec(0, 4, 8, schedule="1f1b-flush", epochs=3, precision="bfloat16")
+    codes, found, text = ended(RUNTIME, write_job("mlp", spec), size=2)
+    assert codes == [0, 0], text
+    losses = metric(found, "loss")
+    assert sum(losses[-20:]) < sum(losses[:20]) / 2
+    saved = load_file(tmp_path / "model.safetensors").values()
+    assert {tensor.dtype for tensor in saved} == {torch.float32}
+
+
+def test_lanes_keep_a_reference_that_is_as_good_as_reported(
+    write_job, train_spec, ended, tmp_path: Path
+) -> None:
+    spec = train_spec(0, 4, 8, schedule="afp", epochs=3)
+    spec = replace(spec, plan=replace(spec.plan, lanes=2, batch=2, recompute=True))
+    codes, found, text = ended(RUNTIME, write_job("mlp", spec), size=4)
+    assert codes == [0] * 4, text
+    _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1], "mlp")
+    assert metric(found, "accuracy")[-1] > 0.5
 
 
 def test_torchrun_starts_it_too(write_job, train_spec) -> None:
