@@ -53,12 +53,17 @@ class Downsets:
 
     @cached_property
     def cut_bytes(self) -> Floats:
-        """Bytes alive across the cut behind each: outputs made inside and read outside."""
+        """Bytes alive across the cut behind each: outputs made inside and read outside. The
+        graph itself says those of its own order, which it may know more exactly."""
         read = np.zeros(self.members.shape, dtype=bool)
         for producer, consumer in self.profile.graph.edges:
             read[:, producer] |= ~self.members[:, consumer]
         sizes = np.array([layer.output_bytes for layer in self.profile.layers], dtype=np.float64)
-        return np.asarray((self.members & read) @ sizes)
+        alive = (self.members & read) @ sizes
+        counts = self.members.sum(axis=1)
+        own = (self.members == (np.arange(len(sizes)) < counts[:, None])).all(axis=1)
+        alive[own] = np.array((0, *self.profile.graph.cut_bytes))[counts[own]]
+        return np.asarray(alive)
 
     @cached_property
     def nested(self) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from backend.planning.plan import PlanDoesNotFit, Stage
 from backend.profiles.profile import Profile
 from backend.units import bytes_text
 
-OPTIMIZER_STATE = {"sgd": 0, "momentum": 1, "adam": 2}
+OPTIMIZER_STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
 """Copies of the weights that an optimizer keeps: none, a velocity, two moments."""
 
 
@@ -72,11 +72,11 @@ def stage_memory(
     `in_flight` microbatches whose backward is still to come. Raises `InvalidInput` on an
     unknown optimizer.
 
-        |w| (versions + 1 gradient + optimizer state) + in_flight (outputs + input bundle)
+        |w| (versions + 1 gradient + optimizer state) + in_flight (activations + input bundle)
 
-    With `recompute` only the bundles wait, beside the outputs of one microbatch (PipeDream-2BW,
-    section 3.3). Every layer's output counts, as autograd keeps it; workspaces of kernels,
-    allocator losses and tensors that a layer makes inside it are not in the profile.
+    With `recompute` only the bundles wait, beside the activations of one microbatch
+    (PipeDream-2BW, section 3.3). Activations are what autograd was measured to keep, else every
+    layer's output; workspaces of kernels and allocator losses are not in the profile.
     """
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)

@@ -47,7 +47,7 @@ def test_every_minibatch_of_a_batched_schedule_has_the_samples_asked_for():
 def test_recomputation_is_tried_where_nothing_fits_without():
     light = Layer("l", "Linear", 1e-3, 2e-3, 64 * MIB, MIB)
     profile = Profile("p", ModelGraph.chain((light,) * 8), 1)
-    cluster = Cluster((Level(2, 1e10),), Device(memory=420 * MIB))
+    cluster = Cluster((Level(2, 1e10),), Device(memory=600 * MIB))
     plan = search("best", Question(profile, cluster, "gpipe")).plan
     assert plan.recompute
     with pytest.raises(PlanDoesNotFit):
