@@ -9,11 +9,13 @@ from app.keys import BY_PROFILE
 from backend.cluster.cluster import Cluster
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
+from backend.prediction.answer import Answer, judge
 from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict, predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.propose import Proposal, propose
+from backend.prediction.search import Question
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
 
@@ -32,6 +34,19 @@ def proposals(
 def predicted(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> Prediction:
     """What one plan will do. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return predict(profile, cluster, plan, optimizer)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_PROFILE)
+def judged(
+    profile: Profile,
+    cluster: Cluster,
+    prediction: Prediction,
+    schedule: str,
+    batch: int,
+    optimizer: str,
+) -> Answer:
+    """A prediction beside its bound, with the reasons for the plan."""
+    return judge(Question(profile, cluster, schedule, batch, optimizer), prediction)
 
 
 def by_hand(

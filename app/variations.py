@@ -116,7 +116,12 @@ def _devices(cluster: Cluster, batch: int) -> Iterator[Variation]:
         changed = replace(cluster, levels=(*cluster.levels[:-1], level))
         number = count * inner
         yield Variation(
-            Axis.DEVICES, number, f"{number} devices", changed, batch, count == outer.count
+            Axis.DEVICES,
+            number,
+            f"{number} device{'s' if number > 1 else ''}",
+            changed,
+            batch,
+            count == outer.count,
         )
 
 
@@ -152,5 +157,5 @@ def _bandwidths(cluster: Cluster, batch: int) -> Iterator[Variation]:
 
 def _batches(cluster: Cluster, batch: int) -> Iterator[Variation]:
     for number in sorted({*BATCHES, batch}):
-        label = f"{number} microbatches"
+        label = f"{number} microbatch{'es' if number > 1 else ''}"
         yield Variation(Axis.BATCH, number, label, cluster, number, number == batch)

@@ -55,11 +55,11 @@ def _panel(
 def said(points: list[Point]) -> str:
     """Where the best plan changes, in a sentence."""
     known = [point for point in points if point.plan is not None]
-    parts = [
-        f"**{plan_word(a)}** up to {a.variation.label}, **{plan_word(b)}** from "
-        f"{b.variation.label} on"
-        for a, b in changes(points)
-    ]
+    found = changes(points)
+    parts = [f"**{plan_word(b)}** from {b.variation.label} on" for _, b in found]
+    if found:
+        first = found[0][0]
+        parts.insert(0, f"**{plan_word(first)}** up to {first.variation.label}")
     if known and not parts:
         parts = [f"The best plan is **{plan_word(known[0])}** everywhere"]
     if len(known) < len(points):

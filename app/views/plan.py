@@ -22,6 +22,7 @@ from app.components.saved_plans import saved_plans
 from app.components.share import share_plan
 from app.components.stage_table import stage_table
 from app.components.timeline_view import timeline_view
+from app.components.why_view import why_view
 from app.cuts import write_cut
 from app.draft import Draft, draft
 from app.formats import plain
@@ -79,6 +80,7 @@ def _workbench(wanted: Wanted, found: Sequence[Proposal], shown: Draft, base: Pr
         with card("Alternatives", "ranked by simulation"):
             alternatives(found, shown.proposal or base)
         if shown.proposal is not None:
+            why_view(wanted, shown.proposal.prediction)
             memory_view(shown.proposal.prediction, wanted.cluster)
 
 

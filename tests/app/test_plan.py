@@ -23,6 +23,9 @@ def test_the_best_proposal_is_shown_with_its_reason(seeded: seed.Seeded, open_pa
     assert shown["Staleness"] == ("1 update", "2 weight versions")
     assert len(page.radio[0].options) > 1
     assert "bottleneck" in page.radio[0].proto.captions[0]
+    text = text_of(page)
+    assert "Why this one" in text
+    assert "No plan takes less than" in text
 
 
 def test_another_alternative_can_be_chosen_and_is_in_the_url(
@@ -141,3 +144,11 @@ def test_an_unknown_plan_or_schedule_in_the_url_is_calm(
     assert not page.exception
     assert not page.error
     assert figures_of(page)
+
+
+def test_the_predicted_timeline_is_also_a_table(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN)
+    page.toggle(key="predicted-as-table").set_value(True).run()
+    table = next(found.value for found in page.dataframe if "takes" in found.value.columns)
+    assert {"forward", "backward"} <= set(table["action"])
+    assert not page.exception
