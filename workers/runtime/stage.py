@@ -45,13 +45,17 @@ class Stage:
     loss: Loss | None = None
     precision: Precision = "float32"
     places: dict[str, Places] = field(init=False)
-    weights: dict[str, Tensor] = field(init=False)
 
     def __post_init__(self) -> None:
         trained = {n: p for n, p in self.module.named_parameters() if p.requires_grad}
         places = {name: _places(self.module, trained[name]) for name in trained}
         object.__setattr__(self, "places", places)
-        object.__setattr__(self, "weights", {n: p.detach() for n, p in trained.items()})
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The trained parameters by the model's names, as they are in the module at present."""
+        found = {name: places[0][0][places[0][1]] for name, places in self.places.items()}
+        return {name: weight.detach() for name, weight in found.items() if weight is not None}
 
     def run(self, inputs: Tensors, weights: Mapping[str, Tensor]) -> Any:
         """The bundle that goes out, or the model's output on the last stage."""
