@@ -4,8 +4,16 @@ import ast
 import warnings
 
 from backend.definitions.definition import InvalidDefinition
+from backend.definitions.forms import (
+    MAX_BYTES,
+    Description,
+    describe_config,
+    describe_program,
+    describe_weights,
+    form_of,
+)
+from backend.definitions.parameters import of_python
 
-MAX_BYTES = 1 << 20
 CONTRACT = (
     "A definition is a Python file with `def model()` that returns a torch nn.Module. Beside it: "
     '`def example(batch)` that returns (inputs, targets), or `DATA = "digits"`; '
@@ -13,19 +21,31 @@ CONTRACT = (
 )
 
 
-def check(filename: str, data: bytes) -> None:
-    """Raise `InvalidDefinition` where `data` is no Python or has no usable `def model`.
+def check(filename: str, data: bytes) -> Description:
+    """What the file is; raises `InvalidDefinition` where it can be no definition.
 
     The text is parsed, never run.
     """
+    form = form_of(filename)
     if not data.strip():
         raise InvalidDefinition(f"{filename} is empty", CONTRACT)
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_BYTES[form]:
         raise InvalidDefinition(
-            f"{filename} has {len(data):,} bytes; a definition may have {MAX_BYTES:,}",
+            f"{filename} has {len(data):,} bytes; a definition of this form may have "
+            f"{MAX_BYTES[form]:,}",
             "Keep weights and data out of the definition's file.",
         )
-    _check_model(filename, _parse(filename, data))
+    match form:
+        case "python":
+            tree = _parse(filename, data)
+            _check_model(filename, tree)
+            return Description("python", parameters=of_python(tree))
+        case "huggingface":
+            return describe_config(filename, data)
+        case "program":
+            return describe_program(filename, data)
+        case "weights":
+            return describe_weights(filename, data)
 
 
 def _parse(filename: str, data: bytes) -> ast.Module:

@@ -1,4 +1,4 @@
-"""A model definition as it is stored: a Python file, kept by content and version."""
+"""A model definition as it is stored: a file, kept by content and version."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,9 +13,13 @@ class InvalidDefinition(InvalidInput):
     """A file that cannot be a model definition; the message names the line."""
 
 
+class DefinitionInUse(InvalidInput):
+    """Runs or profiles need a definition that is to be deleted; the message names them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One version of a definition. `digest` is the SHA-256 (hex) of its text, `size` its bytes."""
+    """One version of a definition. `digest` is the SHA-256 (hex) of its file, `size` its bytes."""
 
     id: int
     name: str

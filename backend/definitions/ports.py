@@ -28,3 +28,8 @@ class DefinitionStore(Protocol):
     def source(self, definition_id: int) -> bytes:
         """The file's text. Raises `NotFound`."""
         ...
+
+    def delete(self, definition_id: int) -> None:
+        """Forget it, and its file where no other version has the same. Raises `NotFound`, and
+        `DefinitionInUse` naming the runs and profiles that need it."""
+        ...

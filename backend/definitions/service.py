@@ -5,6 +5,7 @@ from pathlib import Path
 
 from backend.definitions.check import check
 from backend.definitions.definition import Definition, InvalidDefinition, Source
+from backend.definitions.forms import FORMS, Description, form_of
 from backend.definitions.ports import DefinitionStore
 from backend.definitions.zoo import ZooEntry, zoo, zoo_file
 from backend.errors import NotFound
@@ -32,8 +33,25 @@ class DefinitionService:
         return zoo()
 
     def list(self) -> Sequence[Definition]:
-        """Every version, newest first."""
-        return self._store.list()
+        """Every version of a model, newest first."""
+        return [each for each in self._store.list() if form_of(each.filename) != "weights"]
+
+    def weights(self) -> Sequence[Definition]:
+        """Every file of weights, newest first."""
+        return [each for each in self._store.list() if form_of(each.filename) == "weights"]
+
+    def describe(self, definition_id: int) -> Description:
+        """Form, task, parameters and facts, read from the file without running it."""
+        return check(self.get(definition_id).filename, self.source(definition_id))
+
+    def clone(self, definition_id: int, name: str) -> Definition:
+        """The same file under another name. Raises `InvalidDefinition` on a bad name."""
+        kept = self.get(definition_id)
+        return self._add(kept.filename, self.source(kept.id), name, "upload")
+
+    def delete(self, definition_id: int) -> None:
+        """Raises `NotFound`, and `DefinitionInUse` naming the runs and profiles that need it."""
+        self._store.delete(definition_id)
 
     def get(self, definition_id: int) -> Definition:
         return self._store.get(definition_id)
@@ -42,9 +60,9 @@ class DefinitionService:
         return self._store.source(definition_id)
 
     def resolve(self, model: str) -> Definition:
-        """What a person means by a .py file, a zoo name, "name" (its newest version) or
+        """What a person means by a file, a zoo name, "name" (its newest version) or
         "name@version". A file or a zoo model is kept first. Raises `NotFound`."""
-        if model.endswith(".py"):
+        if Path(model).suffix.lower() in FORMS:
             return self._from_file(Path(model))
         name, at, version = model.rpartition("@")
         if at:
@@ -58,8 +76,8 @@ class DefinitionService:
             return found
         raise NotFound(
             f"no model {model!r}",
-            "Give a .py file, a stored name (stageflow models), or a zoo name: "
-            + ", ".join(entry.name for entry in zoo()),
+            "Give a file (.py, config.json, .pt2), a stored name (stageflow models), or one of "
+            "the zoo: " + ", ".join(entry.name for entry in zoo()),
         )
 
     def _add(self, filename: str, data: bytes, name: str | None, source: Source) -> Definition:
@@ -74,7 +92,9 @@ class DefinitionService:
 
     def _from_file(self, path: Path) -> Definition:
         try:
-            return self.add(path.name, path.read_bytes())
+            folder = path.resolve().parent.name
+            name = folder if path.name == "config.json" else None
+            return self.add(path.name, path.read_bytes(), name)
         except OSError as fault:
             raise NotFound(f"{path}: {fault.strerror}", "Check the path of the file.") from None
 

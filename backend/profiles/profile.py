@@ -1,7 +1,9 @@
 """What a model costs, layer by layer: measured once, read by every planner."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
+from typing import Literal
 
 from backend.errors import InvalidInput
 
@@ -17,6 +19,12 @@ class Layer:
     output_bytes     bytes of the output, which travel if the graph is cut behind it
     parameter_bytes  bytes of trainable parameters
     update           seconds of one optimizer update of its parameters
+    backward_input   seconds of the half of a backward that gives the input's gradient alone
+                     (Qi et al., ICLR 2024); 0 = not measured apart
+    saved_bytes      activations that autograd keeps for the backward, each storage once and
+                     parameters left out; None = not measured
+    buffer_bytes     bytes of running statistics and constants
+    flops            floating point operations of one forward; None = not counted
     """
 
     name: str
@@ -26,10 +34,28 @@ class Layer:
     output_bytes: int
     parameter_bytes: int
     update: float = 0.0
+    backward_input: float = 0.0
+    saved_bytes: int | None = None
+    buffer_bytes: int = 0
+    flops: float | None = None
 
     @property
     def compute(self) -> float:
         return self.forward + self.backward
+
+    @property
+    def activation_bytes(self) -> int:
+        """What a microbatch holds between forward and backward: as measured, else the output."""
+        return self.output_bytes if self.saved_bytes is None else self.saved_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One tensor that crosses cuts: the layer that makes it and those that read it later."""
+
+    producer: int
+    readers: tuple[int, ...]
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -42,6 +68,7 @@ class ModelGraph:
 
     layers: tuple[Layer, ...]
     edges: tuple[tuple[int, int], ...]
+    crossings: tuple[Crossing, ...] = ()
 
     def __post_init__(self) -> None:
         for producer, consumer in self.edges:
@@ -57,7 +84,10 @@ class ModelGraph:
     @cached_property
     def cut_bytes(self) -> tuple[int, ...]:
         """Bytes alive across the cut behind each layer: the outputs made at or before it
-        and read after it, each once. The last entry is 0."""
+        and read after it, each once. The last entry is 0. Tensor by tensor where `crossings`
+        are known; else a layer's outputs count until the last of them is read."""
+        if self.crossings:
+            return self._crossing_bytes()
         last_reader = list(range(len(self.layers)))
         for producer, consumer in self.edges:
             last_reader[producer] = max(last_reader[producer], consumer)
@@ -71,6 +101,13 @@ class ModelGraph:
             cuts.append(alive)
         return tuple(cuts)
 
+    def _crossing_bytes(self) -> tuple[int, ...]:
+        delta = [0] * (len(self.layers) + 1)
+        for tensor in self.crossings:
+            delta[tensor.producer] += tensor.bytes
+            delta[max(tensor.readers)] -= tensor.bytes
+        return tuple(accumulate(delta[: len(self.layers)]))
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -80,6 +117,11 @@ class Profile:
     device         name of the device ("cpu", "NVIDIA H200")
     whole_forward, whole_backward   seconds of the uncut model, beside the sum of layers
     notes          what a reader should know (a fallback to a coarser cut, ...)
+    whole_update   seconds of the uncut model's optimizer update
+    peak_bytes     measured peak of one training step in a process; None = not measured
+    parameters, granularity, precision   what the definition was given and how it was run
+    versions       of what the times depend on
+    is_partial     the job was stopped: medians over fewer repetitions than were asked for
     """
 
     name: str
@@ -90,6 +132,13 @@ class Profile:
     whole_backward: float = 0.0
     repetitions: int = 0
     notes: tuple[str, ...] = ()
+    whole_update: float = 0.0
+    peak_bytes: int | None = None
+    parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
+    granularity: Literal["", "fine", "blocks"] = ""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    versions: dict[str, str] = field(default_factory=dict)
+    is_partial: bool = False
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -103,7 +152,11 @@ class Profile:
         place = {layer: index for index, layer in enumerate(order)}
         layers = tuple(self.layers[layer] for layer in order)
         edges = tuple(sorted((place[a], place[b]) for a, b in self.graph.edges))
-        return replace(self, graph=ModelGraph(layers, edges))
+        crossings = tuple(
+            Crossing(place[each.producer], tuple(place[r] for r in each.readers), each.bytes)
+            for each in self.graph.crossings
+        )
+        return replace(self, graph=ModelGraph(layers, edges, crossings))
 
     @property
     def compute(self) -> float:

@@ -9,7 +9,8 @@ from backend.runs.spec import RunSpec
 class Job:
     """Everything that a rank needs; it knows no database and no queue.
 
-    definition  path of the definition's Python file, readable by the ranks
+    definition  path of the definition's file, readable by the ranks
+    weights     path of the safetensors file to begin with ("" = none)
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
                 come by the environment, as torchrun sets them
@@ -22,3 +23,4 @@ class Job:
     definition: str
     folder: str
     world_size: int = 1
+    weights: str = ""

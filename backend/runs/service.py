@@ -9,6 +9,7 @@ from backend.errors import NotFound, StageflowError
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.runs.attempt import Attempt
+from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
@@ -47,6 +48,7 @@ class RunService:
         """Store a queued run and wake a node; `origin` is the run that it is made from. A queue
         that does not answer leaves it queued: see `why_waiting`. Raises `InvalidInput` or
         `NotFound` on a faulty spec."""
+        spec = completed(spec, self._stores)
         validate(spec, self._stores)
         if origin is not None:
             self._stores.runs.get(origin)

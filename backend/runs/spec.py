@@ -41,11 +41,21 @@ class OptimizerSpec:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSpec:
-    """Time every layer of a definition at `microbatch` samples; medians over `repetitions`."""
+    """Time every layer of a definition at `microbatch` samples; medians over `repetitions`.
+
+    parameters   of the definition, where not its defaults
+    granularity  of the layers: "fine", "blocks" (a block of modules is one layer), or "" for
+                 what suits the definition's form
+    further      more microbatch sizes, a profile each
+    """
 
     definition_id: int
     microbatch: int = 16
     repetitions: int = 20
+    parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
+    granularity: Literal["", "fine", "blocks"] = ""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    further: tuple[int, ...] = ()
     kind: Literal["profile"] = "profile"
 
 
@@ -57,6 +67,8 @@ class TrainSpec:
                  gradients and updates stay as the model has them
     elasticity   how much of the distance to the reference a lane gives up per averaging;
                  None = 1 / lanes (AvgPipe)
+    parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
+    weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
     """
 
     definition_id: int
@@ -69,6 +81,9 @@ class TrainSpec:
     seed: int = 0
     precision: Literal["float32", "bfloat16"] = "float32"
     elasticity: float | None = None
+    parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
+    granularity: Literal["", "fine", "blocks"] = ""
+    weights_id: int | None = None
     kind: Literal["train"] = "train"
 
 

@@ -16,6 +16,8 @@ def validate(spec: RunSpec, stores: Stores) -> None:
         case ProfileSpec():
             _at_least_one("microbatch", spec.microbatch)
             _at_least_one("repetitions", spec.repetitions)
+            for size in spec.further:
+                _at_least_one("microbatch", size)
         case TrainSpec():
             _validate_training(spec)
             _validate_plan(spec, stores)

@@ -9,10 +9,10 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.definitions.definition import Definition, Source
+from backend.definitions.definition import Definition, DefinitionInUse, Source
 from backend.errors import NotFound
 from backend.storage.database import Database
-from backend.storage.tables import ContentRow, DefinitionRow
+from backend.storage.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
 TRIES = 20
 """More than the people who upload one name in the same instant."""
@@ -53,6 +53,32 @@ class SqlDefinitions:
     def source(self, definition_id: int) -> bytes:
         with self._database.read() as session:
             return session.get_one(ContentRow, _row(session, definition_id).digest).data
+
+    def delete(self, definition_id: int) -> None:
+        with self._database.write() as session:
+            row = _row(session, definition_id)
+            digest = row.digest
+            _check_unused(session, row)
+            session.delete(row)
+            session.flush()
+            same = select(DefinitionRow.id).where(DefinitionRow.digest == digest).limit(1)
+            if session.scalar(same) is None:
+                session.delete(session.get_one(ContentRow, digest))
+
+
+def _check_unused(session: Session, row: DefinitionRow) -> None:
+    users: list[tuple[str, type[RunRow] | type[ProfileRow]]] = [
+        ("run", RunRow),
+        ("profile", ProfileRow),
+    ]
+    for noun, table in users:
+        query = select(table.id).where(table.definition_id == row.id).order_by(table.id)
+        if ids := session.scalars(query.limit(6)).all():
+            text = ", ".join(map(str, ids[:5])) + (", …" if len(ids) > 5 else "")
+            raise DefinitionInUse(
+                f"{row.name}@{row.version} is needed by {noun} {text}",
+                "A definition stays as long as something was made with it.",
+            )
 
 
 def _find_or_add(

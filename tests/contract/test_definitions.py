@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from backend.bootstrap import Backend
-from backend.definitions.definition import Definition, InvalidDefinition
+from backend.definitions.definition import Definition, DefinitionInUse, InvalidDefinition
 from backend.errors import NotFound
+from backend.runs.spec import ProfileSpec
 
 ONE = b"def model():\n    return 1\n"
 TWO = b"def model():\n    return 2\n"
@@ -94,3 +95,63 @@ def test_every_zoo_model_is_a_sound_definition(backend: Backend):
         assert (added.name, added.source, added.version) == (entry.name, "zoo", 1)
         assert entry.title
         assert backend.definitions.add_zoo(entry.name) == added
+
+
+CONFIG = b'{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}'
+WEIGHTS = b"\x02\0\0\0\0\0\0\0{}"
+
+
+def test_a_config_is_named_after_its_folder(backend: Backend, tmp_path):
+    folder = tmp_path / "my-gpt"
+    folder.mkdir()
+    (folder / "config.json").write_bytes(CONFIG)
+    added = backend.definitions.resolve(str(folder / "config.json"))
+    assert (added.name, added.filename) == ("my-gpt", "config.json")
+    assert backend.definitions.describe(added.id).task == "causal-lm"
+
+
+def test_weights_are_kept_apart_from_models(backend: Backend):
+    model = backend.definitions.add("tiny.py", ONE)
+    weights = backend.definitions.add("tiny.safetensors", WEIGHTS, "tiny weights")
+    assert list(backend.definitions.list()) == [model]
+    assert list(backend.definitions.weights()) == [weights]
+
+
+def test_a_clone_is_the_same_file_under_another_name(backend: Backend):
+    first = backend.definitions.add("tiny.py", ONE)
+    clone = backend.definitions.clone(first.id, "other")
+    assert (clone.name, clone.version, clone.digest) == ("other", 1, first.digest)
+
+
+def test_what_is_deleted_is_gone_and_its_twin_stays(backend: Backend):
+    first = backend.definitions.add("tiny.py", ONE)
+    clone = backend.definitions.clone(first.id, "other")
+    backend.definitions.delete(first.id)
+    with pytest.raises(NotFound):
+        backend.definitions.get(first.id)
+    assert backend.definitions.source(clone.id) == ONE
+    backend.definitions.delete(clone.id)
+    assert not backend.definitions.list()
+
+
+def test_what_a_run_needs_is_not_deleted(backend: Backend):
+    first = backend.definitions.add("tiny.py", ONE)
+    run = backend.runs.submit(ProfileSpec(first.id))
+    with pytest.raises(DefinitionInUse, match=f"tiny@1 is needed by run {run.id}"):
+        backend.definitions.delete(first.id)
+    assert backend.definitions.get(first.id) == first
+
+
+def test_parameters_of_a_run_are_held_against_the_definition(backend: Backend):
+    text = b"def model(width: float = 2.0):\n    return 1\n"
+    wide = backend.definitions.add("wide.py", text)
+    run = backend.runs.submit(ProfileSpec(wide.id, parameters={"width": 4}))
+    assert run.spec.parameters == {"width": 4.0}
+    with pytest.raises(InvalidDefinition, match="no parameter 'depth'"):
+        backend.runs.submit(ProfileSpec(wide.id, parameters={"depth": 4}))
+
+
+def test_weights_are_no_model_to_run(backend: Backend):
+    weights = backend.definitions.add("tiny.safetensors", WEIGHTS)
+    with pytest.raises(InvalidDefinition, match="are weights"):
+        backend.runs.submit(ProfileSpec(weights.id))

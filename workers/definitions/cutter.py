@@ -35,8 +35,10 @@ class Cutter:
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
         notes += tuple(self._sharing(layers))
-        edges = self._edges(groups)
-        return LayeredModel(model, self.runner.graph, layers, edges, bundles, specs, notes)
+        crossings = tuple(self._crossings(groups))
+        edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
+        graph = self.runner.graph
+        return LayeredModel(model, graph, layers, edges, bundles, specs, notes, crossings)
 
     def _cuts(self) -> list[int]:
         """The sound cuts that part two units."""
@@ -119,17 +121,16 @@ class Cutter:
     def _alive(self, cut: int) -> Nodes:
         return tuple(node for node in self._made if self.place[node] < cut <= self.last_use[node])
 
-    def _edges(self, groups: list[Nodes]) -> tuple[tuple[int, int], ...]:
+    def _crossings(self, groups: list[Nodes]) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """Each tensor that layers exchange: its maker, its readers, its bytes."""
         layer_of = {node: index for index, group in enumerate(groups) for node in group}
         layer_of |= dict.fromkeys(self.inputs, 0)
         layer_of |= {node: layer_of[self.operations[self.place[node]]] for node in self.carried}
-        pairs = {
-            (layer_of[node], layer_of[user])
-            for node in layer_of
-            for user in node.users
-            if user in layer_of
-        }
-        return tuple(sorted((a, b) for a, b in pairs if a != b))
+        end = len(groups) - 1
+        for node in self._made:
+            found = {layer_of.get(user, end) for user in node.users} - {layer_of[node]}
+            if found and node in self.seen.specs:
+                yield layer_of[node], tuple(sorted(found)), self.seen.specs[node].num_bytes
 
     def _layer(self, name: str, group: Nodes) -> ModelLayer:
         start, stop = self.place[group[0]], self.place[group[-1]] + 1

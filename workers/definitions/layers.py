@@ -40,6 +40,7 @@ class LayeredModel:
     graph    None where the model is one layer that runs as it is
     bundles  the nodes alive before each layer: bundles[0] are the model's inputs
     specs    the same bundles as shapes and dtypes
+    crossings  each tensor that crosses cuts: (layer that makes it, its readers, bytes)
     """
 
     model: nn.Module
@@ -49,3 +50,4 @@ class LayeredModel:
     bundles: tuple[Nodes, ...]
     specs: tuple[tuple[TensorSpec, ...], ...]
     notes: tuple[str, ...] = ()
+    crossings: tuple[tuple[int, tuple[int, ...], int], ...] = ()

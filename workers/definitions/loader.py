@@ -5,6 +5,7 @@ from pathlib import Path
 from workers.definitions.definition import Definition, Loss, Values, cross_entropy
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.huggingface import load_config
+from workers.definitions.forms.program import load_program
 from workers.definitions.forms.python import MODULE_NAME, load_python
 from workers.definitions.samples import Batch
 
@@ -14,7 +15,7 @@ __all__ = ["MODULE_NAME", "Batch", "Definition", "Loss", "cross_entropy", "load"
 def load(file: Path, parameters: Values | None = None) -> Definition:
     """Load `file` into this process, which runs its code; raises `DefinitionFailed`.
 
-    .py: a factory; .json: a Hugging Face config.
+    .py: a factory; .json: a Hugging Face config; .pt2: a program of torch.export.
     """
     file, values = file.resolve(), parameters or {}
     match file.suffix:
@@ -22,8 +23,12 @@ def load(file: Path, parameters: Values | None = None) -> Definition:
             return load_python(file, values)
         case ".json":
             return load_config(file, values)
+        case ".pt2":
+            if values:
+                raise DefinitionFailed(f"{file.name}: a program has no parameters")
+            return load_program(file)
         case _:
             raise DefinitionFailed(
                 f"{file.name} is no form of a definition",
-                "Give a .py file or a Hugging Face config.json.",
+                "Give a .py file, a Hugging Face config.json or a .pt2 program.",
             )

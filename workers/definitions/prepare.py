@@ -1,5 +1,6 @@
 """From a definition to its layers: builds the model, runs it once, then traces it."""
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from workers.definitions.layers import LayeredModel
 from workers.definitions.samples import Batch, Samples, mapped, positional, tensors
 from workers.definitions.trace import untouched
 from workers.definitions.units import Granularity
+from workers.definitions.weights import load_weights
 
 
 def prepare(
@@ -20,14 +22,18 @@ def prepare(
     seed: int = 0,
     device: torch.device | None = None,
     granularity: Granularity | None = None,
+    weights: Path | None = None,
 ) -> LayeredModel:
-    """The layers of the definition's model on `device`, for inputs of the batch's shape.
+    """The layers of the definition's model on `device`, for inputs of the batch's shape, with
+    the seed's weights or those of a safetensors file.
 
     Raises `DefinitionFailed` where the model cannot be built and `ModelRaised` where the model
     or its loss raises on the batch, or where the loss is no single number.
     """
     inputs, targets = (mapped(samples, lambda t: t.to(device)) for samples in batch)
     model = positional(definition.model(seed), inputs)
+    if weights is not None:
+        load_weights(model, weights)
     model.to(device)
     _try(definition, model, inputs, targets)
     return layered(model, inputs, granularity or definition.granularity)

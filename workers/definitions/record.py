@@ -63,6 +63,8 @@ class _Recorder(fx.Interpreter):
     def _is_size(self, node: fx.Node) -> bool:
         if node.op == "call_method":
             return node.target in _SIZE_METHODS
+        if node.target is torch.ops.aten.sym_size.int:
+            return True
         if node.target is getattr:
             return node.args[1] in _SIZE_ATTRIBUTES
         inputs = node.all_input_nodes

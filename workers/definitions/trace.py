@@ -11,7 +11,7 @@ from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_leaves
 
 from workers.definitions.capture import captured
-from workers.definitions.symbolic import symbolic
+from workers.definitions.symbolic import symbolic, twin
 
 Inputs = tuple[Tensor, ...]
 
@@ -29,12 +29,14 @@ class Traced:
 
 def trace(model: nn.Module, inputs: Inputs) -> Traced:
     """Trace `model`: with stand-ins through every submodule, else captured as operations,
-    else with the submodules whole.
+    else with the submodules whole. A model that is a graph already is taken as it is.
 
     A trace counts only if training and evaluation mode give one graph and if running it
     gives what the model gives on `inputs`; otherwise `graph` is None and a note says why.
     Modules that share weights are captured, because then the weight can cross a cut.
     """
+    if isinstance(model, fx.GraphModule):
+        return Traced(twin(model), copied_graph(model.graph), by_path=True)
     first, reason = _tried(model, inputs, lambda: symbolic(model, len(inputs)))
     if first is not None and not shared_by_modules(*first):
         return Traced(*first)
@@ -47,6 +49,13 @@ def trace(model: nn.Module, inputs: Inputs) -> Traced:
     if third is not None:
         return Traced(*third, notes=(f"Submodules are kept whole: {reason}",))
     return Traced(model, None, (f"The model is one layer and cannot be cut: {last}",))
+
+
+def copied_graph(graph: fx.Graph) -> fx.Graph:
+    """The same operations in a graph that may be changed."""
+    copied = fx.Graph()
+    copied.output(copied.graph_copy(graph, {}))
+    return copied
 
 
 def _tried(

@@ -1,20 +1,26 @@
 """Profile a definition: `python -m workers.profiler.main job.json`."""
 
 import os
+import signal
 import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.spec import ProfileSpec
+from workers.definitions.definition import Loss
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
-from workers.definitions.samples import mapped
-from workers.profiler.measure import WARM_UP, Measured, measure
+from workers.definitions.samples import Batch, mapped, tensors
+from workers.definitions.trace import untouched
+from workers.devices import versions
+from workers.profiler.measure import WARM_UP, Measured, benches, measure
+from workers.profiler.sizes import flops, peak_bytes, saved_bytes
 from workers.runtime import data
 from workers.runtime.process import (
     device,
@@ -24,8 +30,13 @@ from workers.runtime.process import (
     use_one_thread,
 )
 from workers.runtime.reporter import Reporter
+from workers.runtime.stage import Precision, autocast
 
 PROFILE_FILE = "profile.json"
+
+
+class Stopped(BaseException):
+    """The job is to end; what is measured so far is kept as a partial profile."""
 
 
 def main() -> int:
@@ -34,45 +45,71 @@ def main() -> int:
     use_one_thread()
     keep_freed_memory()
     reporter = Reporter(rank=0)
-    return reporter.report(lambda: run(Path(sys.argv[1]), reporter))
+    try:
+        return reporter.report(lambda: run(Path(sys.argv[1]), reporter))
+    except Stopped:
+        return 128 + signal.SIGTERM
 
 
 def run(job_file: Path, reporter: Reporter) -> int:
-    """Profile as the job says and write `profile.json` into its folder; 0 epochs."""
+    """Profile as the job says, a file in its folder per microbatch size, the spec's own size
+    last; 0 epochs. A SIGTERM leaves what was measured of the size at hand."""
     job: Job = from_json(Job, job_file.read_bytes())
     if not isinstance(job.spec, ProfileSpec):
         raise InvalidInput(f"{job_file} asks for a {job.spec.kind} run, not for a profile")
-    profile = profiled(job.name, Path(job.definition), job.spec, reporter)
-    path = Path(job.folder) / PROFILE_FILE
-    path.write_bytes(to_json(Profile, profile))
-    reporter(ProfileReady(str(path)))
+    _check(job.spec)
+    signal.signal(signal.SIGTERM, _stop)
+    others = [size for size in job.spec.further if size != job.spec.microbatch]
+    for size in (*dict.fromkeys(others), job.spec.microbatch):
+        spec = replace(job.spec, microbatch=size)
+        profile = profiled(job.name, Path(job.definition), spec, reporter)
+        own = size == job.spec.microbatch
+        path = Path(job.folder) / (PROFILE_FILE if own else f"profile-{size}.json")
+        path.write_bytes(to_json(Profile, profile))
+        reporter(ProfileReady(str(path)))
+        if profile.is_partial:
+            break
     return 0
 
 
 def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Reporter) -> Profile:
-    """The profile of a definition on this process's device; reports its progress."""
+    """The profile of a definition on this process's device; reports its progress.
+
+    Raises `Stopped` where a SIGTERM comes before the first counted repetition.
+    """
     _check(spec)
     reporter(Progress("load", 0, 1))
     chosen = device(int(os.environ.get("LOCAL_RANK", "0")))
-    definition = load(definition_file)
-    batch = data.example(definition, spec.microbatch)
-    layered = prepare(definition, batch, device=chosen)
-    inputs, targets = (mapped(each, lambda t: t.to(chosen)) for each in batch)
+    definition = load(definition_file, spec.parameters)
+    drawn = data.example(definition, spec.microbatch)
+    inputs, targets = (mapped(samples, lambda t: t.to(chosen)) for samples in drawn)
+    with autocast(chosen, spec.precision):  # bundles have the cast dtypes
+        layered = prepare(
+            definition, (inputs, targets), device=chosen, granularity=spec.granularity or None
+        )
     reporter.started()
-    repetitions = measure(layered, (inputs, targets), definition.loss, spec.repetitions)
-    for done, so_far in enumerate(repetitions, start=1):
-        measured = so_far
-        reporter(_progress(done, spec.repetitions))
-    forward, backward, _ = measured.seconds(measured.whole)
+    batch = inputs, targets
+    measured, counted = _measured(layered, batch, definition.loss, spec, reporter)
+    is_partial = counted < spec.repetitions
+    sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
+    forward, backward, update = measured.seconds(measured.whole)
+    crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
     profile = Profile(
         name=name,
-        graph=ModelGraph(_layers(layered, measured), layered.edges),
+        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings),
         microbatch=spec.microbatch,
         device=device_name(chosen),
         whole_forward=forward,
         whole_backward=backward,
-        repetitions=spec.repetitions,
+        whole_update=update,
+        repetitions=counted,
         notes=layered.notes,
+        peak_bytes=sizes.peak if sizes else None,
+        parameters=spec.parameters,
+        granularity=spec.granularity,
+        precision=spec.precision,
+        versions=versions(),
+        is_partial=is_partial,
     )
     share = profile.compute / max(forward + backward, 1e-9)
     reporter.log(
@@ -82,20 +119,61 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     return profile
 
 
-def _layers(layered: LayeredModel, measured: Measured) -> tuple[Layer, ...]:
-    timed = map(measured.seconds, measured.layers)
-    return tuple(
-        Layer(
-            name=layer.name,
-            kind=layer.kind,
-            forward=forward,
-            backward=backward,
-            output_bytes=layer.output_bytes,
-            parameter_bytes=layer.parameter_bytes,
-            update=update,
+def _measured(
+    layered: LayeredModel, batch: Batch, loss: Loss, spec: ProfileSpec, reporter: Reporter
+) -> tuple[Measured, int]:
+    """The times, and of how many repetitions: of fewer than asked for if the job is stopped."""
+    measured, done = None, 0
+    repetitions = measure(layered, batch, loss, spec.repetitions, spec.precision)
+    try:
+        for done, so_far in enumerate(repetitions, start=1):
+            measured = so_far
+            reporter(_progress(done, spec.repetitions))
+    except Stopped:
+        if done <= WARM_UP:
+            raise
+        reporter.log(f"Stopped after {done - WARM_UP} of {spec.repetitions} repetitions.")
+    assert measured is not None, "there is one repetition at least"
+    return measured, done - WARM_UP
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Per layer what is kept for the backward, and its operations; the peak of a step."""
+
+    saved: list[int]
+    flops: list[float]
+    peak: int
+
+
+def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision) -> _Sizes:
+    inputs, targets = tensors(batch[0]), batch[1]
+    with untouched(layered.model):
+        layers, whole = benches(layered, loss, precision)
+        saved = saved_bytes(layers, inputs, targets)
+        return _Sizes(saved, flops(layers, inputs, targets), peak_bytes(whole, inputs, targets))
+
+
+def _layers(layered: LayeredModel, measured: Measured, sizes: _Sizes | None) -> tuple[Layer, ...]:
+    layers = []
+    for index, (layer, times) in enumerate(zip(layered.layers, measured.layers, strict=True)):
+        forward, backward, update = measured.seconds(times)
+        layers.append(
+            Layer(
+                name=layer.name,
+                kind=layer.kind,
+                forward=forward,
+                backward=backward,
+                output_bytes=layer.output_bytes,
+                parameter_bytes=layer.parameter_bytes,
+                update=update,
+                backward_input=measured.backward_input(times),
+                saved_bytes=sizes.saved[index] if sizes else None,
+                buffer_bytes=layer.buffer_bytes,
+                flops=sizes.flops[index] if sizes else None,
+            )
         )
-        for layer, (forward, backward, update) in zip(layered.layers, timed, strict=True)
-    )
+    return tuple(layers)
 
 
 def _progress(done: int, repetitions: int) -> Progress:
@@ -104,10 +182,15 @@ def _progress(done: int, repetitions: int) -> Progress:
     return Progress("layers", done - WARM_UP, repetitions)
 
 
+def _stop(signum: int, frame: object) -> None:
+    raise Stopped
+
+
 def _check(spec: ProfileSpec) -> None:
-    if spec.microbatch < 1 or spec.repetitions < 1:
+    smallest = min(spec.microbatch, *spec.further, spec.microbatch)
+    if smallest < 1 or spec.repetitions < 1:
         raise InvalidInput(
-            f"a profile of {spec.repetitions} repetitions at {spec.microbatch} samples",
+            f"a profile of {spec.repetitions} repetitions at {smallest} samples",
             "Ask for at least one of each.",
         )
 

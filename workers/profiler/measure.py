@@ -10,8 +10,6 @@ add up to more than the model.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median
-from time import perf_counter
-from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +20,16 @@ from workers.definitions.loader import Batch, Loss
 from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, tensors
 from workers.definitions.trace import untouched
+from workers.profiler.stopwatch import stopwatch
 from workers.runtime.optimizers import Momentum, Rule
-from workers.runtime.stage import Held, Stage, Tensors
+from workers.runtime.stage import Held, Precision, Stage, Tensors
 
 WARM_UP = 3
 """Repetitions that are not counted: allocator, caches, lazily built kernels."""
 
-T = TypeVar("T")
+
+HALVES_EVERY = 4
+"""The halves of the backward are timed in every fourth repetition."""
 
 
 @dataclass(slots=True)
@@ -38,14 +39,15 @@ class Times:
     forward: list[float] = field(default_factory=list)
     backward: list[float] = field(default_factory=list)
     update: list[float] = field(default_factory=list)
+    backward_input: list[float] = field(default_factory=list)
 
     def clear(self) -> None:
-        for seconds in (self.forward, self.backward, self.update):
+        for seconds in (self.forward, self.backward, self.update, self.backward_input):
             seconds.clear()
 
 
 @dataclass(slots=True)
-class _Bench:
+class Bench:
     """A stage with its update rule and what was measured of it."""
 
     stage: Stage
@@ -68,47 +70,68 @@ class Measured:
         backward = median(times.backward) - median(self.nothing.backward)
         return max(0.0, forward), max(0.0, backward), median(times.update)
 
+    def backward_input(self, times: Times) -> float:
+        """Median seconds of the input's half of the backward, at most the whole one; 0.0 where
+        it was not measured apart."""
+        if not times.backward_input:
+            return 0.0
+        taken = median(times.backward_input) - median(self.nothing.backward_input)
+        return min(max(0.0, taken), self.seconds(times)[1])
+
+
+def benches(
+    layered: LayeredModel, loss: Loss, precision: Precision = "float32"
+) -> tuple[list[Bench], Bench]:
+    """(one per layer, the whole model)."""
+    count = len(layered.layers)
+    layers = [_bench(layered, i, i + 1, loss, precision) for i in range(count)]
+    return layers, _bench(layered, 0, count, loss, precision)
+
 
 def measure(
-    layered: LayeredModel, batch: Batch, loss: Loss, repetitions: int
+    layered: LayeredModel,
+    batch: Batch,
+    loss: Loss,
+    repetitions: int,
+    precision: Precision = "float32",
 ) -> Iterator[Measured]:
     """What is known after each repetition, those of the warm-up included.
 
     The last layer's times include the loss. Times are cleared when the warm-up is over.
     """
-    count = len(layered.layers)
-    layers = [_bench(layered, i, i + 1, loss) for i in range(count)]
-    whole = _bench(layered, 0, count, loss)
+    layers, whole = benches(layered, loss, precision)
     inputs, targets = tensors(batch[0]), batch[1]
-    nothings = _nothings(count)
+    nothings, zero = _nothings(len(layers)), (torch.zeros(1, device=inputs[0].device),)
     measured = Measured([bench.times for bench in layers], whole.times, nothings[0].times)
     for repetition in range(WARM_UP + repetitions):
         if repetition == WARM_UP:
             for bench in (*layers, whole, nothings[0]):
                 bench.times.clear()
         with untouched(layered.model):
-            _sweep(layers, inputs, targets)
-            _sweep([whole], inputs, targets)
-            _sweep(nothings, (torch.zeros(1, device=inputs[0].device),), targets)
+            for chain, given in ((layers, inputs), ([whole], inputs), (nothings, zero)):
+                sweep(chain, given, targets)
+            if repetition % HALVES_EVERY == 0 or repetition == WARM_UP:
+                for chain, given in ((layers, inputs), (nothings, zero)):
+                    sweep(chain, given, targets, halves=True)
         yield measured
 
 
-def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss) -> _Bench:
+def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss, precision: Precision) -> Bench:
     is_last = stop == len(layered.layers)
     module = cut(layered, first, stop).train()
-    stage = Stage(module, layered.specs[first], loss if is_last else None)
+    stage = Stage(module, layered.specs[first], loss if is_last else None, precision)
     weights = {name: w.clone().requires_grad_() for name, w in stage.weights.items()}
-    return _Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), Times())
+    return Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), Times())
 
 
-def _nothings(count: int) -> list[_Bench]:
+def _nothings(count: int) -> list[Bench]:
     """A chain of stages that do nothing, as long as the model, sharing their times."""
     spec, times = TensorSpec((1,), torch.float32, requires_grad=True), Times()
     stages = (
         Stage(_Nothing(), (spec,), _first if number == count - 1 else None)
         for number in range(count)
     )
-    return [_Bench(stage, {}, Momentum(0.0, 0.0), times) for stage in stages]
+    return [Bench(stage, {}, Momentum(0.0, 0.0), times) for stage in stages]
 
 
 class _Nothing(nn.Module):
@@ -120,37 +143,47 @@ def _first(output: Tensors, target: Samples) -> Tensor:
     return output[0]
 
 
-def _sweep(benches: list[_Bench], inputs: Tensors, targets: Samples) -> None:
+def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool = False) -> None:
+    """Forward, backward and update of a chain; `halves`: the input's half of the backward
+    instead, the rest unmeasured."""
     held: list[Held] = []
-    bundle, device = tuple(tensor.clone() for tensor in inputs), inputs[0].device
+    bundle, watch = tuple(tensor.clone() for tensor in inputs), stopwatch(inputs[0].device)
     for bench in benches:
-        (bundle, kept), seconds = _timed(device, _forward(bench, bundle, targets))
+        times = [] if halves else bench.times.forward
+        bundle, kept = watch.timed(times, _forward(bench, bundle, targets))
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
-        bench.times.forward.append(seconds)
     gradients: Tensors = ()
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
-        (gradients, found), seconds = _timed(device, _backward(bench, kept, gradients))
-        of_weights.append(found)
-        bench.times.backward.append(seconds)
-    for bench, found in zip(reversed(benches), of_weights, strict=True):
-        bench.times.update.append(_timed(device, _update(bench, found))[1])
+        if halves:
+            work = _backward_input(bench, kept, gradients)
+            gradients = watch.timed(bench.times.backward_input, work)
+            bench.stage.backward_weight(kept)
+        else:
+            both = _backward(bench, kept, gradients)
+            gradients, found = watch.timed(bench.times.backward, both)
+            of_weights.append(found)
+    for bench, found in zip(reversed(benches), of_weights, strict=not halves):
+        watch.timed(bench.times.update, _update(bench, found))
+    watch.finish()
 
 
-def _forward(
-    bench: _Bench, bundle: Tensors, targets: Samples
-) -> Callable[[], tuple[Tensors, Held]]:
+def _forward(bench: Bench, bundle: Tensors, targets: Samples) -> Callable[[], tuple[Tensors, Held]]:
     return lambda: bench.stage.forward(bundle, bench.weights, targets)
 
 
 def _backward(
-    bench: _Bench, held: Held, gradients: Tensors
+    bench: Bench, held: Held, gradients: Tensors
 ) -> Callable[[], tuple[Tensors, dict[str, Tensor]]]:
     return lambda: bench.stage.backward(held, gradients)
 
 
-def _update(bench: _Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:
+def _backward_input(bench: Bench, held: Held, gradients: Tensors) -> Callable[[], Tensors]:
+    return lambda: bench.stage.backward_input(held, gradients)
+
+
+def _update(bench: Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:
     def update() -> None:
         weights = list(bench.weights.values())
         if weights:
@@ -158,17 +191,3 @@ def _update(bench: _Bench, gradients: dict[str, Tensor]) -> Callable[[], object]
                 bench.rule.update(weights, list(gradients.values()), in_place=True)
 
     return update
-
-
-def _timed(device: torch.device, work: Callable[[], T]) -> tuple[T, float]:
-    """The result and the seconds; a GPU is waited for on both sides."""
-    _synchronize(device)
-    start = perf_counter()
-    result = work()
-    _synchronize(device)
-    return result, perf_counter() - start
-
-
-def _synchronize(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

@@ -39,9 +39,19 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         definition=str(source),
         folder=str(work_folder(folder)),
         world_size=world_size(run.spec),
+        weights=_weights(backend, run.spec, source.parent),
     )
     job_file(job).write_bytes(to_json(Job, job))
     return job
+
+
+def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
+    """The path of the weights to begin with, beside the definition; "" where there are none."""
+    if isinstance(spec, ProfileSpec) or spec.weights_id is None:
+        return ""
+    path = folder / "weights.safetensors"
+    path.write_bytes(backend.definitions.source(spec.weights_id))
+    return str(path)
 
 
 def room_of(job: Job, state: Path) -> Room:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.definitions.check import MAX_BYTES, check
+from backend.definitions.check import check
 from backend.definitions.definition import InvalidDefinition
+from backend.definitions.forms import MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_a_file_with_a_model_is_taken_and_not_run(text: str):
         (b"model = 3\n", "no `def model"),
         (b"\nasync def model(): ...\n", "line 2: model is async"),
         (b"def model(width, *, depth): ...\n", r"line 1: model\(\) needs width, depth"),
-        (b"#" * (MAX_BYTES + 1), "1,048,577 bytes"),
+        (b"#" * (MAX_BYTES["python"] + 1), "1,048,577 bytes"),
     ],
 )
 def test_a_faulty_file_is_refused_with_its_reason(text: bytes, message: str):

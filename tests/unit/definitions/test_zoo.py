@@ -16,7 +16,8 @@ def test_every_bundled_model_has_a_title_and_passes_the_check():
     assert "vgg_digits" in {entry.name for entry in entries}
     for entry in entries:
         assert entry.title != entry.name
-        check(entry.name, zoo_file(entry.name).read_bytes())
+        file = zoo_file(entry.name)
+        check(file.name, file.read_bytes())
 
 
 def test_an_unknown_model_is_not_found_and_the_others_are_named():

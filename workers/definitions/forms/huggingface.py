@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from backend.definitions.forms import task_of
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.samples import Batch
@@ -27,16 +28,6 @@ TASKS = {
     "sequence-classification": "AutoModelForSequenceClassification",
     "image-classification": "AutoModelForImageClassification",
 }
-ENDINGS = {
-    "ForCausalLM": "causal-lm",
-    "LMHeadModel": "causal-lm",
-    "ForConditionalGeneration": "seq2seq-lm",
-    "ForMaskedLM": "masked-lm",
-    "ForPreTraining": "masked-lm",
-    "ForSequenceClassification": "sequence-classification",
-    "ForImageClassification": "image-classification",
-}
-"""What the end of the first of a config's `architectures` says of its task."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +143,6 @@ def load_config(file: Path, parameters: Values) -> HuggingFaceConfig:
     if tied is not None:
         config.tie_word_embeddings = bool(tied)
     return HuggingFaceConfig(file, config, task, length or min(LENGTH, _longest(config)))
-
-
-def task_of(fields: dict[str, Any]) -> str:
-    """By the first of `architectures`; "" where there is none or an unknown one."""
-    architecture = str((fields.get("architectures") or [""])[0])
-    return next((t for ending, t in ENDINGS.items() if architecture.endswith(ending)), "")
 
 
 def _config(file: Path, fields: dict[str, Any]) -> Any:

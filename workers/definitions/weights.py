@@ -1,0 +1,35 @@
+"""Weights from a safetensors file into a model."""
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import nn
+
+from workers.definitions.errors import DefinitionFailed
+
+
+def load_weights(model: nn.Module, file: Path) -> None:
+    """Put the file's tensors into `model` by its own names; a tied weight may stand under any
+    of its names. Raises `DefinitionFailed` naming what is missing, unknown or of another size.
+    """
+    try:
+        found = load_file(file)
+    except (SafetensorError, OSError) as error:
+        raise DefinitionFailed(f"{file.name} is no safetensors file: {error}") from error
+    wanted = model.state_dict(keep_vars=True)
+    given = {id(wanted[name]) for name in found if name in wanted}
+    missing = [name for name, tensor in wanted.items() if id(tensor) not in given]
+    unknown = [name for name in found if name not in wanted]
+    odd = [n for n in found if n in wanted and found[n].shape != wanted[n].shape]
+    for what, names in (("lacks", missing), ("has unknown", unknown), ("has other sizes of", odd)):
+        if names:
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            raise DefinitionFailed(
+                f"{file.name} {what} {', '.join(names[:3])}{more}",
+                "Give weights that were saved from this very model.",
+            )
+    with torch.no_grad():
+        for name, tensor in found.items():
+            wanted[name].copy_(tensor)

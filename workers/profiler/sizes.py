@@ -1,0 +1,73 @@
+"""What each layer keeps for its backward, its operations, and the peak of a whole step."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
+
+from workers.definitions.samples import Samples
+from workers.profiler.measure import Bench, sweep
+from workers.runtime.stage import Held, Tensors
+
+
+def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
+    """Bytes that autograd keeps per layer: each storage once, at the first layer that keeps
+    it, weights left out. What a layer keeps of the bundle that comes in is the bundle's."""
+    counted = {_storage(weight) for bench in benches for weight in bench.weights.values()}
+    held: list[Held] = []  # storages that live on cannot be mistaken for new ones
+    result, bundle = [], tuple(tensor.clone() for tensor in inputs)
+    counted |= {_storage(tensor) for tensor in bundle}
+    for bench in benches:
+        sizes: list[int] = []
+
+        def pack(tensor: Tensor, sizes: list[int] = sizes) -> Tensor:
+            if (place := _storage(tensor)) not in counted:
+                counted.add(place)
+                sizes.append(tensor.untyped_storage().nbytes())
+            return tensor
+
+        with saved_tensors_hooks(pack, lambda tensor: tensor):
+            bundle, kept = bench.stage.forward(bundle, bench.weights, targets)
+        held.append(kept)
+        bundle = tuple(tensor.detach() for tensor in bundle)
+        result.append(sum(sizes))
+    return result
+
+
+def flops(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[float]:
+    """Floating point operations of one forward per layer, as torch counts them: matrix
+    products, convolutions and attention; others count nothing."""
+    result, bundle = [], tuple(tensor.clone() for tensor in inputs)
+    for bench in benches:
+        with FlopCounterMode(display=False) as counter:
+            bundle, _ = bench.stage.forward(bundle, bench.weights, targets)
+        bundle = tuple(tensor.detach() for tensor in bundle)
+        result.append(float(counter.get_total_flops()))
+    return result
+
+
+def peak_bytes(whole: Bench, inputs: Tensors, targets: Samples) -> int:
+    """Most bytes that one step of the whole model has alive, weights and the optimizer's
+    velocity included, the model's own copy not."""
+    sweep([whole], inputs, targets)  # makes the velocity
+    resident = 2 * sum(weight.nbytes for weight in whole.weights.values())
+    if inputs[0].is_cuda:
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        sweep([whole], inputs, targets)
+        return resident + torch.cuda.max_memory_allocated() - before
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        sweep([whole], inputs, targets)
+    alive = peak = 0
+    for event in profiler.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            alive += event.nbytes()
+            peak = max(peak, alive)
+    return resident + peak
+
+
+def _storage(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
