@@ -11,12 +11,19 @@ from app.commands.history import show
 from app.commands.output import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend, connect
 from backend.codec import from_plain
+from backend.definitions.parameters import parsed
+from backend.errors import InvalidInput
 from backend.profiles.document import write_profile
+from backend.runs.profiles import StoredProfile
 from backend.runs.run import Run
 from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 
 Model = Annotated[
-    str, typer.Argument(help="A Python file, a zoo name (vgg_digits), or NAME or NAME@VERSION.")
+    str,
+    typer.Argument(
+        help="A Python file, a Hugging Face config.json, a .pt2 program, a zoo name "
+        "(vgg_digits), or NAME or NAME@VERSION."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -31,8 +38,20 @@ def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
 
 def profile(
     model: Model,
-    microbatch: Annotated[int, typer.Option("--batch", min=1, help="Samples per microbatch.")] = 16,
+    microbatches: Annotated[
+        list[int] | None,
+        typer.Option("--batch", min=1, help="Samples per microbatch; again for a further profile."),
+    ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Timings per layer.")] = 20,
+    parameters: Annotated[
+        list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")
+    ] = None,
+    layers: Annotated[str, typer.Option(help="fine, or blocks: a block is one layer.")] = "",
+    precision: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    peak: Annotated[
+        str, typer.Option(help="Run nothing: times of this device's roofline (h100, a100, ...).")
+    ] = "",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is kept.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the profile as JSON.")
     ] = None,
@@ -45,19 +64,34 @@ def profile(
         stageflow profile vgg_digits --batch 16
 
         stageflow profile my_model.py --batch 32 -o my_profile.json
+
+        stageflow profile gpt2 --batch 4 --batch 8 --set depth=6 --layers blocks
+
+        stageflow profile llama/config.json --batch 4 --set length=2048 --peak h100
     """
     backend = connect()
     definition = backend.definitions.resolve(model)
-    spec = ProfileSpec(definition.id, microbatch, repetitions)
-    with node_agent(backend):
-        run = follow(backend, submit(backend, spec, f"profile {definition.name}"))
-    assert run.summary.profile_id is not None
-    stored = backend.profiles.get(run.summary.profile_id)
+    microbatch, *further = microbatches or [16]
+    known = backend.definitions.describe(definition.id).parameters
+    spec: ProfileSpec = from_plain(
+        ProfileSpec,
+        {
+            "definition_id": definition.id,
+            "microbatch": microbatch,
+            "repetitions": repetitions,
+            "parameters": parsed(known, assignments(parameters or [])),
+            "granularity": layers,
+            "precision": precision,
+            "further": further,
+            "peak": peak,
+        },
+    )
+    stored = _profiled(backend, spec, definition.name, fresh)
     if output:
         output.write_bytes(write_profile(stored.profile))
         err.print(f"wrote {output}")
     if as_json:
-        return print_json({"id": stored.id, "run_id": run.id, "profile": stored.profile})
+        return print_json({"id": stored.id, "run_id": stored.run_id, "profile": stored.profile})
     print_table(
         f"profile {stored.id}: {stored.profile.name}, microbatch {microbatch}",
         ["layer", "kind", "forward", "backward", "output", "parameters"],
@@ -76,6 +110,29 @@ def profile(
     for note in stored.profile.notes:
         out.print(f"note: {note}", highlight=False)
     return None
+
+
+def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> StoredProfile:
+    """The profile that is kept of this very question, else one that a node agent makes."""
+    kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
+    if kept:
+        err.print(f"profile {kept[-1].id} is kept of that; --fresh measures again")
+        return kept[-1]
+    with node_agent(backend):
+        run = follow(backend, submit(backend, spec, f"profile {name}"))
+    assert run.summary.profile_id is not None
+    return backend.profiles.get(run.summary.profile_id)
+
+
+def assignments(texts: list[str]) -> dict[str, str]:
+    """NAME=VALUE by name; raises `InvalidInput` on anything else."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"--set {text} is no NAME=VALUE", "For example: --set width=128")
+        found[name.strip()] = value.strip()
+    return found
 
 
 def run(

@@ -7,7 +7,10 @@ from typing import Protocol
 
 from backend.codec import from_json
 from backend.profiles.profile import Profile
+from backend.profiles.roofline import PEAKS
 from backend.runs.fence import Fence
+from backend.runs.nodes import Node
+from backend.runs.spec import ProfileSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class ProfileStore(Protocol):
         ...
 
 
+DEPENDED_ON = ("python", "stageflow", "torch")
+"""The versions that times depend on."""
+
+
 class ProfileService:
     def __init__(self, store: ProfileStore) -> None:
         self._store = store
@@ -51,6 +58,18 @@ class ProfileService:
         """Newest first."""
         return self._store.list(definition_id)
 
+    def measured(self, spec: ProfileSpec, nodes: Sequence[Node]) -> Sequence[StoredProfile]:
+        """What is kept of all that `spec` asks for, its own size last: measured with as many
+        repetitions at least, on a device and with the versions of one of `nodes`; () where
+        anything is missing."""
+        kept = self._store.list(spec.definition_id)
+        sizes = [size for size in dict.fromkeys(spec.further) if size != spec.microbatch]
+        found = [
+            next((k for k in kept if _answers(k.profile, spec, size, nodes)), None)
+            for size in (*sizes, spec.microbatch)
+        ]
+        return [each for each in found if each is not None] if None not in found else ()
+
     def add(self, profile: Profile, definition_id: int, run_id: int | None = None) -> StoredProfile:
         """Keep a profile of a definition. Raises `NotFound` on an unknown definition."""
         return self._store.add(profile, definition_id, run_id)
@@ -58,3 +77,18 @@ class ProfileService:
     def import_json(self, data: bytes | str, definition_id: int) -> StoredProfile:
         """Keep a profile given as JSON. Raises `InvalidInput` naming the faulty field."""
         return self.add(from_json(Profile, data), definition_id)
+
+
+def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Node]) -> bool:
+    """Whether a profile says what `spec` asks for at microbatches of `size`."""
+    asked = (size, spec.parameters, spec.granularity, spec.precision)
+    given = (profile.microbatch, profile.parameters, profile.granularity, profile.precision)
+    if asked != given or profile.is_partial:
+        return False
+    if spec.peak:
+        return profile.device == PEAKS[spec.peak].name
+    return profile.repetitions >= spec.repetitions and any(
+        profile.device in {device.name for device in node.devices}
+        and all(profile.versions.get(n) == node.versions.get(n) for n in DEPENDED_ON)
+        for node in nodes
+    )

@@ -47,6 +47,8 @@ class ProfileSpec:
     granularity  of the layers: "fine", "blocks" (a block of modules is one layer), or "" for
                  what suits the definition's form
     further      more microbatch sizes, a profile each
+    peak         nothing is run: sizes and operations are read off a model without weights, and
+                 times are those of this device's roofline (backend.profiles.roofline.PEAKS)
     """
 
     definition_id: int
@@ -56,6 +58,7 @@ class ProfileSpec:
     granularity: Literal["", "fine", "blocks"] = ""
     precision: Literal["float32", "bfloat16"] = "float32"
     further: tuple[int, ...] = ()
+    peak: str = ""
     kind: Literal["profile"] = "profile"
 
 

@@ -2,6 +2,7 @@
 
 from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
+from backend.profiles.roofline import PEAKS
 from backend.runs.combinations import check_combinations
 from backend.runs.ports import Stores
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
@@ -18,6 +19,11 @@ def validate(spec: RunSpec, stores: Stores) -> None:
             _at_least_one("repetitions", spec.repetitions)
             for size in spec.further:
                 _at_least_one("microbatch", size)
+            if spec.peak and spec.peak not in PEAKS:
+                raise InvalidInput(
+                    f"no device {spec.peak!r} is known by its peaks",
+                    f"There are {', '.join(PEAKS)}.",
+                )
         case TrainSpec():
             _validate_training(spec)
             _validate_plan(spec, stores)

@@ -1,12 +1,15 @@
 """Definitions are kept by content and version, whatever the database."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from backend.bootstrap import Backend
+from backend.cluster.cluster import Device
 from backend.definitions.definition import Definition, DefinitionInUse, InvalidDefinition
-from backend.errors import NotFound
+from backend.errors import InvalidInput, NotFound
+from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.spec import ProfileSpec
 
 ONE = b"def model():\n    return 1\n"
@@ -155,3 +158,34 @@ def test_weights_are_no_model_to_run(backend: Backend):
     weights = backend.definitions.add("tiny.safetensors", WEIGHTS)
     with pytest.raises(InvalidDefinition, match="are weights"):
         backend.runs.submit(ProfileSpec(weights.id))
+
+
+def test_a_roofline_needs_a_known_device(backend: Backend):
+    tiny = backend.definitions.add("tiny.py", ONE)
+    with pytest.raises(InvalidInput, match="no device 'abacus'"):
+        backend.runs.submit(ProfileSpec(tiny.id, peak="abacus"))
+
+
+def test_what_is_measured_already_is_found_again(backend: Backend):
+    tiny = backend.definitions.add("tiny.py", ONE)
+    versions = {"python": "3", "torch": "2", "stageflow": "1"}
+    graph = ModelGraph.chain((Layer("a", "Linear", 1.0, 2.0, 4, 4),))
+    profile = Profile("tiny", graph, 8, device="cpu", repetitions=20, versions=versions)
+    small = backend.profiles.add(profile, tiny.id)
+    large = backend.profiles.add(replace(profile, microbatch=16), tiny.id)
+    backend.profiles.add(replace(profile, is_partial=True), tiny.id)
+    backend.nodes.beat("here", (Device("cpu", None),), versions)
+    nodes = backend.nodes.list()
+
+    def measured(**changes) -> list[int]:
+        spec = replace(ProfileSpec(tiny.id, 8), **changes)
+        return [each.id for each in backend.profiles.measured(spec, nodes)]
+
+    assert measured() == [small.id]
+    assert measured(further=(16, 8)) == [large.id, small.id]
+    assert measured(further=(32,)) == []
+    assert measured(repetitions=21) == []
+    assert measured(precision="bfloat16") == []
+    assert measured(parameters={"width": 3}) == []
+    backend.nodes.beat("here", (Device("cpu", None),), versions | {"torch": "3"})
+    assert not backend.profiles.measured(ProfileSpec(tiny.id, 8), backend.nodes.list())

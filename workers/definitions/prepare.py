@@ -28,14 +28,16 @@ def prepare(
     the seed's weights or those of a safetensors file.
 
     Raises `DefinitionFailed` where the model cannot be built and `ModelRaised` where the model
-    or its loss raises on the batch, or where the loss is no single number.
+    or its loss raises on the batch, or where the loss is no single number; on meta tensors
+    nothing is run.
     """
     inputs, targets = (mapped(samples, lambda t: t.to(device)) for samples in batch)
     model = positional(definition.model(seed), inputs)
     if weights is not None:
         load_weights(model, weights)
     model.to(device)
-    _try(definition, model, inputs, targets)
+    if not any(tensor.is_meta for tensor in tensors(inputs)):
+        _try(definition, model, inputs, targets)
     return layered(model, inputs, granularity or definition.granularity)
 
 

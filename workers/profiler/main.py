@@ -19,6 +19,7 @@ from workers.definitions.prepare import prepare
 from workers.definitions.samples import Batch, mapped, tensors
 from workers.definitions.trace import untouched
 from workers.devices import versions
+from workers.profiler.described import described
 from workers.profiler.measure import WARM_UP, Measured, benches, measure
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
 from workers.runtime import data
@@ -62,7 +63,8 @@ def run(job_file: Path, reporter: Reporter) -> int:
     others = [size for size in job.spec.further if size != job.spec.microbatch]
     for size in (*dict.fromkeys(others), job.spec.microbatch):
         spec = replace(job.spec, microbatch=size)
-        profile = profiled(job.name, Path(job.definition), spec, reporter)
+        make = _described if spec.peak else profiled
+        profile = make(job.name, Path(job.definition), spec, reporter)
         own = size == job.spec.microbatch
         path = Path(job.folder) / (PROFILE_FILE if own else f"profile-{size}.json")
         path.write_bytes(to_json(Profile, profile))
@@ -117,6 +119,13 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         f"{profile.compute * 1e3:.2f} ms, {share:.2f} times the whole model."
     )
     return profile
+
+
+def _described(name: str, definition_file: Path, spec: ProfileSpec, reporter: Reporter) -> Profile:
+    """The profile that nothing was run for."""
+    reporter(Progress("load", 0, 1))
+    reporter.started()
+    return described(name, definition_file, spec)
 
 
 def _measured(

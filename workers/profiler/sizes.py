@@ -1,16 +1,27 @@
 """What each layer keeps for its backward, its operations, and the peak of a whole step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.profiler import ProfilerActivity, profile
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from workers.definitions.samples import Samples
 from workers.profiler.measure import Bench, sweep
 from workers.runtime.stage import Held, Tensors
+
+
+def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
+    """Of the shapes of query, key and value."""
+    count: Callable[..., int] = sdpa_flop_count
+    return count(query, key, value)
+
+
+CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention}
+"""torch counts the operations of attention's kernels on GPUs only."""
 
 
 def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
@@ -42,7 +53,7 @@ def flops(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[f
     products, convolutions and attention; others count nothing."""
     result, bundle = [], tuple(tensor.clone() for tensor in inputs)
     for bench in benches:
-        with FlopCounterMode(display=False) as counter:
+        with FlopCounterMode(display=False, custom_mapping=CPU_ATTENTION) as counter:
             bundle, _ = bench.stage.forward(bundle, bench.weights, targets)
         bundle = tuple(tensor.detach() for tensor in bundle)
         result.append(float(counter.get_total_flops()))
@@ -70,4 +81,5 @@ def peak_bytes(whole: Bench, inputs: Tensors, targets: Samples) -> int:
 
 
 def _storage(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    """Which storage it is, with or without memory behind it."""
+    return int(tensor.untyped_storage()._cdata)

@@ -1,0 +1,106 @@
+"""A profile without running anything: shapes and operations of a model without weights."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from backend.profiles.profile import Crossing, ModelGraph, Profile
+from backend.profiles.roofline import PEAKS, Work, roofline
+from backend.runs.spec import ProfileSpec
+from workers.definitions.layers import LayeredModel
+from workers.definitions.loader import load
+from workers.definitions.prepare import prepare
+from workers.definitions.samples import tensors
+from workers.devices import versions
+from workers.profiler.measure import benches
+from workers.profiler.sizes import flops, saved_bytes
+from workers.runtime import data
+from workers.runtime.stage import autocast
+
+META = torch.device("meta")
+ATTENTION = "scaled_dot_product_attention"
+
+
+def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
+    """Layers, bytes, kept activations and operations as they would be measured; seconds from
+    the roofline of `spec.peak`. Nothing of the model's size is allocated.
+
+    Raises what `prepare` raises; a model that cannot be captured is one layer without sizes.
+    """
+    definition = load(definition_file, spec.parameters)
+    with META, autocast(META, spec.precision):
+        inputs, targets = data.example(definition, spec.microbatch)
+        layered = prepare(definition, (inputs, targets), granularity=spec.granularity or None)
+        _fuse_attention(layered)
+        layers, _ = benches(layered, definition.loss, spec.precision)
+        operations = flops(layers, tensors(inputs), targets)
+        saved = saved_bytes(layers, tensors(inputs), targets)
+    work = _work(layered, operations)
+    profile = roofline(name, work, layered.edges, spec.microbatch, PEAKS[spec.peak])
+    return replace(
+        profile,
+        graph=ModelGraph(
+            tuple(
+                replace(layer, saved_bytes=kept, flops=count, buffer_bytes=of.buffer_bytes)
+                for layer, kept, count, of in zip(
+                    profile.layers, saved, operations, layered.layers, strict=True
+                )
+            ),
+            layered.edges,
+            tuple(Crossing(*crossing) for crossing in layered.crossings),
+        ),
+        notes=(*profile.notes, *layered.notes),
+        parameters=spec.parameters,
+        granularity=spec.granularity,
+        precision=spec.precision,
+        versions=versions(),
+    )
+
+
+def _fuse_attention(layered: LayeredModel) -> None:
+    """Let attention keep what its fused kernels keep; meta tensors would take the plain way,
+    which keeps a matrix of length x length."""
+    for layer in layered.layers:
+        for node in layer.nodes:
+            if getattr(node.target, "__name__", "").startswith(ATTENTION):
+                node.target = _fused
+
+
+def _fused(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """torch's scaled_dot_product_attention by the fused kernel of CPUs, without dropout."""
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (tensor.repeat_interleave(groups, -3) for tensor in (key, value))
+    kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    result: Tensor = kernel(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    return result
+
+
+def _work(layered: LayeredModel, operations: list[float]) -> list[Work]:
+    """What each layer does and moves: what it reads, what it hands on, its weights."""
+    read = [0] * len(layered.layers)
+    for _, readers, size in layered.crossings:
+        for reader in readers:
+            read[reader] += size
+    return [
+        Work(
+            layer.name,
+            layer.kind,
+            count,
+            float(read[index] + layer.output_bytes + layer.parameter_bytes),
+            layer.output_bytes,
+            layer.parameter_bytes,
+        )
+        for index, (layer, count) in enumerate(zip(layered.layers, operations, strict=True))
+    ]
