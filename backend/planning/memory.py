@@ -59,6 +59,17 @@ class MemoryRule:
             least = share if self.whole else np.minimum(least, share)
         return np.asarray(least)
 
+    def needs(self, profile: Profile, stage: Stage, after: int) -> float:
+        """Bytes of one replica of `stage` where `after` devices hold the stages behind it."""
+        held = 1 + -(-after // stage.replicas)
+        if self.batch:
+            share = -(-self.batch // stage.replicas)
+            held = share if self.whole else min(held, share)
+        live = self.live or held
+        extra = profile.layers[stage.first : stage.stop]
+        weights = (self.copies - 1) * sum(layer.parameter_bytes for layer in extra)
+        return weights + stage_memory(profile, stage, live, held, "sgd", self.recompute)
+
 
 def stage_memory(
     profile: Profile,

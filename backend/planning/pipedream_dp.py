@@ -19,6 +19,10 @@ CLOSE = 1e-4
 """Bisect until upper and lower bound are this close; then jump from plan to better plan."""
 
 
+FEWER = 400
+"""Downsets under a memory limit where not all are looked at anyway: each costs more there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Optimum:
     """A partition with its proof.
@@ -68,18 +72,33 @@ def optimum(
     taken in the cluster's order. Raises `PlanDoesNotFit` where nothing keeps within `memory`.
     """
     bound = floor_seconds(profile, cluster, overlap)
-    everywhere = _one_stage(profile, cluster)
-    best, seconds = everywhere, bottleneck(profile, cluster, everywhere, overlap)
-    if memory is None and seconds <= bound * (1 + ROUNDING):
+    best = Partition((Stage(0, len(profile.layers), tuple(range(cluster.num_devices))),))
+    seconds = bottleneck(profile, cluster, best, overlap)
+    is_best = seconds <= bound * (1 + ROUNDING)
+    if is_best and (memory is None or _fits(profile, cluster, best, memory)):
         return Optimum(best, seconds, seconds)
     found = cuts or downsets(profile)
     space = Space(found, cluster, overlap)
-    if memory is None:
-        best, seconds, proved = _improve(space, best, seconds, bound)
-        best = tidy(profile, cluster, best, seconds, overlap)
-        exact = found.complete and cluster.is_uniform
-        return Optimum(best, seconds, proved if exact else bound)
-    return _within_memory(replace(space, memory=memory), bound)
+    best, seconds, proved = _improve(space, best, seconds, bound)
+    exact = found.complete and cluster.is_uniform
+    bound = proved if exact else bound
+    best = tidy(profile, cluster, best, seconds, overlap)
+    if memory is None or _fits(profile, cluster, best, memory):
+        return Optimum(best, seconds, bound)
+    fewer = found if found.complete or cuts else downsets(profile, FEWER)
+    return _within_memory(replace(space, downsets=fewer, memory=memory), bound)
+
+
+def _fits(profile: Profile, cluster: Cluster, partition: Partition, memory: MemoryRule) -> bool:
+    """Whether every stage keeps within `memory` on the smallest of its devices."""
+    ordered, stages = profile.in_order(partition.order), partition.stages
+    for number, stage in enumerate(stages):
+        after = sum(other.replicas for other in stages[number + 1 :])
+        sizes = [cluster.at(device).memory for device in stage.devices]
+        limit = min([memory.limit, *(size for size in sizes if size is not None)])
+        if memory.needs(ordered, stage, after) > limit:
+            return False
+    return True
 
 
 def _within_memory(space: Space, bound: float) -> Optimum:
@@ -147,6 +166,8 @@ def _improve(
     profile, low = space.downsets.profile, bound
     while seconds > low * (1 + ROUNDING):
         near = seconds <= low * (1 + CLOSE)
+        if near and not space.downsets.complete:
+            break
         limit = seconds * (1 - ROUNDING) if near else low + (seconds - low) / 2
         pieces = space.within(limit)
         if pieces is None:
@@ -169,10 +190,6 @@ def to_partition(space: Space, pieces: tuple[Piece, ...]) -> Partition:
         for p in pieces
     )
     return Partition(tuple(stages), order)
-
-
-def _one_stage(profile: Profile, cluster: Cluster) -> Partition:
-    return Partition((Stage(0, len(profile.layers), tuple(range(cluster.num_devices))),))
 
 
 def _first_that_fits(space: Space) -> tuple[Partition, float]:

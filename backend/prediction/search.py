@@ -1,6 +1,7 @@
 """The best plan of all: partition, schedule, microbatch, recomputation and lanes, by simulation."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -14,7 +15,7 @@ from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
-from backend.prediction.within import partition_within
+from backend.prediction.within import partition_within, partitions_within
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
 
@@ -134,15 +135,11 @@ def _partitions(question: Question) -> list[Partition]:
     """Those of all planners, equal pipelines of every depth, and what memory asks for."""
     profile, cluster = question.profile, question.cluster
     found: dict[Partition, None] = {}
+    found.update(dict.fromkeys(partitions_within(question, question.schedules)))
     for name, entry in PLANNERS.items():
-        try:
-            if name == "pipedream":
-                for schedule in question.schedules:
-                    found[partition_within(question, schedule)] = None
-            else:
+        if name != "pipedream":
+            with suppress(PlanDoesNotFit):
                 found[entry.plan(profile, cluster)] = None
-        except PlanDoesNotFit:
-            continue
     if cluster.num_devices <= WIDEST:
         found.update(dict.fromkeys(widths(profile, cluster)))
     return list(found)

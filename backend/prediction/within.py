@@ -1,13 +1,16 @@
 """PipeDream's partition within the memory that a schedule needs there."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from math import inf
 from typing import Protocol
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.downsets import Downsets, downsets, own_order
 from backend.planning.memory import MemoryRule, extra_copies
 from backend.planning.pipedream_dp import Optimum, optimum
-from backend.planning.plan import Partition
+from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.profiles.profile import Profile
 
 
@@ -32,6 +35,25 @@ def optimum_within(asked: Asked, schedule: str, recompute: bool = False) -> Opti
     """The same with its bottleneck and proof."""
     rule = memory_rule(asked.cluster, schedule, asked.batch, asked.optimizer, recompute)
     return optimum(asked.profile, asked.cluster, memory=rule)
+
+
+def partitions_within(asked: Asked, schedules: Sequence[str]) -> list[Partition]:
+    """Those under each of `schedules`, the same memory asked about once; without those for
+    which nothing fits. A graph with more cuts than are looked at is cut in its own order."""
+    rules = {
+        memory_rule(asked.cluster, name, asked.batch, asked.optimizer, recompute): None
+        for name in schedules
+        for recompute in (False, True)
+    }
+    cuts = downsets(asked.profile)
+    if not cuts.complete:
+        order = own_order(len(asked.profile.layers))
+        cuts = Downsets(asked.profile, order, complete=False)
+    found: dict[Partition, None] = {}
+    for rule in rules:
+        with suppress(PlanDoesNotFit):
+            found[optimum(asked.profile, asked.cluster, memory=rule, cuts=cuts).partition] = None
+    return list(found)
 
 
 def memory_rule(
