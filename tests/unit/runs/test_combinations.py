@@ -24,6 +24,7 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
     [
         *(spec(member.name) for member in SCHEDULES.values() if member.trains),
         spec("interleaved", CHUNKS),
+        spec("gpipe", Partition(TWO.stages, order=(0, 1))),
         spec("gpipe", recompute=True),
         spec("2bw", recompute=True),
         spec("afp", lanes=2, optimizer=OptimizerSpec(clip_norm=1.0)),
@@ -38,6 +39,7 @@ def test_what_runs(allowed: TrainSpec) -> None:
 @pytest.mark.parametrize(
     ("refused", "reason"),
     [
+        (spec("gpipe", Partition(TWO.stages, order=(1, 0))), "another order"),
         (spec("forward-only"), "no schedule 'forward-only' that trains"),
         (spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
         (spec("2bw", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
