@@ -1,8 +1,10 @@
 """Faults of disks and databases, said so that a person can mend them: in one place."""
 
 import errno
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
@@ -27,6 +29,9 @@ class SchemaOutdated(StageflowError):
 
 
 FULL = ("database or disk is full", "no space left on device", "disk full", "quota exceeded")
+NO_ROOM_FOR_LOG = 64 * 1024
+"""Bytes: below this SQLite cannot lay out its write-ahead log's index (32 KiB, sqlite.org/wal.html)
+beside the database, and calls that "disk I/O error", for readers too."""
 BUSY = ("database is locked", "database table is locked")
 MISSING = ("no such table", "no such column", "undefinedtable", "undefinedcolumn")
 
@@ -62,10 +67,19 @@ def of_system(fault: OSError, where: str) -> StageflowError:
     )
 
 
+def _cannot_log(reason: str, url: URL) -> bool:
+    if "disk I/O error" not in reason or not url.database:
+        return False
+    try:
+        return shutil.disk_usage(Path(url.database).parent).free < NO_ROOM_FOR_LOG
+    except OSError:
+        return False
+
+
 def _of_database(fault: DBAPIError, url: URL) -> StageflowError | None:
     reason = f"{type(fault.orig).__name__}: {fault.orig}"
     where = place(url)
-    if any(sign in reason.lower() for sign in FULL):
+    if any(sign in reason.lower() for sign in FULL) or _cannot_log(reason, url):
         return StorageFull(f"{where}: the disk is full")
     if any(sign in reason.lower() for sign in BUSY):
         return DatabaseUnreachable(
