@@ -1,6 +1,6 @@
 """Predicted against measured seconds per update, over models, cuts and schedules.
 
-    python tests/benchmarks/bench_prediction.py [--rounds 3]
+    python tests/benchmarks/bench_prediction.py [--rounds 3] [--models lstm]
 
 Both ranks profile at once, as they will train at once. A profile is taken again before each
 round of measurements, so that a machine that becomes busy slows both down alike. The links are
@@ -28,13 +28,15 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
-        rank(given.rounds)
+        rank(given.rounds, given.models.split(","))
         return
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    rows = launch(__file__, ["--rank", "--rounds", str(given.rounds)], 2, PORT)
+    arguments = ["--rank", "--rounds", str(given.rounds), "--models", given.models]
+    rows = launch(__file__, arguments, 2, PORT)
     print(f"{'model':14}{'schedule':14}{'predicted, ms':>14}{'measured, ms':>14}{'error':>8}")
     for model, name, predicted, measured, error in rows:
         print(f"{model:14}{name:14}{predicted * 1e3:>14.1f}{measured * 1e3:>14.1f}{error:>8.0%}")
@@ -43,7 +45,7 @@ def main() -> None:
     print(f"largest {errors[-1]:.0%}; load {os.getloadavg()[0]:.1f}")
 
 
-def rank(rounds: int) -> None:
+def rank(rounds: int, models: list[str]) -> None:
     from tests.benchmarks.contestants import Ours, Race, cuts
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
@@ -53,7 +55,8 @@ def rank(rounds: int) -> None:
     keep_freed_memory()
     world = join()
     rows = []
-    for model, microbatch in MODELS.items():
+    for model in models:
+        microbatch = MODELS[model]
         file = Path(__file__).parent / "models" / f"{model}.py"
         course = Race(world, file, microbatch, BATCH, (), ())
         found = [cuts(course, None, parts) for parts in (2, 4)]
