@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 # A fragment that refreshes is in the page twice for a moment, so journeys look at the first.
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
+expect.set_options(timeout=30_000)  # milliseconds; a loaded machine is slow, not wrong
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 

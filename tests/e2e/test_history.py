@@ -78,10 +78,10 @@ def test_three_runs_are_compared_and_the_view_is_shared(
     page.wait_for_url(re.compile("sort=accuracy"))
     for run_id in (2, 7, 8):
         tick(page, run_id)
-    expect(page.get_by_text("3 selected")).to_be_visible()
+    expect(page.get_by_text("3 selected").first).to_be_visible()
     page.get_by_role("button", name="Compare").click()
     page.wait_for_url(re.compile(r"/compare\?.*runs=2%2C7%2C8"))
-    expect(page.get_by_text("Summary")).to_be_visible()
+    expect(page.get_by_text("Summary").first).to_be_visible()
     page.get_by_role("radio", name="wall clock").click()
     page.wait_for_url(re.compile("axis=wall"))
     expect(page.locator("[data-testid=stVegaLiteChart]").first).to_be_visible()
