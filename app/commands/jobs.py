@@ -114,11 +114,11 @@ def profile(
 
 def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> StoredProfile:
     """The profile that is kept of this very question, else one that a node agent makes."""
-    kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
-    if kept:
-        err.print(f"profile {kept[-1].id} is kept of that; --fresh measures again")
-        return kept[-1]
     with node_agent(backend):
+        kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
+        if kept:
+            err.print(f"profile {kept[-1].id} is kept of that; --fresh measures again")
+            return kept[-1]
         run = follow(backend, submit(backend, spec, f"profile {name}"))
     assert run.summary.profile_id is not None
     return backend.profiles.get(run.summary.profile_id)

@@ -1,0 +1,138 @@
+"""How far profiles can be trusted: `python tests/benchmarks/bench_profiles.py [repetitions]`.
+
+Per model, in one run: the layers' times together beside the whole step's, two profiles beside
+each other, and the memory that the planner predicts beside the measured peak of a step.
+"""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import workers.zoo
+from backend.planning.memory import stage_memory
+from backend.planning.plan import Stage
+from backend.profiles.profile import Profile
+from backend.runs.events import Event
+from backend.runs.spec import ProfileSpec
+from workers.profiler.main import profiled
+from workers.runtime.process import keep_freed_memory, use_one_thread
+from workers.runtime.reporter import Reporter
+
+ZOO = Path(workers.zoo.__file__).parent
+SIGNIFICANT = 0.02
+"""A layer counts from this share of the step on."""
+SIZES = {
+    "hidden_size": 256,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "vocab_size": 2000,
+    "max_position_embeddings": 256,
+}
+MODELS = {
+    "vgg_digits": (64, {}),
+    "resnet_digits": (32, {}),
+    "alexnet": (4, {"width": 48, "hidden": 1024}),
+    "resnet50": (4, {"width": 32, "image": 112}),
+    "gnmt": (8, {"width": 256, "tokens": 2000, "length": 20}),
+    "awd_lm": (8, {"tokens": 2000, "width": 400, "words": 200}),
+    "gpt2": (4, {"tokens": 2000, "width": 256, "depth": 4, "heads": 4}),
+    "bert": (4, {"tokens": 2000, "width": 256, "depth": 4, "heads": 4}),
+    "vit": (4, {"width": 256, "depth": 4, "heads": 4, "image": 112}),
+}
+CONFIGS = {
+    "llama": {"architectures": ["LlamaForCausalLM"], "num_key_value_heads": 2} | SIZES,
+    "t5": {
+        "architectures": ["T5ForConditionalGeneration"],
+        "d_model": 256,
+        "d_ff": 1024,
+        "d_kv": 64,
+        "num_layers": 3,
+        "num_heads": 4,
+        "vocab_size": 2000,
+    },
+}
+
+
+class Quiet(Reporter):
+    """Says nothing."""
+
+    def __call__(self, event: Event) -> None: ...
+
+    def log(self, text: str) -> None: ...
+
+
+def cases(folder: Path, repetitions: int) -> Iterator[tuple[str, Path, ProfileSpec]]:
+    """(name, file, what to measure)."""
+    for name, (batch, parameters) in MODELS.items():
+        yield name, ZOO / f"{name}.py", ProfileSpec(1, batch, repetitions, parameters)
+    for name, fields in CONFIGS.items():
+        file = folder / name / "config.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps({"model_type": name} | fields))
+        yield name, file, ProfileSpec(1, 4, repetitions, {"length": 64}, "fine")
+
+
+def step(profile: Profile) -> float:
+    return profile.whole_forward + profile.whole_backward + profile.whole_update
+
+
+def total(profile: Profile) -> float:
+    return sum(layer.compute + layer.update for layer in profile.layers)
+
+
+def differences(one: Profile, other: Profile) -> list[float]:
+    """Relative differences of the significant layers."""
+    pairs = [
+        (a.compute + a.update, b.compute + b.update)
+        for a, b in zip(one.layers, other.layers, strict=True)
+    ]
+    return [abs(a - b) / min(a, b) for a, b in pairs if a > SIGNIFICANT * step(one)]
+
+
+def predicted(profile: Profile) -> float:
+    """By the planner's model: one stage, one version, one microbatch, momentum."""
+    return stage_memory(profile, Stage(0, len(profile.layers), (0,)), 1, 1, "momentum")
+
+
+def main() -> None:
+    """Print a row per model and the medians."""
+    use_one_thread()
+    keep_freed_memory()
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    print(f"{repetitions} repetitions; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    print(
+        "| model | layers | step, ms | sum / step | again | layers > 2 % differ, median, most |"
+        " predicted, MB | measured, MB | ratio |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
+    sums, apart, ratios = [], [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, file, spec in cases(Path(folder), repetitions):
+            one, two = (profiled(name, file, spec, Quiet(0)) for _ in range(2))
+            assert one.peak_bytes is not None
+            both = [total(each) / step(each) for each in (one, two)]
+            found, ratio = differences(one, two), predicted(one) / one.peak_bytes
+            print(
+                f"| {name} | {len(one.layers)} | {step(one) * 1e3:.1f} | {both[0]:.3f} "
+                f"| {both[1]:.3f} | {median(found):.1%}, {max(found):.1%} "
+                f"| {predicted(one) / 1e6:.1f} | {one.peak_bytes / 1e6:.1f} | {ratio:.3f} |",
+                flush=True,
+            )
+            sums += both
+            apart += found
+            ratios.append(ratio)
+    away = sorted(abs(each - 1) for each in sums)
+    off = sorted(abs(each - 1) for each in ratios)
+    within = sum(each <= 0.1 for each in apart) / len(apart)
+    print(f"\nsum of layers away from the step: median {median(away):.1%}, most {away[-1]:.1%}")
+    print(f"significant layers that agree within 10 %: {within:.1%} of {len(apart)}")
+    print(f"predicted memory away from the measured: median {median(off):.1%}, most {off[-1]:.1%}")
+
+
+if __name__ == "__main__":
+    main()
