@@ -144,7 +144,7 @@ def run(
         float | None, typer.Option(min=0, max=1, help="Stop at this held-out accuracy.")
     ] = None,
     data: Annotated[str, typer.Option(help="digits, synthetic or definition.")] = "",
-    optimizer: Annotated[str, typer.Option(help="sgd, momentum or adam.")] = "momentum",
+    optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
     seed: int = 0,
     name: str = "",

@@ -36,7 +36,7 @@ Batch = Annotated[
 Microbatches = Annotated[
     int, typer.Option("--microbatches", min=1, help="Microbatches per update, where it is one.")
 ]
-Optimizer = Annotated[str, typer.Option("--optimizer", help="sgd, momentum or adam.")]
+Optimizer = Annotated[str, typer.Option("--optimizer", help="sgd, momentum, adam or adamw.")]
 Memory = Annotated[
     float | None, typer.Option("--memory", min=0, help="Bytes of every device (16e9).")
 ]

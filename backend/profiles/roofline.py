@@ -9,9 +9,9 @@ from backend.profiles.profile import Layer, ModelGraph, Profile
 BACKWARD = 2.0
 """A backward computes two products of the forward's size: the inputs' and the weights' gradient."""
 ERROR = (
-    "roofline: times are lower bounds at the device's peaks; kernels usually reach 30-70 % of "
-    "peak operations and 60-90 % of peak bandwidth, and start-up costs are left out, so real "
-    "times are 1.5 to 3 times as long and small layers more"
+    "roofline: times are lower bounds at the device's peaks; real kernels reach less of both, and "
+    "start-up costs are left out, so small layers are off most; measure a profile before relying "
+    "on it"
 )
 
 
