@@ -133,6 +133,14 @@ def test_blocks_are_closed(tmp_path: Path, name: str, composed) -> None:
     assert in_stages(*case, everywhere).differs_from(in_stages(*case)) == []
 
 
+@pytest.mark.parametrize("name", ["llama", "t5", "mixtral"])
+def test_half_precision_is_cut_too(tmp_path: Path, name: str) -> None:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        _, _, model = prepared(tmp_path, name, "fine")
+    assert len(model.layers) > 20
+    assert torch.bfloat16 in {spec.dtype for bundle in model.specs for spec in bundle}
+
+
 @pytest.mark.parametrize("name", ["gpt2", "qwen2", "bert"])
 def test_tied_weights_are_told_and_can_be_untied(tmp_path: Path, name: str) -> None:
     loaded = definition(tmp_path, name, length=8)
