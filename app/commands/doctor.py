@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from app import formats, launch
 from app.commands.output import print_json, print_table
@@ -58,7 +59,11 @@ def doctor(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
         sys.exit(1)
 
 
-MARKS = {True: "[green]ok[/]", False: "[red]fault[/]", None: "[yellow]note[/]"}
+MARKS = {
+    True: Text("ok", style="green"),
+    False: Text("fault", style="red"),
+    None: Text("note", style="yellow"),
+}
 
 
 def _look(check: Callable[[Settings], Finding], settings: Settings) -> Finding:

@@ -63,7 +63,7 @@ def follow(backend: Backend, run: Run) -> Run:
 
 def _bars() -> Progress:
     return Progress(
-        TextColumn("{task.description:<28}"),
+        TextColumn("{task.description:<28}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

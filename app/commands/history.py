@@ -121,7 +121,7 @@ def logs(
         run = backend.runs.get(run_id)
         lines = backend.runs.logs(run_id, after=after)
         for line in lines:
-            out.print(_log_text(line), markup=False, highlight=False, soft_wrap=True)
+            out.print(_log_text(line), highlight=False, soft_wrap=True)
             after = line.seq
         if not lines and (not follow or run.state.is_final):
             return

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from backend.codec import to_plain
 from backend.errors import StageflowError
@@ -14,8 +15,9 @@ from backend.errors import StageflowError
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where nothing says how wide it may be."""
 
-out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH)
-err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH)
+# Without markup: what is printed holds people's words, and "stageflow[worker]" is one of ours.
+out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False)
+err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH, markup=False)
 
 
 def print_json(value: object) -> None:
@@ -34,17 +36,18 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for number, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=number < 2)
     for row in rows:
-        table.add_row(*(str(cell) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in row))
     out.print(table)
 
 
 def print_error(error: StageflowError) -> None:
     """One line for what is wrong, one for what to do."""
-    err.print(f"[bold red]Error:[/] {error}", highlight=False, soft_wrap=True)
+    head = Text("Error:", style="bold red")
+    err.print(head, str(error), highlight=False, soft_wrap=True)
     if error.advice:
         err.print(f"       {error.advice}", highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Something to know that does not stop the command, on standard error."""
-    err.print(f"[yellow]Warning:[/] {text}", highlight=False, soft_wrap=True)
+    err.print(Text("Warning:", style="yellow"), text, highlight=False, soft_wrap=True)

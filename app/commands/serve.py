@@ -47,7 +47,7 @@ def up(
     create_if_new(settings)
     backend = connect(settings)
     with launch.redis(settings), launch.dashboard(settings) as url:
-        out.print(f"Dashboard: [bold]{url}[/]   state: {settings.home}")
+        out.print(f"Dashboard: {url}   state: {settings.home}")
         if not agent:
             return wait()
         with launch.agent(backend):

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 BLOCKED = """
 import sys
@@ -44,3 +45,16 @@ def test_no_module_of_app_or_backend_reaches_torch() -> None:
         "            importlib.import_module(m.name)\n"
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_without_torch_no_agent_starts_and_the_way_to_one_is_said(tmp_path: Path) -> None:
+    done = run(
+        f"import os; os.environ['STAGEFLOW_HOME'] = {str(tmp_path)!r}\n"
+        "from app.cli import main\n"
+        "from backend.settings import load_settings\n"
+        "from backend.storage import schema\n"
+        "schema.upgrade(load_settings())\n"
+        "sys.argv = ['stageflow', 'worker']; main()"
+    )
+    assert done.returncode == 1
+    assert "stageflow[worker]" in done.stderr
