@@ -100,7 +100,8 @@ def test_it_survives_the_interrupt_and_the_death_of_its_starter(
     settings: Settings, server: EmbeddedRedis
 ):
     code = (
-        "import os, signal; from backend.settings import Settings; "
+        "import os, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from backend.settings import Settings; "
         "from backend.queue.embedded import EmbeddedRedis; "
         "EmbeddedRedis(Settings()).start(); os.killpg(0, signal.SIGINT); signal.pause()"
     )
