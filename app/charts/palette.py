@@ -4,20 +4,6 @@ Okabe and Ito's colours, told apart under every common colour blindness.
 Source: M. Okabe, K. Ito, "Color Universal Design", 2008.
 """
 
-from backend.pipeline.actions import (
-    Action,
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Forward,
-    Recompute,
-    Recv,
-    Send,
-    Step,
-)
-
 FORWARD = "#0072B2"
 BACKWARD = "#E69F00"
 BACKWARD_INPUT = "#56B4E9"
@@ -31,31 +17,6 @@ IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black
 GRID = "rgba(128, 138, 152, 0.18)"
 STAGES = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#808A98")
-
-
-def kind(action: Action) -> str:
-    """The word for an action in legends and hovers."""
-    match action:
-        case Forward():
-            return "forward"
-        case Recompute():
-            return "recompute"
-        case Backward():
-            return "backward"
-        case BackwardInput():
-            return "backward, inputs"
-        case BackwardWeight():
-            return "backward, weights"
-        case Step():
-            return "optimizer"
-        case Send():
-            return "send"
-        case Recv():
-            return "receive"
-        case AllReduce():
-            return "all-reduce"
-        case Average():
-            return "averaging"
 
 
 COLOURS = {

@@ -9,6 +9,7 @@ from app.charts import palette
 from app.charts.frame import figure
 from app.formats import seconds, time_unit
 from backend.pipeline.actions import Action, AllReduce, Average, Recv, Send, Step
+from backend.pipeline.kinds import kind
 from backend.pipeline.timeline import Span, Timeline
 
 SEAM = "rgba(255, 255, 255, 0.55)"  # between neighbours of one hue
@@ -166,7 +167,7 @@ def _by_kind(spans: Iterable[Span]) -> dict[str, list[Span]]:
     kinds: dict[str, list[Span]] = {}
     for span in spans:
         if span.seconds > 0 and not isinstance(span.action, Recv):
-            kinds.setdefault(palette.kind(span.action), []).append(span)
+            kinds.setdefault(kind(span.action), []).append(span)
     return {name: kinds[name] for name in palette.COLOURS if name in kinds}
 
 
@@ -176,7 +177,7 @@ def _label(action: Action) -> str:
 
 def _hover(span: Span, source: str) -> str:
     action = span.action
-    lines = [f"<b>{palette.kind(action)}</b>{' · ' + source if source else ''} · rank {span.rank}"]
+    lines = [f"<b>{kind(action)}</b>{' · ' + source if source else ''} · rank {span.rank}"]
     match action:
         case Send(message=message, to=to):
             lines.append(f"{message.flow} of microbatch {message.microbatch} to rank {to}")

@@ -26,6 +26,7 @@ from backend.pipeline.actions import (
     Send,
     Step,
 )
+from backend.pipeline.kinds import kind
 from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.shape import Shape
 from backend.pipeline.timeline import Span, Timeline
@@ -110,7 +111,7 @@ def _events(timeline: Timeline, shape: Shape | None) -> Iterator[Event]:
         }
         yield {
             "name": _name(span.action),
-            "cat": _category(span.action),
+            "cat": kind(span.action),
             "ph": "X",
             "ts": span.start * MICROSECONDS,
             "dur": span.seconds * MICROSECONDS,
@@ -141,9 +142,9 @@ def _device(rank: int, shape: Shape | None) -> int:
 def _name(action: Action) -> str:
     match action:
         case Send(message) | Recv(message):
-            return f"{_category(action)} {message.flow} {message.stage}.{message.microbatch}"
+            return f"{kind(action)} {message.flow} {message.stage}.{message.microbatch}"
         case Step(stage) | AllReduce(stage) | Average(stage):
-            return f"{_category(action)} {stage}"
+            return f"{kind(action)} {stage}"
         case (
             Forward(stage, microbatch)
             | Recompute(stage, microbatch)
@@ -151,28 +152,4 @@ def _name(action: Action) -> str:
             | BackwardInput(stage, microbatch)
             | BackwardWeight(stage, microbatch)
         ):
-            return f"{_category(action)} {stage}.{microbatch}"
-
-
-def _category(action: Action) -> str:
-    match action:
-        case Forward():
-            return "forward"
-        case Recompute():
-            return "recompute"
-        case Backward():
-            return "backward"
-        case BackwardInput():
-            return "backward, inputs"
-        case BackwardWeight():
-            return "backward, weights"
-        case Step():
-            return "optimizer"
-        case Send():
-            return "send"
-        case Recv():
-            return "receive"
-        case AllReduce():
-            return "all-reduce"
-        case Average():
-            return "averaging"
+            return f"{kind(action)} {stage}.{microbatch}"

@@ -6,6 +6,7 @@ from app.charts import palette
 from app.charts.attribution import attribution
 from app.charts.curve import MAX_POINTS, X, Y, curve, points
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
+from backend.pipeline.kinds import kind
 from backend.prediction.compare import Cause
 
 
@@ -49,7 +50,7 @@ def test_every_action_has_a_word_and_every_word_a_colour() -> None:
     message = Message(Flow.GRADIENT, 1, 0)
     actions = [Forward(0, 0), Backward(0, 0), Step(0), Send(message, 0), Recv(message, 1)]
     for action in [*actions, AllReduce(0, (0, 1), 1)]:
-        assert palette.kind(action) in palette.COLOURS
+        assert kind(action) in palette.COLOURS
 
 
 def test_faint_colours_keep_their_hue() -> None:
