@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-# A fragment that refreshes is in the page twice for a moment, so journeys look at the first.
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
 expect.set_options(timeout=30_000)  # milliseconds; a loaded machine is slow, not wrong
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -75,6 +74,12 @@ def page(browser: Browser) -> Iterator[Page]:
     assert thrown == []
 
 
+def settled(page: Page) -> Page:
+    """The page once its script has ended: while it runs, the old stands beside the new."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    return page
+
+
 def keep_screenshot(page: Page, name: str) -> None:
     """The whole page as a picture, to be looked at."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -88,4 +93,4 @@ def healthz(url: str) -> bytes:
     return body
 
 
-__all__ = ["expect", "healthz", "keep_screenshot"]
+__all__ = ["expect", "healthz", "keep_screenshot", "settled"]

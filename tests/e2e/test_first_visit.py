@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.conftest import healthz, keep_screenshot
+from tests.e2e.conftest import healthz, keep_screenshot, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 MODEL = Path(__file__).with_name("my_model.py")
@@ -26,41 +26,41 @@ def test_first_visit_to_finished_run(page: Page, url: str) -> None:
 
 def upload(page: Page, url: str) -> None:
     page.goto(url)
-    expect(page.get_by_role("heading", name="Models")).to_be_visible()
-    expect(page.get_by_text("No model yet")).to_be_visible()
+    expect(settled(page).get_by_role("heading", name="Models")).to_be_visible()
+    expect(settled(page).get_by_text("No model yet")).to_be_visible()
     keep_screenshot(page, "1-models-empty")
-    page.locator("input[type=file]").set_input_files(MODEL)
-    expect(page.get_by_text("my_model.py")).to_be_visible()
-    page.get_by_role("button", name="Add model").click()
-    expect(page.get_by_role("button", name="Profile", exact=True)).to_be_visible()
+    settled(page).locator("input[type=file]").set_input_files(MODEL)
+    expect(settled(page).get_by_text("my_model.py")).to_be_visible()
+    settled(page).get_by_role("button", name="Add model").click()
+    expect(settled(page).get_by_role("button", name="Profile", exact=True)).to_be_visible()
     keep_screenshot(page, "2-models")
 
 
 def profile(page: Page) -> None:
-    page.get_by_role("button", name="Profile", exact=True).click()
-    page.get_by_role("button", name="Start profiling").click()
-    page.get_by_role("button", name="Open profile").click(timeout=RUN_SECONDS)
+    settled(page).get_by_role("button", name="Profile", exact=True).click()
+    settled(page).get_by_role("button", name="Start profiling").click()
+    settled(page).get_by_role("button", name="Open profile").click(timeout=RUN_SECONDS)
     expect(page).to_have_url(re.compile("/profile"))
-    expect(page.get_by_role("heading", name=re.compile("my_model"))).to_be_visible()
+    expect(settled(page).get_by_role("heading", name=re.compile("my_model"))).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
     keep_screenshot(page, "3-profile")
 
 
 def plan(page: Page) -> None:
-    page.get_by_role("button", name=re.compile("Plan it")).click()
+    settled(page).get_by_role("button", name=re.compile("Plan it")).click()
     expect(page).to_have_url(re.compile("/plan"))
     expect(page.get_by_text("Throughput").first).to_be_visible()
-    page.get_by_text("Straight pipeline").click()
+    settled(page).get_by_text("Straight pipeline").click()
     expect(page.get_by_text("Predicted timeline").first).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(3)
     keep_screenshot(page, "4-plan")
 
 
 def launch(page: Page) -> None:
-    page.get_by_role("button", name="Launch run").click()
-    page.get_by_label("Epochs, at most").fill("30")
-    page.get_by_label("Epochs, at most").press("Tab")
-    page.get_by_role("button", name="Start run").click()
+    settled(page).get_by_role("button", name="Launch run").click()
+    settled(page).get_by_label("Epochs, at most").fill("30")
+    settled(page).get_by_label("Epochs, at most").press("Tab")
+    settled(page).get_by_role("button", name="Start run").click()
     expect(page).to_have_url(re.compile("/run"))
 
 
@@ -80,8 +80,8 @@ def watch(page: Page) -> str:
 
 
 def find_again(page: Page, number: str) -> None:
-    page.get_by_role("link", name="Runs").click()
-    row = page.get_by_role("link", name=re.compile(rf"^{number}\b"))
+    settled(page).get_by_role("link", name="Runs").click()
+    row = settled(page).get_by_role("link", name=re.compile(rf"^{number}\b"))
     expect(row).to_be_visible()
     keep_screenshot(page, "7-runs")
     row.click()
@@ -94,11 +94,11 @@ def test_a_failing_model_is_understood_from_its_page(page: Page, url: str, tmp_p
         'DATA = "digits"\n\n\ndef model():\n    raise ValueError("seven layers are not enough")\n'
     )
     page.goto(f"{url}/models")
-    page.locator("input[type=file]").set_input_files(broken)
-    page.get_by_role("button", name="Add model").click()
+    settled(page).locator("input[type=file]").set_input_files(broken)
+    settled(page).get_by_role("button", name="Add model").click()
     expect(page.get_by_text("broken", exact=True).first).to_be_visible()
-    page.get_by_role("button", name="Profile", exact=True).first.click()
-    page.get_by_role("button", name="Start profiling").click()
+    settled(page).get_by_role("button", name="Profile", exact=True).first.click()
+    settled(page).get_by_role("button", name="Start profiling").click()
     expect(page.get_by_text("failed").first).to_be_visible(timeout=RUN_SECONDS)
     expect(page.get_by_text("seven layers are not enough").first).to_be_visible()
     keep_screenshot(page, "8-run-failed")
@@ -110,8 +110,8 @@ def test_a_file_that_is_no_python_is_refused_on_the_page(
     faulty = tmp_path / "faulty.py"
     faulty.write_text("def model(:\n")
     page.goto(f"{url}/models")
-    page.locator("input[type=file]").set_input_files(faulty)
-    page.get_by_role("button", name="Add model").click()
+    settled(page).locator("input[type=file]").set_input_files(faulty)
+    settled(page).get_by_role("button", name="Add model").click()
     expect(page.get_by_text(re.compile("line 1")).first).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
     keep_screenshot(page, "9-upload-refused")

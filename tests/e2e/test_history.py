@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app import seed
-from tests.e2e.conftest import healthz, keep_screenshot
+from tests.e2e.conftest import healthz, keep_screenshot, settled
 
 pytestmark = pytest.mark.browser
 
@@ -66,23 +66,23 @@ def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
 
 
 def tick(page: Page, run_id: int) -> None:
-    page.locator(f".st-key-pick-{run_id} label").click()
-    expect(page.locator(f".st-key-pick-{run_id} input")).to_be_checked()
+    settled(page).locator(f".st-key-pick-{run_id} label").click()
+    expect(settled(page).locator(f".st-key-pick-{run_id} input")).to_be_checked()
 
 
 def test_three_runs_are_compared_and_the_view_is_shared(
     dashboard: str, page: Page, browser: Browser
 ) -> None:
     page.goto(f"{dashboard}/runs")
-    page.get_by_role("button", name="Accuracy").click()
+    settled(page).get_by_role("button", name="Accuracy").click()
     page.wait_for_url(re.compile("sort=accuracy"))
     for run_id in (2, 7, 8):
         tick(page, run_id)
     expect(page.get_by_text("3 selected").first).to_be_visible()
-    page.get_by_role("button", name="Compare").click()
+    settled(page).get_by_role("button", name="Compare").click()
     page.wait_for_url(re.compile(r"/compare\?.*runs=2%2C7%2C8"))
     expect(page.get_by_text("Summary").first).to_be_visible()
-    page.get_by_role("radio", name="wall clock").click()
+    settled(page).get_by_role("radio", name="wall clock").click()
     page.wait_for_url(re.compile("axis=wall"))
     expect(page.locator("[data-testid=stVegaLiteChart]").first).to_be_visible()
     keep_screenshot(page, "compare")
@@ -97,28 +97,28 @@ def test_three_runs_are_compared_and_the_view_is_shared(
 
 def test_a_filtered_list_is_shared(dashboard: str, page: Page) -> None:
     page.goto(f"{dashboard}/runs")
-    expect(page.get_by_text("broken loss")).to_be_visible()
-    page.get_by_label("Search").fill("again")
+    expect(settled(page).get_by_text("broken loss")).to_be_visible()
+    settled(page).get_by_label("Search").fill("again")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("text=again"))
     expect(page.get_by_text("broken loss")).to_have_count(0)
     page.reload()
-    expect(page.get_by_text("vgg_digits again")).to_be_visible()
+    expect(settled(page).get_by_text("vgg_digits again")).to_be_visible()
     expect(page.get_by_text("broken loss")).to_have_count(0)
     keep_screenshot(page, "runs-filtered")
 
 
 def test_a_failed_run_is_cloned_with_another_rate(dashboard: str, page: Page) -> None:
     page.goto(f"{dashboard}/run?id=3")
-    page.get_by_role("button", name="Clone").click()
+    settled(page).get_by_role("button", name="Clone").click()
     page.wait_for_url(re.compile(r"/launch\?.*run=3"))
-    rate = page.get_by_label("Learning rate")
+    rate = settled(page).get_by_label("Learning rate")
     rate.fill("0.002")
     rate.press("Enter")
     page.wait_for_url(re.compile(r"lr=0\.002"))
-    page.get_by_role("button", name="Start run").click()
+    settled(page).get_by_role("button", name="Start run").click()
     page.wait_for_url(re.compile(r"/run\?id="))
-    expect(page.get_by_text("from run 3")).to_be_visible()
+    expect(settled(page).get_by_text("from run 3")).to_be_visible()
     keep_screenshot(page, "cloned")
 
 

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app import seed
-from tests.e2e.conftest import keep_screenshot
+from tests.e2e.conftest import keep_screenshot, settled
 
 expect.set_options(timeout=30_000)  # Chromium and the server share two cores
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -91,26 +91,26 @@ def test_cuts_are_dragged_keyed_and_stepped_and_the_link_shows_the_same(
     handles(page).nth(0).focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_url(lambda url: "cut=" in url and dragged not in url)
-    page.get_by_role("button", name="Join this stage with the next").click()
+    settled(page).get_by_role("button", name="Join this stage with the next").click()
     expect(handles(page)).to_have_count(2)
-    expect(page.get_by_text("Edited by hand")).to_be_visible()
+    expect(settled(page).get_by_text("Edited by hand")).to_be_visible()
     keep_screenshot(page, "10-plan-by-hand")
     somebody = browser.new_context().new_page()
     somebody.goto(page.url)
     expect(handles(somebody)).to_have_count(2)
     expect(throughput(somebody)).to_have_text(throughput(page).inner_text())
     somebody.context.close()
-    page.get_by_role("button", name="Undo").click()
+    settled(page).get_by_role("button", name="Undo").click()
     expect(handles(page)).to_have_count(3)
-    page.get_by_role("button", name="Reset", exact=True).click()
+    settled(page).get_by_role("button", name="Reset", exact=True).click()
     expect(throughput(page)).to_have_text(before)
 
 
 def test_a_plan_is_kept_by_its_name(planned: Page) -> None:
     page = planned
-    page.get_by_role("button", name="Save plan").click()
-    page.get_by_label("Name", exact=True).first.fill("four equal parts")
-    page.get_by_role("button", name="Save", exact=True).click()
+    settled(page).get_by_role("button", name="Save plan").click()
+    settled(page).get_by_label("Name", exact=True).first.fill("four equal parts")
+    settled(page).get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("four equal parts").first).to_be_visible()
 
 
