@@ -11,15 +11,18 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from app import boundary
+from app.api.connection import connected
 from app.api.site import api_routes
 from app.api.stopwatch import Stopwatch
+from app.gate import exposure
+from app.gate.doors import doors
+from app.gate.gate import Gate
 from app.version import stageflow_version
 from backend.errors import StageflowError
-from backend.settings import load_settings
+from backend.settings import LOOPBACK, Settings, load_settings
 from backend.storage import schema
 
 HERE = Path(__file__).parent
-LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def healthz(request: Request) -> JSONResponse:
@@ -42,8 +45,8 @@ def configuration(host: str, port: int) -> dict[str, Any]:
     """
     options = _flat(tomllib.loads((HERE / ".streamlit" / "config.toml").read_text()))
     options |= {"server.address": host, "server.port": port}
-    if host in LOCAL:
-        options["server.allowedHosts"] = list(LOCAL)
+    if host in LOOPBACK:
+        options["server.allowedHosts"] = sorted(LOOPBACK)
     return options
 
 
@@ -59,17 +62,17 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 app = st.App(
     HERE / "main.py",
-    routes=[Route("/healthz", healthz), *api_routes()],
-    middleware=[Middleware(Stopwatch)],
+    routes=[Route("/healthz", healthz), *doors(), *api_routes()],
+    middleware=[Middleware(Stopwatch), Middleware(Gate, connect=connected)],
     on_script_error=boundary.show,
 )
 
 
-def serve(host: str, port: int) -> None:
-    """Answer on `host`:`port` until interrupted."""
-    app.run(config=configuration(host, port))
+def serve(settings: Settings) -> None:
+    """Answer on the settings' host and port until interrupted. Raises `OpenToEverybody`."""
+    exposure.check(settings)
+    app.run(config=configuration(settings.host, settings.port))
 
 
 if __name__ == "__main__":
-    settings = load_settings()
-    serve(settings.host, settings.port)
+    serve(load_settings())

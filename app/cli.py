@@ -4,7 +4,20 @@ import sys
 
 import typer
 
-from app.commands import compare, db, demo, doctor, history, jobs, models, plans, serve, simulate
+from app.commands import (
+    audit,
+    compare,
+    db,
+    demo,
+    doctor,
+    history,
+    jobs,
+    models,
+    plans,
+    serve,
+    simulate,
+    user,
+)
 from app.commands.output import print_error
 from backend.errors import StageflowError
 
@@ -15,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 app.add_typer(db.app, name="db")
+app.add_typer(user.app, name="user")
 for command in (
     serve.up,
     demo.demo,
@@ -31,6 +45,7 @@ for command in (
     history.logs,
     history.cancel,
     history.export,
+    audit.audit,
 ):
     app.command()(command)
 

@@ -7,11 +7,15 @@ import streamlit as st
 from app import services, state
 from app.boundary import boundary
 from app.state import Page
+from backend.errors import StageflowError
+from backend.people.rights import Actor, Right
+from backend.settings import SignIn, load_settings
 
 HERE = Path(__file__).parent
 SIDEBAR = 240  # pixels
 
-SECTIONS = {
+Entry = tuple[Page, str, str]
+SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Prepare": (
         (Page.MODELS, "Models", "deployed_code"),
         (Page.PROFILE, "Profile", "bar_chart"),
@@ -29,6 +33,30 @@ SECTIONS = {
 }
 
 
+TEAM = (
+    (Page.ACCOUNT, "Account", "account_circle"),
+    (Page.PEOPLE, "People", "group"),
+)
+"""Where people sign in; the last for those who decide about people."""
+
+
+def sections() -> dict[str, tuple[Entry, ...]]:
+    """The pages that there are for this visitor."""
+    if load_settings().sign_in is SignIn.OFF:
+        return SECTIONS
+    actor = _visitor()
+    manages = actor is not None and actor.may(Right.MANAGE)
+    return SECTIONS | {"Team": TEAM if manages else TEAM[:1]}
+
+
+def _visitor() -> Actor | None:
+    """None where the page itself will say why nobody is known."""
+    try:
+        return services.backend().actor
+    except StageflowError:
+        return None
+
+
 def navigation() -> st.Page:
     """The pages, grouped by what a person is doing, in the order of the work."""
     home = st.Page(Page.HOME.value, title="Stageflow", default=True, visibility="hidden")
@@ -44,7 +72,7 @@ def navigation() -> st.Page:
                 )
                 for page, title, icon in pages
             ]
-            for section, pages in SECTIONS.items()
+            for section, pages in sections().items()
         }
     )
 

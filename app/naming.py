@@ -1,5 +1,6 @@
-"""What plans, partitions and ranks are called on the pages."""
+"""What plans, partitions, ranks and people's states are called on the pages."""
 
+from backend.people.person import Person
 from backend.planning.plan import Partition, Plan
 
 SHORT = 11  # characters
@@ -23,3 +24,10 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
         number for number, stage in enumerate(plan.partition.stages) for _ in range(stage.replicas)
     )
     return tuple(f"rank {rank} · stage {stage}" for rank, stage in enumerate(stages))
+
+
+def person_state(person: Person) -> str:
+    """Whether somebody may come in."""
+    if person.disabled:
+        return "disabled"
+    return "active" if person.joined else "invited"

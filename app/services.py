@@ -1,15 +1,43 @@
-"""One Backend for the process, made on the first visit."""
+"""One Backend for the process, made on the first visit, and who asks it for something."""
 
 import streamlit as st
 
+from app.gate.visitors import by_cookie, cookie_name, forget
 from backend.bootstrap import Backend, connect
-from backend.settings import load_settings
+from backend.errors import StageflowError
+from backend.people.rights import Actor
+from backend.settings import Settings, SignIn, load_settings
+
+
+class SignedOut(StageflowError):
+    """The visitor's session has ended while the page was open."""
+
+    advice = "Load the page again to sign in: you come back to where you are."
 
 
 def backend() -> Backend:
-    """The services. Raises `SchemaOutdated` or `DatabaseUnreachable`; asks again next time."""
+    """The services in the visitor's name. Raises `SchemaOutdated` or `DatabaseUnreachable`,
+    and asks again next time; `SignedOut` where the visitor's session is over."""
     settings = load_settings()
-    return _connected(settings.sql_url, str(settings.home))
+    everybodys = _connected(settings.sql_url, str(settings.home))
+    return everybodys.acting(_visitor(everybodys, settings))
+
+
+def sign_out() -> None:
+    """End the visitor's session, here and on every other page of this browser."""
+    settings = load_settings()
+    backend().accounts.sign_out(st.context.cookies.get(cookie_name(settings), ""))
+    forget()
+
+
+def _visitor(everybodys: Backend, settings: Settings) -> Actor:
+    if settings.sign_in is SignIn.OFF:
+        return everybodys.actor
+    secret = st.context.cookies.get(cookie_name(settings), "")
+    actor = by_cookie(secret, everybodys) if secret else None
+    if actor is None:
+        raise SignedOut("you are signed out")
+    return actor
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -22,6 +22,8 @@ class Page(StrEnum):
     COMPARE = "views/compare.py"
     LAUNCH = "views/launch.py"
     NODES = "views/nodes.py"
+    ACCOUNT = "views/account.py"
+    PEOPLE = "views/people.py"
 
     @property
     def path(self) -> str:

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from backend.definitions.service import DefinitionService
 from backend.notifications.bell import bell_for
+from backend.people.accounts import AccountService
+from backend.people.audit import Access, AuditService
+from backend.people.rights import Actor, operator
+from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
 from backend.runs.labels import LabelService
 from backend.runs.nodes import NodeService
@@ -14,12 +18,15 @@ from backend.runs.service import RunService
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.artifacts import SqlArtifacts
+from backend.storage.audit import SqlAuditLog
 from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
+from backend.storage.keys import SqlKeys
 from backend.storage.labels import SqlLabels
 from backend.storage.logs import SqlLogs
 from backend.storage.metrics import SqlMetrics
 from backend.storage.nodes import SqlNodes
+from backend.storage.people import SqlPeople
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
 from backend.storage.runs import SqlRuns
@@ -28,17 +35,30 @@ from backend.storage.spans import SqlSpans
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Everything that pages, commands and agents call. `database` is there to be closed."""
+    """Everything that pages, commands and agents call, in one actor's name. `database` and
+    `queue` are there to compose it anew for another one."""
 
     settings: Settings
+    actor: Actor
     definitions: DefinitionService
     profiles: ProfileService
     plans: PlanService
     runs: RunService
     labels: LabelService
     nodes: NodeService
+    accounts: AccountService
+    team: TeamService
+    tokens: TokenService
+    audit: AuditService
     database: Database
+    queue: Queue
     bell: Bell
+
+    def acting(self, actor: Actor) -> "Backend":
+        """The same services, on the same connections, for somebody else."""
+        if actor == self.actor:
+            return self
+        return services(self.settings, self.database, self.queue, self.bell, actor)
 
     def close(self) -> None:
         """Let the last notifications out and give back every database connection."""
@@ -47,7 +67,8 @@ class Backend:
 
 
 def connect(settings: Settings | None = None) -> Backend:
-    """Open the database and compose the services; Redis is not needed for that.
+    """Open the database and compose the services; Redis is not needed for that. Whoever
+    connects holds the machine, and may do everything.
     Raises `SchemaOutdated`, `DatabaseUnreachable`, `StorageFull`, `InvalidInput`."""
     settings = settings or load_settings()
     engine = open_engine(settings)
@@ -61,17 +82,31 @@ def connect(settings: Settings | None = None) -> Backend:
 
 def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
     """The services on a given database and queue."""
+    return services(settings, database, queue, bell_for(settings), operator(settings.user))
+
+
+def services(
+    settings: Settings, database: Database, queue: Queue, bell: Bell, actor: Actor
+) -> Backend:
+    """The services in the actor's name."""
     stores = stores_on(settings, database)
-    bell = bell_for(settings)
+    people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
+    access = Access(actor, log)
     return Backend(
         settings=settings,
-        definitions=DefinitionService(stores.definitions),
-        profiles=ProfileService(stores.profiles),
-        plans=PlanService(stores.plans),
-        runs=RunService(stores, queue, bell, settings.node, settings.lease, settings.user),
-        labels=LabelService(stores.labels),
+        actor=actor,
+        definitions=DefinitionService(stores.definitions, access),
+        profiles=ProfileService(stores.profiles, access),
+        plans=PlanService(stores.plans, access),
+        runs=RunService(stores, queue, bell, settings.node, settings.lease, access),
+        labels=LabelService(stores.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
+        accounts=AccountService(people, keys, log),
+        team=TeamService(people, keys, access),
+        tokens=TokenService(keys, access),
+        audit=AuditService(access),
         database=database,
+        queue=queue,
         bell=bell,
     )
 

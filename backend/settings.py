@@ -5,6 +5,7 @@ import hashlib
 import os
 import socket
 import tempfile
+from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +21,19 @@ from backend.sandbox_level import SandboxLevel
 PREFIX = "STAGEFLOW_"
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
+
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Addresses that this machine alone can reach."""
+EVERYWHERE = frozenset({"0.0.0.0", "::", ""})
+"""Not an address but all of the machine's."""
+
+
+class SignIn(StrEnum):
+    """OFF: whoever reaches the dashboard may do everything. ACCOUNTS: people with passwords."""
+
+    OFF = "off"
+    ACCOUNTS = "accounts"
 
 
 def _absolute(path: Path) -> Path:
@@ -42,9 +56,9 @@ class Settings(BaseSettings):
     node          this machine's name as a node agent
     host, port    address of the dashboard
     public_url    where people reach the dashboard, for links in notifications
-    user          who owns what is submitted, until there is a sign-in
-    api_token     what a client of the REST API must present; needed unless the dashboard
-                  listens on a loopback address
+    sign_in       how people come in: off (on a loopback address alone) or accounts
+    user          who owns what is submitted where nobody signs in, and on the command line
+    api_token     what a client of the REST API must present where nobody signs in
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
@@ -65,6 +79,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
     public_url: str = ""
+    sign_in: SignIn = SignIn.OFF
     user: str = Field(default_factory=_user)
     api_token: str = Field(default="", repr=False)
     notify: str = Field(default="", repr=False)
@@ -108,6 +123,16 @@ class Settings(BaseSettings):
         """The dashboard's URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the dashboard can be reached from this machine alone."""
+        return self.host in LOOPBACK
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether people reach the dashboard over TLS."""
+        return self.public_url.startswith("https://")
 
     @property
     def broker_url(self) -> str:

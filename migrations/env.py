@@ -2,13 +2,13 @@
 
 from alembic import context
 
-from backend.storage.tables import Base
+from backend.storage import people_tables
 
 
 def migrate() -> None:
     context.configure(
         connection=context.config.attributes["connection"],
-        target_metadata=Base.metadata,
+        target_metadata=people_tables.Base.metadata,
         render_as_batch=True,
         compare_type=True,
         compare_server_default=True,

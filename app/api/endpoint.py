@@ -1,4 +1,4 @@
-"""Operations as Starlette routes: gate, validation, the service call in a thread, the answer."""
+"""Operations as Starlette routes: validation, the service call in a thread, the answer."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -11,17 +11,18 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from app.api import measures
-from app.api.gate import admit
 from app.api.operation import JSON, Call, File, Operation
 from app.api.problems import Refused, answer
 from app.api.reading import read_body, read_path, read_query
 from backend.bootstrap import Backend
 from backend.codec import to_json
 from backend.errors import NotFound
-from backend.settings import load_settings
+from backend.people.rights import Actor
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 Connect = Callable[[], Backend]
+ACTOR = "stageflow.actor"
+"""Where in an ASGI scope the gate leaves who acts."""
 
 
 def routes(operations: Iterable[Operation], connect: Connect) -> list[BaseRoute]:
@@ -52,7 +53,7 @@ def _route(path: str, ways: dict[str, Operation], connect: Connect) -> Route:
 async def _answered(
     operation: Operation | None, ways: dict[str, Operation], request: Request, connect: Connect
 ) -> Response:
-    admit(request, load_settings())
+    actor = acting(request)
     if operation is None:
         allowed = ", ".join(ways)
         raise Refused(
@@ -61,11 +62,21 @@ async def _answered(
     path = read_path(request)
     query = read_query(operation, request)
     body = await read_body(operation, request)
-    return await run_in_threadpool(_call, operation, connect, path, query, body)
+    return await run_in_threadpool(_call, operation, connect, actor, path, query, body)
 
 
-def _call(operation: Operation, connect: Connect, path: Any, query: Any, body: Any) -> Response:
-    result = operation.handle(Call(connect(), path, query, body))
+def acting(request: Request) -> Actor:
+    """Whom the gate let in. Raises `Refused` (401) where no gate stood before this route."""
+    actor = request.scope.get(ACTOR)
+    if not isinstance(actor, Actor):
+        raise Refused(401, "nobody let you in", "Mount the routes behind app.gate.gate.Gate.")
+    return actor
+
+
+def _call(
+    operation: Operation, connect: Connect, actor: Actor, path: Any, query: Any, body: Any
+) -> Response:
+    result = operation.handle(Call(connect().acting(actor), path, query, body))
     if not isinstance(result, File):
         data = to_json(operation.answer, result)
         return Response(data, status_code=operation.status, media_type=JSON)
@@ -84,8 +95,4 @@ def _safe(name: str) -> str:
 
 
 async def _nowhere(request: Request) -> Response:
-    try:
-        admit(request, load_settings())
-    except Refused as error:
-        return answer(error)
     return answer(NotFound(f"no {request.url.path[:200]}", "GET /api/v1/openapi.json lists all."))

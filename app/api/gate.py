@@ -1,8 +1,9 @@
-"""Who may use the REST API: who presents the token; without one, this machine alone.
+"""Who may use the REST API where nobody signs in: who presents the token; without one, this
+machine alone.
 
-Until there is a sign-in the token stands for everybody. Without a token the server must be
-bound to a loopback address and the request must come from this machine, not from a page of
-another site (Origin), under a foreign name (DNS rebinding) or through a proxy.
+The token stands for everybody. Without it the server must be bound to a loopback address and
+the request must come from this machine, not from a page of another site (Origin), under a
+foreign name (DNS rebinding) or through a proxy.
 """
 
 import hmac
@@ -12,9 +13,8 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 from app.api.problems import Refused
-from backend.settings import Settings
+from backend.settings import LOOPBACK, Settings
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 ADVICE = (
     "Set STAGEFLOW_API_TOKEN to a long random text where the dashboard runs, and send it as "

@@ -1,4 +1,4 @@
-"""What is mounted on the server: the API, its documents and the measures, behind one gate."""
+"""What is mounted on the server: the API, its documents and the measures."""
 
 from collections.abc import Callable
 from functools import cache, wraps
@@ -12,22 +12,19 @@ from app.api import measures
 from app.api.catalog import OPERATIONS
 from app.api.connection import connected
 from app.api.endpoint import routes
-from app.api.gate import admit
 from app.api.handbook import POLICY, handbook
 from app.api.openapi import document
 from app.api.problems import answer
-from backend.settings import load_settings
 
 Answer = Callable[[Request], Response]
 
 
-def gated(handle: Answer) -> Answer:
-    """`handle` for those who may come in; a problem for the others. Runs in a thread."""
+def answering(handle: Answer) -> Answer:
+    """`handle`, with its errors as problems. Runs in a thread."""
 
     @wraps(handle)
     def inside(request: Request) -> Response:
         try:
-            admit(request, load_settings())
             return handle(request)
         except Exception as error:
             return answer(error)
@@ -35,7 +32,7 @@ def gated(handle: Answer) -> Answer:
     return inside
 
 
-@gated
+@answering
 def _openapi(_request: Request) -> Response:
     return Response(_document(), media_type="application/json")
 
@@ -45,7 +42,7 @@ def _document() -> bytes:
     return orjson.dumps(document())
 
 
-@gated
+@answering
 def _handbook(_request: Request) -> Response:
     return HTMLResponse(_page(), headers={"Content-Security-Policy": POLICY})
 
@@ -55,7 +52,7 @@ def _page() -> str:
     return handbook(document())
 
 
-@gated
+@answering
 def _metrics(_request: Request) -> Response:
     return Response(measures.exposition(connected), media_type=measures.CONTENT_TYPE)
 

@@ -8,8 +8,10 @@ import typer
 
 from app import launch
 from app.commands.output import out
-from backend.bootstrap import connect
-from backend.settings import Settings, load_settings
+from app.gate import exposure
+from app.gate.rules import WELCOME
+from backend.bootstrap import Backend, connect
+from backend.settings import Settings, SignIn, load_settings
 from backend.storage import schema
 
 Port = Annotated[int | None, typer.Option(help="Port of the dashboard (default 8501).")]
@@ -44,15 +46,32 @@ def up(
     """
     launch.stop_on_sigterm()
     settings = settings_for(host, port)
+    exposure.check(settings)
     create_if_new(settings)
     backend = connect(settings)
     with launch.redis(settings), launch.dashboard(settings) as url:
         out.print(f"Dashboard: {url}   state: {settings.home}")
+        tell_first_link(backend)
         if not agent:
             return wait()
         with launch.agent(backend):
             out.print(f"Node agent: {settings.node}   stop with Ctrl-C")
             return wait()
+
+
+def tell_first_link(backend: Backend) -> None:
+    """Print the way in where people have to sign in and nobody can yet."""
+    if backend.settings.sign_in is SignIn.OFF:
+        return
+    link = backend.accounts.first_link()
+    if link:
+        out.print("Nobody can sign in yet. This link makes the first account, once, for 3 days:")
+        out.print(welcome_url(backend.settings, link))
+
+
+def welcome_url(settings: Settings, link: str) -> str:
+    """What somebody opens to set their password."""
+    return f"{settings.address}{WELCOME}?link={link}"
 
 
 def wait() -> None:

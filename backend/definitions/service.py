@@ -9,6 +9,8 @@ from backend.definitions.forms import FORMS, Description, form_of
 from backend.definitions.ports import DefinitionStore
 from backend.definitions.zoo import ZooEntry, zoo, zoo_file
 from backend.errors import NotFound
+from backend.people.audit import Access
+from backend.people.rights import Right
 
 MAX_NAME = 100
 
@@ -16,8 +18,9 @@ MAX_NAME = 100
 class DefinitionService:
     """Everything pages and commands do with definitions."""
 
-    def __init__(self, store: DefinitionStore) -> None:
+    def __init__(self, store: DefinitionStore, access: Access) -> None:
         self._store = store
+        self._access = access
 
     def add(self, filename: str, data: bytes, name: str | None = None) -> Definition:
         """Keep a file under `name` (its stem by default). Equal bytes under an old name give
@@ -51,6 +54,7 @@ class DefinitionService:
 
     def delete(self, definition_id: int) -> None:
         """Raises `NotFound`, and `DefinitionInUse` naming the runs and profiles that need it."""
+        self._access.require(Right.EDIT, "delete", f"model {definition_id}")
         self._store.delete(definition_id)
 
     def get(self, definition_id: int) -> Definition:
@@ -87,6 +91,7 @@ class DefinitionService:
                 f"{name[:MAX_NAME]!r} cannot name a definition",
                 f"Use 1 to {MAX_NAME} printable characters without @.",
             )
+        self._access.require(Right.EDIT, "add", f"model {name}")
         check(filename, data)
         return self._store.add(name, filename, data, source)
 

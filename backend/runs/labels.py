@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from backend.errors import InvalidInput
+from backend.people.audit import Access
+from backend.people.rights import Right
 
 MAX_TAG = 40
 MAX_TAGS = 20
@@ -40,13 +42,16 @@ class LabelStore(Protocol):
 
 
 class LabelService:
-    def __init__(self, store: LabelStore) -> None:
+    def __init__(self, store: LabelStore, access: Access) -> None:
         self._store = store
+        self._access = access
 
     def change(self, run_ids: Iterable[int], change: Change) -> int:
         """Change the labels of several runs; how many of them there are. Raises `InvalidInput`
         on an empty or overlong name, tag or note, and on too many tags."""
-        return self._store.change(tuple(run_ids), checked(change))
+        ids = tuple(run_ids)
+        self._access.require(Right.EDIT, "label", "run " + ", ".join(map(str, ids)))
+        return self._store.change(ids, checked(change))
 
     def tags(self) -> Sequence[str]:
         return self._store.tags()

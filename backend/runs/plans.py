@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.cluster.cluster import Cluster
+from backend.people.audit import Access
+from backend.people.rights import Right
 from backend.planning.plan import Plan
 from backend.prediction.prediction import Prediction
 
@@ -41,14 +43,17 @@ class PlanStore(Protocol):
 
 
 class PlanService:
-    def __init__(self, store: PlanStore) -> None:
+    def __init__(self, store: PlanStore, access: Access) -> None:
         self._store = store
+        self._access = access
 
     def save(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str = ""
     ) -> StoredPlan:
         """Keep a plan; its label names it by default. Raises `NotFound` on a bad profile id."""
-        return self._store.add(profile_id, cluster, prediction, name or prediction.plan.label)
+        title = name or prediction.plan.label
+        self._access.require(Right.EDIT, "save", f"plan {title}")
+        return self._store.add(profile_id, cluster, prediction, title)
 
     def get(self, plan_id: int) -> StoredPlan:
         """Raises `NotFound`."""

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.codec import from_json
+from backend.people.audit import Access
+from backend.people.rights import Right
 from backend.profiles.profile import Profile
 from backend.profiles.roofline import PEAKS
 from backend.runs.fence import Fence
@@ -47,8 +49,9 @@ DEPENDED_ON = ("python", "stageflow", "torch")
 
 
 class ProfileService:
-    def __init__(self, store: ProfileStore) -> None:
+    def __init__(self, store: ProfileStore, access: Access) -> None:
         self._store = store
+        self._access = access
 
     def get(self, profile_id: int) -> StoredProfile:
         """Raises `NotFound`."""
@@ -72,6 +75,7 @@ class ProfileService:
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None = None) -> StoredProfile:
         """Keep a profile of a definition. Raises `NotFound` on an unknown definition."""
+        self._access.require(Right.EDIT, "add", f"profile of model {definition_id}")
         return self._store.add(profile, definition_id, run_id)
 
     def import_json(self, data: bytes | str, definition_id: int) -> StoredProfile:

@@ -6,6 +6,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from backend.errors import NotFound, StageflowError
+from backend.people.audit import Access
+from backend.people.rights import Right
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.runs.attempt import Attempt
@@ -31,18 +33,18 @@ class NotEnded(StageflowError):
 
 
 class RunService:
-    """`node` is woken where no agent is alive; `lease` in seconds; `user` owns what is
+    """`node` is woken where no agent is alive; `lease` in seconds; whoever acts owns what is
     submitted."""
 
     def __init__(
-        self, stores: Stores, queue: Queue, bell: Bell, node: str, lease: float, user: str = ""
+        self, stores: Stores, queue: Queue, bell: Bell, node: str, lease: float, access: Access
     ) -> None:
         self._stores = stores
         self._queue = queue
         self._bell = bell
         self._node = node
         self._lease = lease
-        self._user = user
+        self._access = access
 
     def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
         """Store a queued run and wake a node; `origin` is the run that it is made from. A queue
@@ -53,7 +55,8 @@ class RunService:
         if origin is not None:
             self._stores.runs.get(origin)
         title = name.strip()[:MAX_NAME] or self._name(spec)
-        run = self._stores.runs.add(title, spec, self._user, origin)
+        self._access.require(Right.EDIT, "launch", title)
+        run = self._stores.runs.add(title, spec, self._access.actor.name, origin)
         with suppress(QueueUnreachable):
             self._queue.publish(run.id, self._freshest_node())
         return run
@@ -108,6 +111,7 @@ class RunService:
     def cancel(self, run_id: int) -> Run:
         """A queued run is cancelled at once; a live one is asked to end; a final one stays
         what it is. Raises `NotFound`."""
+        self._access.require(Right.EDIT, "cancel", f"run {run_id}")
         ended = self._stores.runs.cancel_queued(run_id)
         if not ended:
             self._stores.runs.request_cancel(run_id)

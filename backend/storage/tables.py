@@ -1,6 +1,7 @@
 """The tables. SQL is the truth: what is not here did not happen."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
@@ -26,12 +27,19 @@ from backend.storage.values import CleanText, UtcDateTime
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 Big = BigInteger().with_variant(Integer(), "sqlite")
-State = Enum(
-    RunState,
-    native_enum=False,
-    length=16,
-    values_callable=lambda states: [state.value for state in states],
-)
+
+
+def one_of(kind: type[StrEnum]) -> Enum:
+    """A column that holds the values of `kind`."""
+    return Enum(
+        kind,
+        native_enum=False,
+        length=16,
+        values_callable=lambda members: [member.value for member in members],
+    )
+
+
+State = one_of(RunState)
 
 
 class Base(DeclarativeBase):

@@ -1,0 +1,77 @@
+"""The one gate in front of every route: pages, websockets, uploads, media, measures, API."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from app.api.endpoint import ACTOR
+from app.api.problems import Refused, answer
+from app.gate import origin
+from app.gate.headers import guarded
+from app.gate.rules import SIGN_IN, Rule, rule_for
+from app.gate.visitors import actor_of
+from backend.bootstrap import Backend
+from backend.people.rights import Actor
+from backend.settings import Settings, load_settings
+
+POLICY_VIOLATION = 1008
+"""A websocket's closing code, RFC 6455 section 7.4.1."""
+SIGN_IN_FIRST = (
+    "Sign in on the dashboard, or send a token of yours as 'Authorization: Bearer TOKEN'."
+)
+
+
+class Gate:
+    """ASGI middleware; outermost, so that nothing is read of whoever may not come in."""
+
+    def __init__(self, app: ASGIApp, connect: Callable[[], Backend]) -> None:
+        self._app = app
+        self._connect = connect
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        send = guarded(send)
+        try:
+            scope[ACTOR] = await self._admitted(HTTPConnection(scope))
+        except Exception as error:
+            return await _refuse(error, scope, receive, send)
+        return await self._app(scope, receive, send)
+
+    async def _admitted(self, connection: HTTPConnection) -> Actor | None:
+        settings = load_settings()
+        origin.check(connection, settings)
+        rule = rule_for(connection.url.path)
+        if rule is Rule.OPEN:
+            return None
+        actor = await run_in_threadpool(self._who, connection, rule, settings)
+        if actor is None:
+            raise Refused(401, "sign in first", SIGN_IN_FIRST, {"WWW-Authenticate": "Bearer"})
+        return actor
+
+    def _who(self, connection: HTTPConnection, rule: Rule, settings: Settings) -> Actor | None:
+        return actor_of(connection, rule, self._connect(), settings)
+
+
+async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": POLICY_VIOLATION})
+        return
+    await _refusal(error, HTTPConnection(scope))(scope, receive, send)
+
+
+def _refusal(error: Exception, connection: HTTPConnection) -> Response:
+    """A person who only follows a link is led to the sign-in and back."""
+    wants_page = "text/html" in connection.headers.get("accept", "")
+    follows = connection.scope["method"] == "GET" and rule_for(connection.url.path) is Rule.PERSON
+    if isinstance(error, Refused) and error.status == 401 and wants_page and follows:
+        target = connection.url.path
+        if connection.url.query:
+            target += f"?{connection.url.query}"
+        return RedirectResponse(f"{SIGN_IN}?next={quote(target, safe='')}", status_code=303)
+    return answer(error)

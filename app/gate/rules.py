@@ -1,0 +1,33 @@
+"""What every route asks of whoever comes: one table, and whatever is not in it is closed."""
+
+from enum import Enum
+
+
+class Rule(Enum):
+    """OPEN: anybody who may reach the server. PERSON: somebody who has signed in, in a browser.
+    PROGRAM: a person or a token."""
+
+    OPEN = "open"
+    PERSON = "person"
+    PROGRAM = "program"
+
+
+SIGN_IN = "/sign-in"
+WELCOME = "/welcome"
+
+EXACT = {
+    "/healthz": Rule.OPEN,
+    "/_stcore/health": Rule.OPEN,
+    SIGN_IN: Rule.OPEN,
+    WELCOME: Rule.OPEN,
+    "/metrics": Rule.PROGRAM,
+    "/api": Rule.PROGRAM,
+}
+BELOW = {"/api/": Rule.PROGRAM}
+
+
+def rule_for(path: str) -> Rule:
+    """The rule of a path; pages, their files and websockets have no line of their own."""
+    if path in EXACT:
+        return EXACT[path]
+    return next((rule for start, rule in BELOW.items() if path.startswith(start)), Rule.PERSON)

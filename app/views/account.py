@@ -1,0 +1,39 @@
+"""Account: who one is here, the browsers that are signed in, and tokens for programs."""
+
+import streamlit as st
+
+from app import services
+from app.components.card import card
+from app.components.empty_state import empty_state
+from app.components.page_header import page_header
+from app.components.session_list import session_list
+from app.components.token_list import token_form, token_list
+from app.formats import plain
+from app.gate.rules import SIGN_IN
+
+
+def page() -> None:
+    """Nothing here can be seen or changed by anybody else."""
+    backend = services.backend()
+    actor = backend.actor
+    if actor.person_id is None:
+        page_header("Account")
+        empty_state("Nobody signs in here", "STAGEFLOW_SIGN_IN=accounts gives everybody a name.")
+        return
+    with page_header("Account", f"{plain(actor.name)} · {actor.role.value}"):
+        if st.button("Sign out", icon=":material/logout:"):
+            _sign_out()
+    with card("Tokens", "for programs: the REST API, the Python client, Prometheus"):
+        token_form(backend.tokens)
+        token_list(backend.tokens)
+    with card("Browsers", "in which you are signed in"):
+        session_list(backend.accounts, actor.person_id, actor.name)
+
+
+def _sign_out() -> None:
+    services.sign_out()
+    st.html(f"<script>window.location.assign('{SIGN_IN}')</script>", unsafe_allow_javascript=True)
+    st.stop()
+
+
+page()

@@ -1,0 +1,24 @@
+"""People: who belongs to the team, with which role, and who did what."""
+
+from app import services
+from app.components.audit_list import audit_list
+from app.components.card import card
+from app.components.page_header import page_header
+from app.components.people_list import invite_form, people_list
+from app.formats import count
+
+
+def page() -> None:
+    """For those who decide about people; the others are told so."""
+    backend = services.backend()
+    page_header("People", "viewer looks, editor works, admin decides about people.")
+    people = backend.team.list()
+    with card("Invite"):
+        invite_form(backend.team, backend.settings.address)
+    with card("Team", count(len(people), "person", "people")):
+        people_list(backend.team, people, backend.settings.address)
+    with card("Audit log", "who did what, and who was not allowed to; the newest first"):
+        audit_list(backend.audit)
+
+
+page()

@@ -1,0 +1,86 @@
+"""Who did what, and who was not allowed to: a log that only grows."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from backend.errors import StageflowError
+from backend.people.rights import Actor, Right
+
+PORTION = 1000
+
+
+class Outcome(StrEnum):
+    """Whether it was done, or refused."""
+
+    DONE = "done"
+    DENIED = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`action` is a verb ("cancel"), `target` what it was done to ("run 7")."""
+
+    id: int
+    time: datetime
+    actor: str
+    action: str
+    target: str
+    outcome: Outcome
+
+
+class NotAllowed(StageflowError):
+    """Somebody asked for what their role does not give."""
+
+    advice = "Ask an administrator of this Stageflow for another role."
+
+
+class AuditLog(Protocol):
+    def add(self, actor: str, action: str, target: str, outcome: Outcome) -> None: ...
+
+    def list(self, before: int | None, limit: int) -> Sequence[Entry]:
+        """The newest first; those older than entry `before` where one is given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What one actor may do, with the log in which it is written down."""
+
+    actor: Actor
+    log: AuditLog
+
+    def require(self, right: Right, action: str, target: str = "") -> None:
+        """Before anything is changed: notes it, or raises `NotAllowed` and notes that."""
+        self.check(right, action, target)
+        self.log.add(self.actor.name, action, target, Outcome.DONE)
+
+    def check(self, right: Right, action: str, target: str = "") -> None:
+        """The same for what only looks: a refusal alone is noted."""
+        if self.actor.may(right):
+            return
+        self.log.add(self.actor.name, action, target, Outcome.DENIED)
+        who = f"{self.actor.name} ({self.actor.role.value})"
+        raise NotAllowed(f"{who} may not {action} {target}".rstrip())
+
+
+class AuditService:
+    """The log for those who may read it."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    def list(self, before: int | None = None, limit: int = 100) -> Sequence[Entry]:
+        """The newest first. Raises `NotAllowed`."""
+        self._access.check(Right.MANAGE, "read", "the audit log")
+        return self._access.log.list(before, limit)
+
+    def all(self) -> Iterator[Entry]:
+        """Every entry, the newest first, read in portions. Raises `NotAllowed`."""
+        self._access.require(Right.MANAGE, "export", "the audit log")
+        before: int | None = None
+        while entries := self._access.log.list(before, PORTION):
+            yield from entries
+            before = entries[-1].id

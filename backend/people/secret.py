@@ -1,0 +1,50 @@
+"""Passwords and random secrets: made, checked, and kept only as digests."""
+
+import hashlib
+from secrets import token_urlsafe
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from backend.errors import InvalidInput
+
+MIN_LENGTH = 12
+MAX_LENGTH = 256
+"""More would only make the server hash for nothing."""
+
+_hasher = PasswordHasher()  # argon2id with RFC 9106's second recommendation: 64 MiB, 3 passes
+_NOBODYS = _hasher.hash(token_urlsafe())
+
+
+def new_secret() -> str:
+    """256 random bits, in letters that a header and a URL can carry."""
+    return token_urlsafe(32)
+
+
+def digest(secret: str) -> str:
+    """What is kept of a random secret. A slow hash is for what people choose."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def hashed(password: str, name: str) -> str:
+    """The password's argon2id hash. Raises `InvalidInput` on one that is easily guessed."""
+    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        raise InvalidInput(
+            f"the password has {len(password)} characters",
+            f"Use {MIN_LENGTH} to {MAX_LENGTH}: a sentence is easier to keep than signs.",
+        )
+    if name.casefold() in password.casefold() or len(set(password)) < 5:
+        raise InvalidInput(
+            "the password holds the name, or too few different characters",
+            "Use a sentence that nobody else would think of.",
+        )
+    return _hasher.hash(password)
+
+
+def matches(password: str, kept: str | None) -> bool:
+    """Whether `password` is the one behind the hash `kept`. Takes as long where there is none,
+    so that its time does not tell which names exist."""
+    try:
+        return _hasher.verify(kept or _NOBODYS, password[:MAX_LENGTH]) and kept is not None
+    except (VerificationError, InvalidHashError):
+        return False

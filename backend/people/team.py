@@ -1,0 +1,119 @@
+"""The team: who belongs to it with which role, and the tokens of each."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from backend.errors import InvalidInput, NotFound, StageflowError
+from backend.people.accounts import INVITATION, Clock, proper_name, utc_now
+from backend.people.audit import Access, NotAllowed
+from backend.people.person import Person, Scope, Token
+from backend.people.ports import KeyStore, PersonStore
+from backend.people.rights import Right, Role
+from backend.people.secret import digest, new_secret
+
+PREFIX = "sf_"
+"""Tokens begin so, for people and for programs that look for leaked secrets."""
+HINT = 8
+MAX_DAYS = 366
+
+
+class LastAdministrator(StageflowError):
+    """Nobody would be left who may decide about people."""
+
+    advice = "Make somebody else an administrator first."
+
+
+class TeamService:
+    """What administrators decide about people. Every method raises `NotAllowed`."""
+
+    def __init__(
+        self, people: PersonStore, keys: KeyStore, access: Access, clock: Clock = utc_now
+    ) -> None:
+        self._people = people
+        self._keys = keys
+        self._access = access
+        self._clock = clock
+
+    def list(self) -> Sequence[Person]:
+        """Everybody, by name."""
+        self._access.check(Right.MANAGE, "list", "people")
+        return self._people.list()
+
+    def add(self, name: str, role: Role) -> tuple[Person, str]:
+        """Somebody new and the secret of their invitation. Raises `InvalidInput`."""
+        name = proper_name(name)
+        self._access.require(Right.MANAGE, "invite", f"{name} as {role.value}")
+        person = self._people.add(name, role)
+        return person, self._invite(person)
+
+    def invite(self, name: str) -> str:
+        """The secret of a new link for somebody who is there: their password is forgotten or
+        they never joined. Raises `NotFound`."""
+        person = self._named(name)
+        self._access.require(Right.MANAGE, "invite", person.name)
+        return self._invite(person)
+
+    def change(self, name: str, role: Role | None = None, disabled: bool | None = None) -> Person:
+        """Another role, or in or out. Raises `NotFound`, `LastAdministrator`."""
+        person = self._named(name)
+        words = [role.value] if role else []
+        words += [] if disabled is None else ["disabled" if disabled else "enabled"]
+        self._access.require(Right.MANAGE, "make", f"{person.name} {' and '.join(words)}")
+        self._people.change(person.id, role, disabled)
+        return self._people.get(person.id)
+
+    def _named(self, name: str) -> Person:
+        found = self._people.find(name)
+        if found is None:
+            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
+        return found[0]
+
+    def _invite(self, person: Person) -> str:
+        secret = new_secret()
+        self._keys.invite(digest(secret), person.id, self._clock() + INVITATION)
+        return secret
+
+
+class TokenService:
+    """One person's tokens, made and ended by that person."""
+
+    def __init__(self, keys: KeyStore, access: Access, clock: Clock = utc_now) -> None:
+        self._keys = keys
+        self._access = access
+        self._clock = clock
+
+    def list(self) -> Sequence[Token]:
+        """The newest first."""
+        return self._keys.tokens(self._person())
+
+    def add(self, name: str, scope: Scope, days: int | None = 90) -> tuple[Token, str]:
+        """A token and its secret, which is shown this once. Raises `InvalidInput`."""
+        name = proper_name(name)
+        if days is not None and not 0 < days <= MAX_DAYS:
+            raise InvalidInput(f"{days} days", f"A token lasts 1 to {MAX_DAYS} days.")
+        if Right.EDIT in scope.rights:
+            self._access.check(Right.EDIT, "make", "a token that may write")
+        secret = PREFIX + new_secret()
+        now = self._clock()
+        expires = None if days is None else now + timedelta(days=days)
+        person = self._person()
+        self._access.require(Right.VIEW, "make", f"token {name} ({scope.value})")
+        token = self._keys.add_token(
+            digest(secret), person, name, secret[: len(PREFIX) + HINT], scope, now, expires
+        )
+        return token, secret
+
+    def revoke(self, token_id: int) -> None:
+        """End a token at once. Raises `NotFound`."""
+        if not self._keys.revoke_token(self._person(), token_id):
+            raise NotFound(f"you have no token {token_id}")
+        self._access.require(Right.VIEW, "revoke", f"token {token_id}")
+
+    def _person(self) -> int:
+        person_id = self._access.actor.person_id
+        if person_id is None:
+            raise NotAllowed(
+                "tokens belong to people who sign in",
+                "Where nobody signs in, STAGEFLOW_API_TOKEN is the one for all.",
+            )
+        return person_id
