@@ -9,6 +9,7 @@ from starlette.responses import Response
 from app.problem import Problem
 from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
+from backend.people.audit import NotAllowed
 from backend.runs.ports import QueueUnreachable
 from backend.runs.service import NotEnded
 from backend.runs.states import IllegalMove
@@ -17,6 +18,7 @@ from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageF
 MEDIA = "application/problem+json"
 STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NotFound, 404),
+    (NotAllowed, 403),
     (NotEnded, 409),
     (IllegalMove, 409),
     (StorageFull, 507),

@@ -1,6 +1,7 @@
 """Who comes: by the cookie of a session, by a token, or whoever there is where nobody signs in."""
 
 import time
+from collections.abc import Callable
 from threading import Lock
 
 from starlette.requests import HTTPConnection
@@ -8,7 +9,7 @@ from starlette.requests import HTTPConnection
 from app.api import gate as machine
 from app.gate.rules import Rule
 from backend.bootstrap import Backend
-from backend.people.rights import Actor
+from backend.people.rights import Actor, operator
 from backend.people.secret import digest
 from backend.settings import Settings, SignIn
 
@@ -52,14 +53,15 @@ def forget() -> None:
 
 
 def actor_of(
-    connection: HTTPConnection, rule: Rule, backend: Backend, settings: Settings
+    connection: HTTPConnection, rule: Rule, connect: Callable[[], Backend], settings: Settings
 ) -> Actor | None:
     """Who acts in this connection; None = nobody who is known. Raises `Refused` where nobody
     signs in and the API is asked by another machine."""
     if settings.sign_in is SignIn.OFF:
         if rule is Rule.PROGRAM:
             machine.admit(connection, settings)
-        return backend.actor
+        return operator(settings.user)
+    backend = connect()
     secret = connection.cookies.get(cookie_name(settings), "")
     actor = by_cookie(secret, backend) if secret else None
     if actor is None and rule is Rule.PROGRAM:

@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 
+from app.api.connection import connected
 from app.api.site import api_routes
 from app.client import Client
+from app.gate.doors import doors
+from app.gate.gate import Gate
 from backend.bootstrap import Backend
 from tests.app import seed
 
@@ -32,13 +36,19 @@ class Served:
         return Client(self.url)
 
 
+def served_app() -> Starlette:
+    """The API behind the gate, as the dashboard mounts it, without the pages."""
+    gate = Middleware(Gate, connect=connected)
+    return Starlette(routes=[*doors(), *api_routes()], middleware=[gate])
+
+
 @contextmanager
 def serving() -> Iterator[str]:
     """The API's routes on a free port, in a thread."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = uvicorn.Config(Starlette(routes=api_routes()), port=port, log_level="error")
+    config = uvicorn.Config(served_app(), port=port, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -247,9 +247,9 @@ def test_nobodys_secret_is_in_the_database(backend: Backend):
 
 ACTS = {
     "add a model": lambda b, r: b.definitions.add("more.py", b"def model():\n    return 2\n"),
-    "clone a model": lambda b, r: b.definitions.clone(r.definition_id, "other"),
-    "delete a model": lambda b, r: b.definitions.delete(r.definition_id),
-    "launch": lambda b, r: b.runs.submit(ProfileSpec(r.definition_id)),
+    "clone a model": lambda b, r: b.definitions.clone(r.spec.definition_id, "other"),
+    "delete a model": lambda b, r: b.definitions.delete(r.spec.definition_id),
+    "launch": lambda b, r: b.runs.submit(ProfileSpec(r.spec.definition_id)),
     "retry": lambda b, r: b.runs.retry(r.id),
     "cancel": lambda b, r: b.runs.cancel(r.id),
     "label": lambda b, r: b.labels.change([r.id], Change(starred=True)),
