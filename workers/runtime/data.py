@@ -102,21 +102,23 @@ class Epoch:
     """The samples of one epoch, shuffled by (seed, number), alike on every rank.
 
     `microbatches` may be fewer than the data fills: the samples left over are others in
-    every epoch.
+    every epoch. The microbatch that is asked for as number 0 is the one of number `first`:
+    those before it were trained on before a checkpoint.
     """
 
     data: Batch
     order: Tensor
     microbatch: int
     microbatches: int
+    first: int = 0
 
     @staticmethod
     def shuffled(
-        data: Batch, microbatch: int, microbatches: int, seed: int, number: int
+        data: Batch, microbatch: int, microbatches: int, seed: int, number: int, first: int = 0
     ) -> "Epoch":
         generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
         order = torch.randperm(num_samples(data[0]), generator=generator)
-        return Epoch(data, order, microbatch, microbatches)
+        return Epoch(data, order, microbatch, microbatches, first)
 
     @staticmethod
     def in_order(data: Batch, microbatch: int, microbatches: int) -> "Epoch":
@@ -145,4 +147,5 @@ class Epoch:
         return max(0, min(self.microbatch, num_samples(self.data[0]) - number * self.microbatch))
 
     def _samples(self, number: int) -> Tensor:
-        return self.order[number * self.microbatch : (number + 1) * self.microbatch]
+        place = (self.first + number) * self.microbatch
+        return self.order[place : place + self.microbatch]
