@@ -22,7 +22,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
+    """`done` changes whenever the rank has finished an action; None where it has none."""
+
     rank: int
+    done: int | None = None
     event: Literal["heartbeat"] = "heartbeat"
 
 
@@ -78,6 +81,23 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
+class Saved:
+    """One of the `num_files` files of a checkpoint is ready in the job's folder.
+
+    epoch, samples   how far the training was: whole epochs, and samples of the next one
+    step             weight updates (minibatches) since the start of the run
+    """
+
+    rank: int
+    epoch: int
+    samples: int
+    step: int
+    path: str
+    num_files: int
+    event: Literal["saved"] = "saved"
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The rank cannot go on. Fields as in `RunError`."""
 
@@ -99,7 +119,16 @@ class Finished:
 
 
 Event = (
-    Started | Heartbeat | Progress | Metrics | Spans | ProfileReady | Artifact | Failed | Finished
+    Started
+    | Heartbeat
+    | Progress
+    | Metrics
+    | Spans
+    | ProfileReady
+    | Artifact
+    | Saved
+    | Failed
+    | Finished
 )
 
 

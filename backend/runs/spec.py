@@ -40,6 +40,16 @@ class OptimizerSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """When the state of a training is kept: every so many weight updates, every so many
+    seconds (0 = not by that count), and when somebody cancels. The newest `keep` stay."""
+
+    updates: int = 0
+    seconds: float = 30.0
+    keep: int = 3
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileSpec:
     """Time every layer of a definition at `microbatch` samples; medians over `repetitions`.
 
@@ -72,6 +82,7 @@ class TrainSpec:
                  None = 1 / lanes (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
+    checkpoint_id  a checkpoint, of whichever run, to go on from
     """
 
     definition_id: int
@@ -87,6 +98,8 @@ class TrainSpec:
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""
     weights_id: int | None = None
+    checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
+    checkpoint_id: int | None = None
     kind: Literal["train"] = "train"
 
 
