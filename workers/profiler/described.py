@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from backend.profiles.profile import Crossing, ModelGraph, Profile
+from backend.profiles.profile import Crossing, ModelGraph, Profile, Tie
 from backend.profiles.roofline import PEAKS, Work, roofline
 from backend.runs.spec import ProfileSpec
 from workers.definitions.layers import LayeredModel
@@ -50,6 +50,7 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
             ),
             layered.edges,
             tuple(Crossing(*crossing) for crossing in layered.crossings),
+            tuple(Tie(*tie) for tie in layered.ties),
         ),
         notes=(*profile.notes, *layered.notes),
         parameters=spec.parameters,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.spec import ProfileSpec
@@ -96,9 +96,10 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
     forward, backward, update = measured.seconds(measured.whole)
     crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
+    ties = tuple(Tie(*tie) for tie in layered.ties)
     profile = Profile(
         name=name,
-        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings),
+        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings, ties),
         microbatch=spec.microbatch,
         device=device_name(chosen),
         whole_forward=forward,
