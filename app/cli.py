@@ -30,6 +30,7 @@ for command in (
     history.show,
     history.logs,
     history.cancel,
+    history.delete,
     history.export,
 ):
     app.command()(command)
