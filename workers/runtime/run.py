@@ -14,6 +14,7 @@ from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
+from workers.definitions.reorder import in_order
 from workers.runtime import data
 from workers.runtime.data import Epoch
 from workers.runtime.evaluation import Evaluation
@@ -64,6 +65,7 @@ class _Run:
                 granularity=spec.granularity or None,
                 weights=Path(job.weights) if job.weights else None,
             )
+        layered = in_order(layered, spec.plan.partition.order)
         self.seated: Seated = seated(world, self.shape, definition, layered, spec)
         if self.seated.is_reporter:
             self._tell(layered.notes)
