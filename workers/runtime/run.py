@@ -1,6 +1,7 @@
 """A training run on one rank: load, then epochs of training and evaluation, then save."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from backend.errors import InvalidInput
@@ -16,6 +17,7 @@ from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
 from workers.definitions.reorder import in_order
 from workers.runtime import data
+from workers.runtime.checkpoint import Checkpoints
 from workers.runtime.data import Epoch
 from workers.runtime.evaluation import Evaluation
 from workers.runtime.executor import execute
@@ -40,6 +42,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
     run = _Run(job, job.spec, world, reporter)
     reporter.started()
     epochs = run.epochs()
+    run.checkpoints.close()
     save(run.seated, Path(job.folder), reporter)
     return epochs
 
@@ -67,31 +70,50 @@ class _Run:
             )
         layered = in_order(layered, spec.plan.partition.order)
         self.seated: Seated = seated(world, self.shape, definition, layered, spec)
+        self.checkpoints = Checkpoints(self.seated, spec, self.shape, self.folder, reporter)
+        self.done, self.first = job.epoch, 0
+        if job.checkpoint:
+            self.first = self.checkpoints.resume(Path(job.checkpoint), job.epoch, job.samples)
         if self.seated.is_reporter:
             self._tell(layered.notes)
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""
-        for number in range(self.spec.epochs):
+        for number in range(self.done, self.spec.epochs):
             losses = Losses(
                 self.reporter, self.seated.is_reporter, self.shape, number, self.spec.epochs
             )
-            seconds = self._train(number, losses)
+            self.checkpoints.begin(number, losses.tell)
+            shape = self._left()
+            seconds = self._train(number, shape, losses) if shape else 0.0
             accuracy = self._evaluate()
-            samples = self.shape.microbatches * self.spec.plan.microbatch
+            samples = shape.microbatches * self.spec.plan.microbatch if shape else 0
             losses.end(seconds, samples, accuracy)
+            self.first = 0
             target = self.spec.target_accuracy
             if target is not None and accuracy is not None and accuracy >= target:
                 return number + 1
+            if number + 1 < self.spec.epochs:
+                self.checkpoints.epoch_over()
         return self.spec.epochs
 
-    def _train(self, number: int, losses: Losses) -> float:
+    def _left(self) -> Shape | None:
+        """What is left of an epoch; None where a checkpoint was taken at its end."""
+        left = self.shape.microbatches - self.first
+        return replace(self.shape, microbatches=left) if left else None
+
+    def _train(self, number: int, shape: Shape, losses: Losses) -> float:
         """One segment; its seconds."""
-        microbatch, microbatches = self.spec.plan.microbatch, self.shape.microbatches
-        epoch = Epoch.shuffled(self.data.train, microbatch, microbatches, self.spec.seed, number)
-        training = Training(self.seated, self.program, epoch, losses)
+        microbatch, seed = self.spec.plan.microbatch, self.spec.seed
+        epoch = Epoch.shuffled(
+            self.data.train, microbatch, shape.microbatches, seed, number, self.first
+        )
+        program = self.program
+        if self.first:
+            program = check(lower(schedule(self.spec.plan.schedule), shape))
+        training = Training(self.seated, program, epoch, losses, self.checkpoints)
         recorder = Recorder(self.seated.world)
-        actions = self.program.ranks[self.seated.seat.rank]
+        actions = program.ranks[self.seated.seat.rank]
         execute(actions, training.perform, self.seated.mail, recorder)
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
