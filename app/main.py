@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 SIDEBAR = 240  # pixels
 
 SECTIONS = {
+    "": ((Page.START, "Start", "flag"),),
     "Prepare": (
         (Page.MODELS, "Models", "deployed_code"),
         (Page.PROFILE, "Profile", "bar_chart"),
@@ -33,16 +34,18 @@ def navigation() -> st.Page:
     """The pages, grouped by what a person is doing, in the order of the work."""
     home = st.Page(Page.HOME.value, title="Stageflow", default=True, visibility="hidden")
     return st.navigation(
-        {"": [home]}
-        | {
+        {
             section: [
-                st.Page(
-                    page.value,
-                    title=title,
-                    icon=f":material/{icon}:",
-                    url_path=Path(page.value).stem,
-                )
-                for page, title, icon in pages
+                *([] if section else [home]),
+                *(
+                    st.Page(
+                        page.value,
+                        title=title,
+                        icon=f":material/{icon}:",
+                        url_path=Path(page.value).stem,
+                    )
+                    for page, title, icon in pages
+                ),
             ]
             for section, pages in SECTIONS.items()
         }

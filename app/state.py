@@ -12,6 +12,7 @@ class Page(StrEnum):
     """The pages, by their file; the URL path is the file's stem (of the home page: none)."""
 
     HOME = "views/home.py"
+    START = "views/start.py"
     MODELS = "views/models.py"
     PROFILE = "views/profile.py"
     PLAN = "views/plan.py"
@@ -77,6 +78,8 @@ class Param(StrEnum):
     SHOW = "show"
     PRICE = "price"
     MICROBATCHES = "microbatches"
+    OTHER = "other"
+    MEASURE = "measure"
 
 
 class Key(StrEnum):
@@ -87,6 +90,7 @@ class Key(StrEnum):
     SELECTED = "selected-runs"
     EDITS = "plan-edits"
     SWEEP = "what-if-attempt"
+    OPENED = "opened-modules"
 
 
 def text(param: Param, default: str = "") -> str:

@@ -208,6 +208,6 @@ def test_an_agent_that_fell_silent_is_named(backend: Backend, open_page: Open) -
 def test_the_first_visit_lands_on_the_runs_once_there_are_any(
     backend: Backend, open_page: Open
 ) -> None:
-    assert open_page(Page.HOME).title[0].value == "Models"
+    assert open_page(Page.HOME).title[0].value == "Start"
     seed.everything(backend)
     assert open_page(Page.HOME).title[0].value == "Runs"
