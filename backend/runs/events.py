@@ -54,12 +54,14 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """A file of measured spans (Arrow) of one rank and segment is ready in the job's folder."""
+    """A file of spans (Arrow) of one rank and segment is ready in the job's folder: what it
+    did, or when it loaded the samples of its forwards."""
 
     rank: int
     segment: int
     path: str
     num_spans: int
+    kind: Literal["measured", "loading"] = "measured"
     event: Literal["spans"] = "spans"
 
 

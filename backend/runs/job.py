@@ -13,6 +13,7 @@ class Job:
     weights     path of the safetensors file to begin with ("" = none)
     checkpoint  folder of the checkpoint to go on from ("" = none), taken after `epoch` whole
                 epochs and `samples` samples of the next
+    data        path of the data to train on, readable by the ranks ("" = none)
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
                 come by the environment, as torchrun sets them
@@ -29,3 +30,4 @@ class Job:
     checkpoint: str = ""
     epoch: int = 0
     samples: int = 0
+    data: str = ""

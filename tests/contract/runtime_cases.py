@@ -79,8 +79,12 @@ class Case:
     @property
     def microbatches(self) -> int:
         """Of an epoch: whole batches for every lane."""
-        unit = BATCH * self.lanes
-        return SAMPLES // MICROBATCH // unit * unit
+        return SAMPLES // MICROBATCH // self.unit * self.unit
+
+    @property
+    def unit(self) -> int:
+        """Microbatches of a round: one batch for every lane."""
+        return BATCH * self.lanes
 
     def stage_of(self, parameter: str) -> int:
         layer = PREFIXES[self.model].index(parameter.split(".")[0])

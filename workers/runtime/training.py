@@ -26,7 +26,7 @@ from backend.pipeline.program import Program
 from backend.pipeline.routing import makes, needs
 from workers.definitions.samples import Samples
 from workers.runtime.checkpoint import UNMARKED, Marks
-from workers.runtime.data import Epoch
+from workers.runtime.data import Source
 from workers.runtime.losses import Losses
 from workers.runtime.noise import seed, sow
 from workers.runtime.reading import applied, before_reductions, last_reads
@@ -60,7 +60,7 @@ class Training:
         self,
         seated: Seated,
         program: Program,
-        epoch: Epoch,
+        epoch: Source,
         losses: Losses,
         checkpoints: Marks = UNMARKED,
     ) -> None:
