@@ -19,7 +19,7 @@ class Step:
 
 
 def step_list(steps: Sequence[Step]) -> None:
-    """A row each: its mark, its title as a link, its meaning. The first that is not done is
+    """A row each: its title as a link, its meaning, its mark. The first that is not done is
     marked as the next."""
     coming = next((step for step in steps if not step.done), None)
     for number, step in enumerate(steps, start=1):

@@ -22,7 +22,7 @@ def page() -> None:
         own, example = st.columns([1.5, 1], gap="medium")
     with own, card("With a model of your own"):
         step_list(_steps(services.backend()))
-    with example, card("With the bundled example", "about a minute"):
+    with example, card("With the bundled example", "one click"):
         st.caption(
             "A VGG-style network learns handwritten digits on two processes of a node: profiled, "
             "planned and trained by one click. Then look at its run: measured beside predicted."
