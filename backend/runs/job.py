@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.runs.emulation import Emulation
 from backend.runs.spec import RunSpec
 
 
@@ -14,6 +15,7 @@ class Job:
     checkpoint  folder of the checkpoint to go on from ("" = none), taken after `epoch` whole
                 epochs and `samples` samples of the next
     data        path of the data to train on, readable by the ranks ("" = none)
+    emulation   what to wait for instead of computing (None = compute)
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
                 come by the environment, as torchrun sets them
@@ -30,4 +32,5 @@ class Job:
     checkpoint: str = ""
     epoch: int = 0
     samples: int = 0
+    emulation: Emulation | None = None
     data: str = ""

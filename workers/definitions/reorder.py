@@ -1,6 +1,6 @@
 """The same layers in another topological order, as a plan over branches may take them."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 
 from torch import fx
@@ -22,21 +22,17 @@ def in_order(layered: LayeredModel, order: tuple[int, ...]) -> LayeredModel:
             f"the plan orders {len(order)} layers, but the model has {len(layered.layers)}",
             "Profile the definition again and make a new plan.",
         )
+    assert layered.graph is not None, "a model of one layer has one order"
     place = {layer: index for index, layer in enumerate(order)}
-    lives = dict(_lives(layered, place))
-    specs = {
-        n: s
-        for known in zip(layered.bundles, layered.specs, strict=True)
-        for n, s in zip(*known, strict=True)
-    }
-    alive = (_alive(lives, cut) for cut in range(1, len(order)))
-    bundles = (layered.bundles[0], *alive)
+    described = zip(layered.bundles, layered.specs, strict=True)
+    specs = {node: spec for known in described for node, spec in zip(*known, strict=True)}
+    found = bundles(layered.graph, [layer.nodes for layer in layered.layers], specs, place)
     return replace(
         layered,
         layers=tuple(layered.layers[layer] for layer in order),
         edges=tuple(sorted(_forward(place[a], place[b]) for a, b in layered.edges)),
-        bundles=bundles,
-        specs=tuple(tuple(specs[node] for node in bundle) for bundle in bundles),
+        bundles=found,
+        specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
         crossings=tuple(
             (place[maker], tuple(sorted(place[reader] for reader in readers)), size)
             for maker, readers, size in layered.crossings
@@ -53,25 +49,31 @@ def _forward(producer: int, consumer: int) -> tuple[int, int]:
     return producer, consumer
 
 
-def _lives(
-    layered: LayeredModel, place: dict[int, int]
-) -> Iterator[tuple[fx.Node, tuple[int, int]]]:
-    """Whatever crosses a cut, with the layers that make it (-1: an input) and read it last; in
-    the graph's order. A weight that is carried is made by its first reader in the model."""
-    assert layered.graph is not None, "a model of one layer has one order"
-    home = {node: i for i, layer in enumerate(layered.layers) for node in layer.nodes}
-    crossing = {node for bundle in layered.bundles for node in bundle}
-    end = len(layered.layers)
-    for node in layered.graph.nodes:
-        if node in crossing:
-            readers = [home[user] for user in node.users if user in home]
-            maker = home[node] if node in home else min(readers, default=0)
-            made = -1 if node.op == "placeholder" else place[maker]
-            last = [place[r] for r in readers] + [end for u in node.users if u not in home]
-            yield node, (made, max(last, default=made))
+def bundles(
+    graph: fx.Graph,
+    layers: Sequence[Nodes],
+    crossing: Container[fx.Node],
+    place: Mapping[int, int] | None = None,
+) -> tuple[Nodes, ...]:
+    """What goes into each layer, in the order in which it is made: of the nodes in `crossing`
+    those made before and read at or after it. `place` says where each layer stands, if not
+    where it is listed. A weight that is carried is made by its first reader as listed."""
+    home = {node: index for index, nodes in enumerate(layers) for node in nodes}
+    place = place or {index: index for index in range(len(layers))}
+    lives = {n: _life(n, home, place) for n in graph.nodes if n in crossing}
+    inputs = tuple(node for node, (made, _) in lives.items() if made < 0)
+    made_first = sorted(lives, key=lambda node: lives[node][0])
+    later = (
+        tuple(n for n in made_first if lives[n][0] < cut <= lives[n][1])
+        for cut in range(1, len(layers))
+    )
+    return (inputs, *later)
 
 
-def _alive(lives: dict[fx.Node, tuple[int, int]], cut: int) -> Nodes:
-    """What goes into layer `cut`, in the order in which it is made."""
-    found = [node for node, (made, last) in lives.items() if made < cut <= last]
-    return tuple(sorted(found, key=lambda node: lives[node][0]))
+def _life(node: fx.Node, home: Mapping[fx.Node, int], place: Mapping[int, int]) -> tuple[int, int]:
+    """The places of the layers that make it (-1: an input) and read it last."""
+    readers = [home[user] for user in node.users if user in home]
+    maker = home[node] if node in home else min(readers, default=0)
+    made = -1 if node.op == "placeholder" else place[maker]
+    ends = [len(place)] if any(user not in home for user in node.users) else []
+    return made, max([place[reader] for reader in readers] + ends, default=made)
