@@ -44,6 +44,7 @@ for command in (
     history.show,
     history.logs,
     history.cancel,
+    history.delete,
     history.export,
     audit.audit,
 ):

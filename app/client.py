@@ -100,6 +100,10 @@ class Client:
     def cancel(self, run_id: int) -> Run:
         return self._send("POST", f"/runs/{run_id}/cancel", Run)
 
+    def delete(self, run_id: int) -> Run:
+        """Take an ended run away for good, with its log, metrics, timelines and files."""
+        return self._send("DELETE", f"/runs/{run_id}", Run)
+
     def label(self, run_id: int, **labels: Any) -> Run:
         """`starred=`, `note=`, `name=`, `tags=`."""
         return self._send("PATCH", f"/runs/{run_id}", Run, labels)

@@ -46,7 +46,8 @@ def _plan(backend: Backend, run: Run) -> dict[str, Any] | None:
         stored = backend.plans.get(run.spec.plan_id)
         prediction = to_plain(type(stored.prediction), stored.prediction)
         plan["prediction"] = {key: prediction[key] for key in prediction if key != "plan"}
-        layers = backend.profiles.get(stored.profile_id).profile.layers
+        profile = backend.profiles.get(stored.profile_id).profile
+        layers = profile.in_order(run.spec.plan.partition.order).layers
         for stage, plain in zip(
             run.spec.plan.partition.stages, plan["partition"]["stages"], strict=True
         ):

@@ -74,6 +74,16 @@ def bandwidth(value: float | None) -> str:
     return f"{value:.0f}{SPACE}B/s"
 
 
+def operations(value: float | None) -> str:
+    """Floating point operations with a decimal unit: "1.20 GFLOP"."""
+    if value is None or not isfinite(value):
+        return NOTHING
+    for limit, unit in ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP")):
+        if abs(value) >= limit:
+            return f"{_three(value / limit)}{SPACE}{unit}"
+    return f"{value:.0f}{SPACE}FLOP"
+
+
 def rate(value: float | None) -> str:
     """Things per second: "1,372/s", "17.1/s"."""
     return NOTHING if value is None or not isfinite(value) else f"{_three(value)}/s"

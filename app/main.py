@@ -16,6 +16,7 @@ SIDEBAR = 240  # pixels
 
 Entry = tuple[Page, str, str]
 SECTIONS: dict[str, tuple[Entry, ...]] = {
+    "": ((Page.START, "Start", "flag"),),
     "Prepare": (
         (Page.MODELS, "Models", "deployed_code"),
         (Page.PROFILE, "Profile", "bar_chart"),
@@ -61,16 +62,18 @@ def navigation() -> st.Page:
     """The pages, grouped by what a person is doing, in the order of the work."""
     home = st.Page(Page.HOME.value, title="Stageflow", default=True, visibility="hidden")
     return st.navigation(
-        {"": [home]}
-        | {
+        {
             section: [
-                st.Page(
-                    page.value,
-                    title=title,
-                    icon=f":material/{icon}:",
-                    url_path=Path(page.value).stem,
-                )
-                for page, title, icon in pages
+                *([] if section else [home]),
+                *(
+                    st.Page(
+                        page.value,
+                        title=title,
+                        icon=f":material/{icon}:",
+                        url_path=Path(page.value).stem,
+                    )
+                    for page, title, icon in pages
+                ),
             ]
             for section, pages in sections().items()
         }

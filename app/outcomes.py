@@ -1,6 +1,7 @@
 """What each pair of a plan and a schedule does, computed once per question."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,7 +10,7 @@ from app import services
 from app.cuts import read_cut
 from app.keys import BY_PROFILE
 from app.naming import BY_HAND, plan_name
-from app.pairs import Pair
+from app.pairs import PIPELINES, Pair
 from app.sizes import PlanSizes
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
@@ -93,6 +94,19 @@ def reference(profile: Profile, cluster: Cluster, optimizer: str) -> float | Non
 def planned(profile: Profile, cluster: Cluster, name: str) -> Partition:
     """What the planner `name` proposes. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return planner(name)(profile, cluster)
+
+
+def pipeline(profile: Profile, cluster: Cluster) -> tuple[str, Partition]:
+    """A planner and its partition, to compare schedules on: PipeDream's, unless that has one
+    stage alone, where all schedules do the same. Raises as `planned` where none fits."""
+    first, *others = PIPELINES
+    cut = planned(profile, cluster, first)
+    for name in others:
+        if cut.positions > 1:
+            break
+        with suppress(StageflowError):
+            return name, planned(profile, cluster, name)
+    return first, cut
 
 
 @st.cache_resource(show_spinner="Simulating…", max_entries=KEPT, hash_funcs=BY_PROFILE)

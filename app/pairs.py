@@ -39,17 +39,22 @@ class Pair:
 
 
 DEFAULT = ("pipedream", "2bw", "1f1b-flush", "gpipe")
+PIPELINES = ("pipedream", "straight")
+"""Planners whose partition is compared to begin with: the first that has several stages."""
+BASE = Pair("data-parallel", "pipedream")
 
 
-def default_pairs(cut: Partition) -> tuple[Pair, ...]:
-    """PipeDream's partition `cut` under a few schedules. The batch is two whole rounds of its
-    replicas and a microbatch per device at least, so that every device has work and 2BW,
-    which runs a round ahead, admits it."""
+def default_pairs(source: str, cut: Partition) -> tuple[Pair, ...]:
+    """The partition `cut` of the planner `source` under a few schedules, and beside them the
+    data parallelism that they are to beat. The batch is two whole rounds of its replicas and a
+    microbatch per device at least, so that every device has work and 2BW, which runs a round
+    ahead, admits it."""
     rounds = lcm(*cut.replicas)
     least = max(LEAST_BATCH, 2 * rounds, cut.num_devices)
     batch = min(-(-least // rounds) * rounds, MOST_BATCH)
     known = [member.name for member in training_schedules() if member.name in DEFAULT]
-    return tuple(Pair("pipedream", name, batch if SCHEDULES[name].batched else 1) for name in known)
+    pairs = [Pair(source, name, batch if SCHEDULES[name].batched else 1) for name in known]
+    return (*pairs, BASE)
 
 
 def read_pairs(text: str) -> tuple[Pair, ...]:

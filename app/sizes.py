@@ -24,8 +24,8 @@ class PlanSizes:
         return OPTIMIZER_STATE[self.rule] * self.weights(stage)
 
     def activations(self, stage: int) -> float:
-        """Every layer's output, as autograd keeps it."""
-        return float(sum(layer.output_bytes for layer in self._layers(stage)))
+        """What autograd keeps of every layer: as it was measured, else the layer's output."""
+        return float(sum(layer.activation_bytes for layer in self._layers(stage)))
 
     def boundary(self, stage: int) -> float:
         """The bundle that goes into the stage; what the loader brings is not in the profile."""

@@ -12,6 +12,7 @@ class Page(StrEnum):
     """The pages, by their file; the URL path is the file's stem (of the home page: none)."""
 
     HOME = "views/home.py"
+    START = "views/start.py"
     MODELS = "views/models.py"
     PROFILE = "views/profile.py"
     PLAN = "views/plan.py"
@@ -70,6 +71,13 @@ class Param(StrEnum):
     DATA = "data"
     SEED = "seed"
     SAMPLES = "samples"
+    PATH = "path"
+    INPUTS = "inputs"
+    TARGETS = "targets"
+    HELD_OUT = "held-out"
+    LENGTH = "length"
+    LAST = "last"
+    BUCKETS = "buckets"
     RATE = "lr"
     MICROBATCH = "microbatch"
     REPETITIONS = "repetitions"
@@ -79,6 +87,8 @@ class Param(StrEnum):
     SHOW = "show"
     PRICE = "price"
     MICROBATCHES = "microbatches"
+    OTHER = "other"
+    MEASURE = "measure"
 
 
 class Key(StrEnum):
@@ -89,6 +99,7 @@ class Key(StrEnum):
     SELECTED = "selected-runs"
     EDITS = "plan-edits"
     SWEEP = "what-if-attempt"
+    OPENED = "opened-modules"
 
 
 def text(param: Param, default: str = "") -> str:

@@ -63,6 +63,8 @@ class Settings(BaseSettings):
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
     sandbox       the weakest sandbox in which a run may be carried
+    data          folders whose files runs on this node may read, separated by the system's path
+                  separator (":"); empty = none
     max_*         what one run may use on a node, see docs/sandbox.md: seconds, bytes of memory
                   (0 = four fifths of the machine's), processes and threads, bytes of one file,
                   bytes and number of all files in its folder
@@ -86,6 +88,7 @@ class Settings(BaseSettings):
     heartbeat: float = Field(default=5.0, gt=0)
     lease: float = Field(default=30.0, gt=0)
     sandbox: SandboxLevel = SandboxLevel.LIMITS
+    data: str = ""
     max_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)
     max_memory: int = Field(default=0, ge=0)
     max_processes: int = Field(default=1024, gt=0)
@@ -150,6 +153,16 @@ class Settings(BaseSettings):
     @property
     def uses_embedded_redis(self) -> bool:
         return not self.redis_url
+
+    @property
+    def data_folders(self) -> tuple[Path, ...]:
+        """Where data for runs may lie on this node."""
+        return tuple(_absolute(Path(part)) for part in self.data.split(os.pathsep) if part)
+
+    @property
+    def hub_folder(self) -> Path:
+        """Data sets that were brought from the hub, by name."""
+        return self.home / "hub"
 
     @property
     def artifacts_folder(self) -> Path:

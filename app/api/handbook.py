@@ -6,9 +6,9 @@ from typing import Any
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 STYLE = """
 :root{color-scheme:light dark;--ink:#1B2430;--soft:#5b6675;--line:#E1E5EB;--back:#fff;
---box:#F5F7FA;--get:#00587f;--post:#00694d;--patch:#8f5c00}
+--box:#F5F7FA;--get:#00587f;--post:#00694d;--patch:#8f5c00;--delete:#a8323e}
 @media(prefers-color-scheme:dark){:root{--ink:#E3E7ED;--soft:#9aa5b3;--line:#2C343F;--back:#12161C;
---box:#1B2129;--get:#6cc0ef;--post:#3fc79b;--patch:#f0b429}}
+--box:#1B2129;--get:#6cc0ef;--post:#3fc79b;--patch:#f0b429;--delete:#ff8f98}}
 body{font:15px/1.55 system-ui,sans-serif;color:var(--ink);background:var(--back);margin:0}
 main{max-width:960px;margin:0 auto;padding:2rem 1.25rem 4rem}
 h1{font-size:1.5rem;margin:0 0 .3rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}
@@ -22,6 +22,7 @@ pre{background:var(--box);border:1px solid var(--line);border-radius:6px}
 pre{padding:.7rem;overflow:auto}
 
 b.get{color:var(--get)}b.post{color:var(--post)}b.patch{color:var(--patch)}
+b.delete{color:var(--delete)}
 b{display:inline-block;min-width:3.4rem;font:700 13px ui-monospace,monospace}
 table{border-collapse:collapse;width:100%;margin:.4rem 0}
 th,td{text-align:left;padding:.3rem .6rem .3rem 0;border-bottom:1px solid var(--line)}

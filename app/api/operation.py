@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from backend.bootstrap import Backend
 
-Method = Literal["GET", "POST", "PATCH"]
+Method = Literal["GET", "POST", "PATCH", "DELETE"]
 JSON = "application/json"
 
 

@@ -1,41 +1,90 @@
-"""What each layer costs, in network order: seconds as bars, parameters as a line."""
+"""What each layer costs, in network order: its seconds, its memory, its operations."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, get_args
 
 import plotly.graph_objects as go
 
 from app.charts import layers, palette
 from app.charts.frame import figure
 from app.formats import size_unit, time_unit
-from backend.profiles.profile import Profile
+from backend.profiles.profile import Layer, Profile
+
+Measure = Literal["Time", "Memory", "Operations"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+Bars = tuple[str, str, list[float]]
+Unit = Callable[[float], tuple[float, str]]
 
 
-def layer_costs(profile: Profile, height: int = 340) -> go.Figure:
-    """Forward and backward stacked per layer (left axis), parameters (right axis)."""
+def layer_costs(profile: Profile, measure: Measure = "Time", height: int = 340) -> go.Figure:
+    """Bars per layer: seconds stacked, with parameters as a line (right axis); or bytes that a
+    microbatch holds and that a cut would send; or floating point operations of a forward."""
     drawing = figure(height)
-    _bars(drawing, profile)
-    _parameters(drawing, profile)
+    match measure:
+        case "Time":
+            _draw(drawing, profile, list(_times(profile.layers)), time_unit)
+            _parameters(drawing, profile)
+        case "Memory":
+            _draw(drawing, profile, list(_sizes(profile)), size_unit)
+        case "Operations":
+            flops = [layer.flops or 0.0 for layer in profile.layers]
+            _draw(drawing, profile, [("forward", palette.FORWARD, flops)], _operations)
     drawing.update_layout(barmode="stack", hovermode="closest")
     drawing.update_xaxes(**layers.axis([layer.name for layer in profile.layers]))
     return drawing
 
 
-def _bars(drawing: go.Figure, profile: Profile) -> None:
-    factor, unit = time_unit(max((layer.compute for layer in profile.layers), default=0.0))
+def measures(profile: Profile) -> tuple[Measure, ...]:
+    """Those that the profile knows."""
+    counted = any(layer.flops for layer in profile.layers)
+    return MEASURES if counted else MEASURES[:2]
+
+
+def _times(found: Sequence[Layer]) -> Iterator[Bars]:
+    yield "forward", palette.FORWARD, [layer.forward for layer in found]
+    if any(layer.backward_input for layer in found):
+        inputs = [layer.backward_input for layer in found]
+        rest = [layer.backward - layer.backward_input for layer in found]
+        yield "backward, inputs", palette.BACKWARD_INPUT, inputs
+        yield "backward, weights", palette.BACKWARD_WEIGHT, rest
+    else:
+        yield "backward", palette.BACKWARD, [layer.backward for layer in found]
+    if any(layer.update for layer in found):
+        yield "optimizer", palette.OPTIMIZER, [layer.update for layer in found]
+
+
+def _sizes(profile: Profile) -> Iterator[Bars]:
+    found = profile.layers
+    yield "parameters", palette.NEUTRAL, [float(layer.parameter_bytes) for layer in found]
+    if any(layer.buffer_bytes for layer in found):
+        yield "buffers", palette.OPTIMIZER, [float(layer.buffer_bytes) for layer in found]
+    held = [float(layer.activation_bytes) for layer in found]
+    yield "kept for backward", palette.BACKWARD, held
+
+
+def _draw(drawing: go.Figure, profile: Profile, sets: Sequence[Bars], unit_for: Unit) -> None:
+    stacked = [sum(values) for values in zip(*(values for _, _, values in sets), strict=True)]
+    factor, unit = unit_for(max(stacked, default=0.0))
     texts = [
         layers.hover(index, layer, cut)
         for index, (layer, cut) in enumerate(
             zip(profile.layers, profile.graph.cut_bytes, strict=True)
         )
     ]
-    for name, colour in (("forward", palette.FORWARD), ("backward", palette.BACKWARD)):
+    for name, colour, values in sets:
         drawing.add_bar(
             name=name,
-            x=list(range(len(profile.layers))),
-            y=[getattr(layer, name) * factor for layer in profile.layers],
+            x=list(range(len(values))),
+            y=[value * factor for value in values],
             marker={"color": colour, "line": {"width": 0}},
             hovertext=texts,
             hoverinfo="text",
         )
     drawing.update_yaxes(title={"text": unit}, rangemode="tozero")
+
+
+def _operations(extent: float) -> tuple[float, str]:
+    return (1e-9, "GFLOP") if extent >= 1e9 else (1e-6, "MFLOP")
 
 
 def _parameters(drawing: go.Figure, profile: Profile) -> None:

@@ -4,28 +4,22 @@ from typing import Annotated
 
 import typer
 
-from app import formats, launch
+from app import example, formats, launch
 from app.commands.follow import follow
 from app.commands.jobs import submit
 from app.commands.output import err, out, print_table
 from app.commands.serve import Host, Port, settings_for, wait
 from backend.bootstrap import Backend, connect
-from backend.cluster.presets import local
-from backend.prediction.propose import Proposal, propose
 from backend.runs.plans import StoredPlan
 from backend.runs.run import Run
-from backend.runs.spec import OptimizerSpec, ProfileSpec, TrainSpec
 from backend.storage import schema
-
-MODEL = "vgg_digits"
-MICROBATCH = 16
 
 
 def demo(
     serve: Annotated[bool, typer.Option(help="Keep the dashboard up afterwards.")] = True,
-    devices: Annotated[int, typer.Option(min=1, help="Processes to plan for.")] = 2,
-    epochs: Annotated[int, typer.Option(min=1)] = 10,
-    target: Annotated[float, typer.Option(min=0, max=1)] = 0.97,
+    devices: Annotated[int, typer.Option(min=1, help="Processes to plan for.")] = example.DEVICES,
+    epochs: Annotated[int, typer.Option(min=1)] = example.EPOCHS,
+    target: Annotated[float, typer.Option(min=0, max=1)] = example.TARGET,
     host: Host = None,
     port: Port = None,
 ) -> None:
@@ -53,37 +47,19 @@ def demo(
 
 
 def _profile(backend: Backend) -> int:
-    definition = backend.definitions.add_zoo(MODEL)
-    spec = ProfileSpec(definition.id, microbatch=MICROBATCH)
-    run = follow(backend, submit(backend, spec, f"profile {definition.name}"))
+    run = follow(backend, submit(backend, *example.profiling(backend)))
     assert run.summary.profile_id is not None
     return run.summary.profile_id
 
 
 def _plan(backend: Backend, profile_id: int, devices: int) -> StoredPlan:
-    cluster = local(devices)
-    proposals = propose(backend.profiles.get(profile_id).profile, cluster)
-    chosen = next((p for p in proposals if _is_pipeline(p)), proposals[0])
-    err.print(f"Plan {chosen.prediction.plan.label}: {chosen.reason}", highlight=False)
-    return backend.plans.save(profile_id, cluster, chosen.prediction, name=f"{MODEL} demo")
-
-
-def _is_pipeline(proposal: Proposal) -> bool:
-    """The demo shows a pipeline, even on a machine where replicas would be as good."""
-    return len(proposal.prediction.plan.partition.stages) > 1
+    kept, reason = example.plan(backend, profile_id, devices)
+    err.print(f"Plan {kept.plan.label}: {reason}", highlight=False)
+    return kept
 
 
 def _train(backend: Backend, plan: StoredPlan, epochs: int, target: float) -> Run:
-    profile = backend.profiles.get(plan.profile_id)
-    spec = TrainSpec(
-        definition_id=profile.definition_id,
-        plan=plan.prediction.plan,
-        plan_id=plan.id,
-        optimizer=OptimizerSpec("momentum", learning_rate=0.005),
-        epochs=epochs,
-        target_accuracy=target,
-    )
-    return follow(backend, submit(backend, spec, MODEL))
+    return follow(backend, submit(backend, *example.training(backend, plan, epochs, target)))
 
 
 def _summary(plan: StoredPlan, run: Run, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs of the team, found again: list, show, logs, cancel, export."""
+"""Runs of the team, found again: list, show, logs, cancel, delete, export."""
 
 import sys
 import time
@@ -146,6 +146,25 @@ def cancel(run_id: RunId) -> None:
         f"run {run.id} is {run.state.value}"
         + ("; its processes are being ended" if not run.state.is_final else "")
     )
+
+
+def delete(
+    run_id: RunId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete an ended run for good, with its log, metrics, timelines and files.
+
+    Examples:
+
+        stageflow delete 42
+
+        stageflow delete 42 --yes
+    """
+    runs = connect().runs
+    run = runs.get(run_id)
+    if not yes and run.state.is_final:
+        typer.confirm(f"Delete run {run.id} ({run.name}) and all that it recorded?", abort=True)
+    err.print(f"run {runs.delete(run_id).id} is deleted")
 
 
 def export(

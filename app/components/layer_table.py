@@ -1,15 +1,29 @@
 """The layers of a profile as a table that can be sorted and taken away."""
 
+import csv
 from collections.abc import Sequence
+from io import StringIO
 from math import floor, log10
 from typing import Any
 
 import streamlit as st
 
 from app.formats import size_unit, time_unit
-from backend.profiles.profile import Profile
+from backend.profiles.profile import Layer, Profile
 
 DIGITS = 3
+FIELDS = {
+    "forward_seconds": "forward",
+    "backward_seconds": "backward",
+    "backward_input_seconds": "backward_input",
+    "update_seconds": "update",
+    "parameter_bytes": "parameter_bytes",
+    "buffer_bytes": "buffer_bytes",
+    "output_bytes": "output_bytes",
+    "kept_bytes": "saved_bytes",
+    "flops": "flops",
+}
+"""Columns of the CSV file and where their figures come from."""
 
 
 def layer_table(profile: Profile) -> None:
@@ -30,7 +44,8 @@ def layer_table(profile: Profile) -> None:
 
 
 def _numbers(values: Sequence[Any]) -> Any:
-    return st.column_config.NumberColumn(format=f"%.{decimals(values)}f")
+    known = [value for value in values if value is not None]
+    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
 
 
 def decimals(values: Sequence[float]) -> int:
@@ -40,18 +55,43 @@ def decimals(values: Sequence[float]) -> int:
 
 
 def rows(profile: Profile) -> dict[str, list[Any]]:
-    """The table by columns; a unit stands in the heading, the numbers are plain."""
+    """The table by columns; a unit stands in the heading, the numbers are plain. What was not
+    measured of any layer has no column."""
     layers = profile.layers
     times, second = time_unit(max((layer.compute for layer in layers), default=0.0))
     factor, byte = size_unit(max((layer.output_bytes for layer in layers), default=0))
     weights, weight = size_unit(max((layer.parameter_bytes for layer in layers), default=0))
-    return {
+    kept, held = size_unit(max((layer.saved_bytes or 0 for layer in layers), default=0))
+    table: dict[str, list[Any]] = {
         "layer": [layer.name for layer in layers],
         "kind": [layer.kind for layer in layers],
         f"forward, {second}": [layer.forward * times for layer in layers],
         f"backward, {second}": [layer.backward * times for layer in layers],
+        f"of it inputs, {second}": _known(layers, "backward_input", times),
         f"update, {second}": [layer.update * times for layer in layers],
         f"parameters, {weight}": [layer.parameter_bytes * weights for layer in layers],
         f"output, {byte}": [layer.output_bytes * factor for layer in layers],
+        f"kept, {held}": _known(layers, "saved_bytes", kept),
         f"cut sends, {byte}": [cut * factor for cut in profile.graph.cut_bytes],
+        "operations, MFLOP": _known(layers, "flops", 1e-6),
     }
+    return {name: values for name, values in table.items() if values}
+
+
+def _known(layers: Sequence[Layer], field: str, factor: float) -> list[float | None]:
+    """A column, empty where nothing is known of any layer."""
+    values = [getattr(layer, field) for layer in layers]
+    if not any(values):
+        return []
+    return [None if value is None else value * factor for value in values]
+
+
+def layers_csv(profile: Profile) -> str:
+    """Every figure of every layer in seconds and bytes; empty where it was not measured."""
+    sink = StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(["layer", "kind", *FIELDS, "cut_bytes"])
+    for layer, cut in zip(profile.layers, profile.graph.cut_bytes, strict=True):
+        figures = [getattr(layer, field) for field in FIELDS.values()]
+        writer.writerow([layer.name, layer.kind, *figures, cut])
+    return sink.getvalue()

@@ -1,4 +1,4 @@
-"""What can be done with one run beside looking at it: take it away, launch it again, label it."""
+"""What can be done with one run beside looking at it: export, launch again, delete, label."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.run_selection import forget
 from app.exports.catalog import EXPORTS, Export
 from app.state import Page
 from backend.runs.labels import MAX_NOTE, Change, tidy
@@ -22,6 +23,7 @@ def run_actions(run: Run) -> None:
         state.go(Page.LAUNCH, run=run.id)
     if run.state.is_final:
         _retry(run)
+        _delete(run)
 
 
 def _download(run: Run, export: Export) -> None:
@@ -57,6 +59,24 @@ def _retry(run: Run) -> None:
 def _run_again(run_id: int) -> None:
     again = services.backend().runs.retry(run_id)
     state.go(Page.RUN, id=again.id)
+
+
+def _delete(run: Run) -> None:
+    with st.popover("Delete", icon=":material/delete:"):
+        st.markdown(
+            "Delete this run for good, with its log, metrics, timelines and files? "
+            "A profile that it measured stays."
+        )
+        if st.button("Delete the run", type="primary", key="delete-confirmed"):
+            _deleted(run.id)
+
+
+@guarded
+def _deleted(run_id: int) -> None:
+    services.backend().runs.delete(run_id)
+    forget([run_id])
+    state.notify(f"Run {run_id} is deleted")
+    state.go(Page.RUNS)
 
 
 def _labels(run: Run) -> None:

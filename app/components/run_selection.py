@@ -1,6 +1,6 @@
 """The runs that a visitor has ticked, and what can be done with all of them at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import streamlit as st
 
@@ -13,12 +13,18 @@ from backend.runs.run import Run
 
 MOST = 10
 """Runs that can be compared at once: as many as there are colours to tell apart."""
+GONE = "Their logs, metrics, timelines and files are gone for good; profiles stay."
 
 
 def selected() -> set[int]:
     """The ids, for as long as the visit lasts; on every page of the list."""
     found: set[int] = st.session_state.setdefault(Key.SELECTED.value, set())
     return found
+
+
+def forget(run_ids: Iterable[int]) -> None:
+    """These runs are ticked no longer: they are deleted."""
+    selected().difference_update(run_ids)
 
 
 def pick_box(run: Run) -> None:
@@ -76,7 +82,9 @@ def selection_bar() -> None:
         _star(runs)
         _tag(runs)
         _each("Cancel", "stop_circle", [run for run in runs if not run.state.is_final], _cancel)
-        _each("Retry", "replay", [run for run in runs if run.state.is_final], _retry)
+        ended = [run for run in runs if run.state.is_final]
+        _each("Retry", "replay", ended, _retry)
+        _each("Delete", "delete", ended, _delete, GONE)
         st.button("Clear", type="tertiary", on_click=selected().clear)
 
 
@@ -128,7 +136,9 @@ def _add_tag(ids: Sequence[int]) -> None:
     _change(ids, Change(add=(st.session_state["new-tag"],)))
 
 
-def _each(label: str, icon: str, fit: Sequence[Run], act: Callable[[int], object]) -> None:
+def _each(
+    label: str, icon: str, fit: Sequence[Run], act: Callable[[int], object], meaning: str = ""
+) -> None:
     """An action on those runs alone that are in a state for it, once it is confirmed."""
     with st.popover(
         label,
@@ -138,7 +148,7 @@ def _each(label: str, icon: str, fit: Sequence[Run], act: Callable[[int], object
     ):
         others = len(selected()) - len(fit)
         rest = f" The other {others} are left as they are." if others else ""
-        st.markdown(f"{label} {count(len(fit), 'run')}?{rest}")
+        st.markdown(f"{label} {count(len(fit), 'run')}?{rest} {meaning}".strip())
         st.button(
             f"{label} {count(len(fit), 'run')}",
             type="primary",
@@ -162,3 +172,7 @@ def _cancel(run_id: int) -> object:
 
 def _retry(run_id: int) -> object:
     return services.backend().runs.retry(run_id)
+
+
+def _delete(run_id: int) -> object:
+    return services.backend().runs.delete(run_id)

@@ -1,6 +1,6 @@
-"""Where "/" leads: to the runs if there are any, else to where a first one begins."""
+"""Where "/" leads: to the runs if there are any, else to the start."""
 
 from app import services, state
 from app.state import Page
 
-state.go(Page.RUNS if services.backend().runs.list(limit=1).total else Page.MODELS)
+state.go(Page.RUNS if services.backend().runs.list(limit=1).total else Page.START)

@@ -6,20 +6,22 @@ import streamlit as st
 
 from app import services, state
 from app.charts.frame import CONFIG
-from app.charts.layer_costs import layer_costs
+from app.charts.layer_costs import layer_costs, measures
 from app.components.card import card
 from app.components.empty_state import empty_state
 from app.components.figures import Figure, figures
 from app.components.layer_table import layer_table
+from app.components.model_graph import model_graph
 from app.components.page_header import page_header
 from app.components.pick import pick
+from app.components.profile_comparison import profile_comparison
+from app.components.profile_downloads import profile_downloads
 from app.formats import ago, change, count, plain, seconds, size
 from app.state import Page, Param
-from backend.profiles.document import write_profile
 from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
-ALT = "Forward and backward seconds and parameters of each layer, in network order"
+ALT = "Seconds, bytes or operations of each layer, in network order"
 
 
 def page() -> None:
@@ -38,13 +40,38 @@ def page() -> None:
     found = _find(stored)
     with head:
         _header(found)
+    if found.profile.is_partial:
+        st.warning(
+            f"This profile is partial: its job was stopped after {found.profile.repetitions} "
+            "repetitions, before memory and operations were measured.",
+            icon=":material/hourglass_bottom:",
+        )
     _figures(found.profile)
     for note in found.profile.notes:
         st.info(plain(note), icon=":material/info:")
+    _layers(found)
+    if others := [each for each in stored if each.id != found.id]:
+        with card("Compare", "with another profile, layer by layer"):
+            profile_comparison(found, others, describe)
+
+
+def _layers(stored: StoredProfile) -> None:
+    found = stored.profile
+    with card("Graph", "what flows from layer to layer; bars are seconds"):
+        model_graph(found, f"profile-{stored.id}")
     with card("Layers", "in network order; hover for everything"):
-        st.plotly_chart(layer_costs(found.profile), key="layer-costs", config=CONFIG, alt=ALT)
-    with card("Table", count(len(found.profile.layers), "layer")):
-        layer_table(found.profile)
+        measure = st.segmented_control(
+            "Measure",
+            measures(found),
+            default="Time",
+            required=True,
+            key="layer-measure",
+            label_visibility="collapsed",
+        )
+        chart = layer_costs(found, measure or "Time")
+        st.plotly_chart(chart, key="layer-costs", config=CONFIG, alt=ALT)
+    with card("Table", count(len(found.layers), "layer")):
+        layer_table(found)
 
 
 def _find(stored: Sequence[StoredProfile]) -> StoredProfile:
@@ -62,32 +89,35 @@ def describe(stored: StoredProfile) -> str:
 
 
 def _header(stored: StoredProfile) -> None:
-    found = stored.profile
-    line = (
-        f"microbatch **{found.microbatch}** · {plain(found.device)} · "
-        f"{count(len(found.layers), 'layer')} · medians of {found.repetitions} · "
-        f"measured {ago(stored.created_at)}"
-    )
-    with page_header(plain(found.name), line):
+    with page_header(plain(stored.profile.name), _line(stored)):
         if stored.run_id is not None and st.button("Open run", icon=":material/monitoring:"):
             state.go(Page.RUN, id=stored.run_id)
-        st.download_button(
-            "JSON",
-            data=write_profile(found),
-            file_name=f"{found.name}-profile-{stored.id}.json",
-            mime="application/json",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        profile_downloads(stored)
         if st.button("Plan it", type="primary", icon=":material/account_tree:"):
             state.go(Page.PLAN, profile=stored.id)
+
+
+def _line(stored: StoredProfile) -> str:
+    found = stored.profile
+    given = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
+    parts = [
+        f"microbatch **{found.microbatch}**",
+        plain(found.device),
+        plain(given),
+        "bfloat16" if found.precision == "bfloat16" else "",
+        count(len(found.layers), "layer"),
+        f"medians of {found.repetitions}" if found.repetitions else "not measured",
+        f"made {ago(stored.created_at)}",
+    ]
+    return " · ".join(part for part in parts if part)
 
 
 def _figures(found: Profile) -> None:
     forward = sum(layer.forward for layer in found.layers)
     backward = sum(layer.backward for layer in found.layers)
-    activations = sum(layer.output_bytes for layer in found.layers)
+    held = sum(layer.activation_bytes for layer in found.layers)
     whole = found.whole_forward + found.whole_backward
+    is_measured = any(layer.saved_bytes is not None for layer in found.layers)
     figures(
         (
             Figure("Forward", seconds(forward), "sum of layers"),
@@ -104,7 +134,16 @@ def _figures(found: Profile) -> None:
                 "to a little more or less.",
             ),
             Figure("Parameters", size(found.parameter_bytes), "trainable"),
-            Figure("Activations", size(activations), "outputs of all layers"),
+            Figure(
+                "Activations",
+                size(held),
+                "kept for the backward" if is_measured else "outputs of all layers",
+            ),
+            Figure(
+                "Peak memory",
+                size(found.peak_bytes),
+                "of one step, measured" if found.peak_bytes else "not measured",
+            ),
         ),
         "profile",
     )

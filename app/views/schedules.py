@@ -12,7 +12,7 @@ from app.components.page_header import page_header
 from app.components.pair_list import pair_list
 from app.components.plan_form import Asked, asked_form
 from app.formats import plain
-from app.outcomes import Failed, Outcome, outcome, planned, reference
+from app.outcomes import Failed, Outcome, outcome, pipeline, reference
 from app.pairs import Pair, default_pairs, read_pairs
 from app.state import Page, Param
 
@@ -53,7 +53,7 @@ def page() -> None:
 def _pairs(asked: Asked) -> tuple[Pair, ...]:
     """Those that the URL names, else a few to begin with."""
     named = read_pairs(state.text(Param.PAIRS))
-    return named or default_pairs(planned(asked.stored.profile, asked.cluster, "pipedream"))
+    return named or default_pairs(*pipeline(asked.stored.profile, asked.cluster))
 
 
 def _show(asked: Asked, found: list[Outcome | Failed]) -> None:

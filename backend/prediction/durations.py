@@ -1,10 +1,10 @@
 """Seconds of every action of a plan's program, from the profile and the cluster's links."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from backend.cluster.cluster import Cluster, Level
+from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import (
     Backward,
     BackwardInput,
@@ -66,14 +66,8 @@ class PlanDurations:
         return link.latency + self.message_bytes(message) / link.bandwidth
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        """A ring in device order: 2 (r-1) steps, each of |w|/r bytes over its slowest link
-        (Patarasuk and Yuan, JPDC 2009); links are full duplex."""
-        steps = 2 * (len(group) - 1)
-        if not steps:
-            return 0.0
-        links = self._ring(group)
-        piece = self.parameter_bytes[stage] / len(group)
-        return steps * max(link.latency + piece / link.bandwidth for link in links)
+        devices = [self.device(rank) for rank in group]
+        return ring_seconds(self.cluster, devices, self.parameter_bytes[stage])
 
     def average(self, stage: int, group: tuple[int, ...]) -> float:
         """As long as an update: both pass once over the stage's weights (ours)."""
@@ -107,6 +101,10 @@ class PlanDurations:
     def update(self) -> tuple[float, ...]:
         return self._seconds([sum(layer.update for layer in part) for part in self._parts])
 
+    def profiled_update(self, stage: int) -> float:
+        """Seconds of an update on the profiled device."""
+        return sum(layer.update for layer in self._parts[stage])
+
     @cached_property
     def parameter_bytes(self) -> tuple[int, ...]:
         return tuple(sum(layer.parameter_bytes for layer in part) for part in self._parts)
@@ -120,7 +118,12 @@ class PlanDurations:
     def _seconds(self, profiled: Sequence[float]) -> tuple[float, ...]:
         return tuple(seconds / self.pace(stage) for stage, seconds in enumerate(profiled))
 
-    def _ring(self, group: tuple[int, ...]) -> tuple[Level, ...]:
-        devices = sorted(self.device(rank) for rank in group)
-        following = (*devices[1:], devices[0])
-        return tuple(self.cluster.link(a, b) for a, b in zip(devices, following, strict=True))
+
+def ring_seconds(cluster: Cluster, devices: Iterable[int], num_bytes: float) -> float:
+    """A sum of `num_bytes` over a ring in device order: 2 (r-1) steps, each of the r-th part
+    over its slowest link (Patarasuk and Yuan, JPDC 2009); links are full duplex."""
+    ring = sorted(devices)
+    links = [cluster.link(a, b) for a, b in zip(ring, (*ring[1:], ring[0]), strict=True)]
+    piece = num_bytes / len(ring)
+    slowest = max(link.latency + piece / link.bandwidth for link in links)
+    return 2 * (len(ring) - 1) * slowest

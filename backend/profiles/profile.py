@@ -58,6 +58,17 @@ class Crossing:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """A weight that several layers read: the first of them owns it and sends it on, so that it
+    is among the crossings too."""
+
+    owner: int
+    readers: tuple[int, ...]
+    weight: str
+    bytes: int
+
+
 @dataclass(frozen=True)
 class ModelGraph:
     """Layers in a topological order, and edges (producer, consumer) as layer indices.
@@ -69,6 +80,7 @@ class ModelGraph:
     layers: tuple[Layer, ...]
     edges: tuple[tuple[int, int], ...]
     crossings: tuple[Crossing, ...] = ()
+    ties: tuple[Tie, ...] = ()
 
     def __post_init__(self) -> None:
         for producer, consumer in self.edges:
@@ -82,28 +94,26 @@ class ModelGraph:
         return ModelGraph(layers, tuple((i, i + 1) for i in range(len(layers) - 1)))
 
     @cached_property
-    def cut_bytes(self) -> tuple[int, ...]:
-        """Bytes alive across the cut behind each layer: the outputs made at or before it
-        and read after it, each once. The last entry is 0. Tensor by tensor where `crossings`
-        are known; else a layer's outputs count until the last of them is read."""
+    def tensors(self) -> tuple[Crossing, ...]:
+        """What may cross a cut: `crossings` where they are known, else the output of each layer
+        that is read, which counts until the last of its readers has it."""
         if self.crossings:
-            return self._crossing_bytes()
-        last_reader = list(range(len(self.layers)))
+            return self.crossings
+        readers: list[list[int]] = [[] for _ in self.layers]
         for producer, consumer in self.edges:
-            last_reader[producer] = max(last_reader[producer], consumer)
-        delta = [0] * (len(self.layers) + 1)
-        for index, layer in enumerate(self.layers):
-            delta[index] += layer.output_bytes
-            delta[last_reader[index]] -= layer.output_bytes
-        alive, cuts = 0, []
-        for change in delta[: len(self.layers)]:
-            alive += change
-            cuts.append(alive)
-        return tuple(cuts)
+            readers[producer].append(consumer)
+        return tuple(
+            Crossing(number, tuple(readers[number]), layer.output_bytes)
+            for number, layer in enumerate(self.layers)
+            if readers[number]
+        )
 
-    def _crossing_bytes(self) -> tuple[int, ...]:
+    @cached_property
+    def cut_bytes(self) -> tuple[int, ...]:
+        """Bytes alive across the cut behind each layer: the tensors made at or before it
+        and read after it, each once. The last entry is 0."""
         delta = [0] * (len(self.layers) + 1)
-        for tensor in self.crossings:
+        for tensor in self.tensors:
             delta[tensor.producer] += tensor.bytes
             delta[max(tensor.readers)] -= tensor.bytes
         return tuple(accumulate(delta[: len(self.layers)]))
@@ -156,7 +166,11 @@ class Profile:
             Crossing(place[each.producer], tuple(place[r] for r in each.readers), each.bytes)
             for each in self.graph.crossings
         )
-        return replace(self, graph=ModelGraph(layers, edges, crossings))
+        ties = tuple(
+            replace(tie, owner=place[tie.owner], readers=tuple(place[r] for r in tie.readers))
+            for tie in self.graph.ties
+        )
+        return replace(self, graph=ModelGraph(layers, edges, crossings, ties))
 
     @property
     def compute(self) -> float:

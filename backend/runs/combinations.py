@@ -11,20 +11,10 @@ from backend.runs.spec import OptimizerSpec, TrainSpec
 def check_combinations(spec: TrainSpec) -> None:
     """Raises `InvalidInput` where the schedule, shape, optimizer and precision of `spec` do not
     go together."""
-    _check_order(spec)
     _check_schedule(spec)
     _check_optimizer(spec.optimizer)
     _check_clipping(spec)
     _check_lanes(spec)
-
-
-def _check_order(spec: TrainSpec) -> None:
-    order = spec.plan.partition.order
-    if order and order != tuple(range(len(order))):
-        raise InvalidInput(
-            "this plan takes the layers in another order than the model's, which ranks cannot yet",
-            "Choose an alternative, or set the cuts by hand on the Plan page.",
-        )
 
 
 def _check_schedule(spec: TrainSpec) -> None:

@@ -22,7 +22,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
+    """`done` changes whenever the rank has finished an action; None where it has none."""
+
     rank: int
+    done: int | None = None
     event: Literal["heartbeat"] = "heartbeat"
 
 
@@ -51,12 +54,14 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """A file of measured spans (Arrow) of one rank and segment is ready in the job's folder."""
+    """A file of spans (Arrow) of one rank and segment is ready in the job's folder: what it
+    did, or when it loaded the samples of its forwards."""
 
     rank: int
     segment: int
     path: str
     num_spans: int
+    kind: Literal["measured", "loading"] = "measured"
     event: Literal["spans"] = "spans"
 
 
@@ -75,6 +80,23 @@ class Artifact:
     name: str
     path: str
     event: Literal["artifact"] = "artifact"
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """One of the `num_files` files of a checkpoint is ready in the job's folder.
+
+    epoch, samples   how far the training was: whole epochs, and samples of the next one
+    step             weight updates (minibatches) since the start of the run
+    """
+
+    rank: int
+    epoch: int
+    samples: int
+    step: int
+    path: str
+    num_files: int
+    event: Literal["saved"] = "saved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +121,16 @@ class Finished:
 
 
 Event = (
-    Started | Heartbeat | Progress | Metrics | Spans | ProfileReady | Artifact | Failed | Finished
+    Started
+    | Heartbeat
+    | Progress
+    | Metrics
+    | Spans
+    | ProfileReady
+    | Artifact
+    | Saved
+    | Failed
+    | Finished
 )
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.runs.emulation import Emulation
 from backend.runs.spec import RunSpec
 
 
@@ -11,6 +12,10 @@ class Job:
 
     definition  path of the definition's file, readable by the ranks
     weights     path of the safetensors file to begin with ("" = none)
+    checkpoint  folder of the checkpoint to go on from ("" = none), taken after `epoch` whole
+                epochs and `samples` samples of the next
+    data        path of the data to train on, readable by the ranks ("" = none)
+    emulation   what to wait for instead of computing (None = compute)
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
                 come by the environment, as torchrun sets them
@@ -24,3 +29,8 @@ class Job:
     folder: str
     world_size: int = 1
     weights: str = ""
+    checkpoint: str = ""
+    epoch: int = 0
+    samples: int = 0
+    emulation: Emulation | None = None
+    data: str = ""

@@ -89,6 +89,11 @@ class RunStore(Protocol):
         """To a final state. Raises `IllegalMove`."""
         ...
 
+    def delete(self, run_id: int) -> bool:
+        """Take an ended run away with all its records; False where there is no such run, or
+        it has not ended. What others measured or made from it stays."""
+        ...
+
 
 class LogStore(Protocol):
     def add(self, fence: Fence, lines: Sequence[LogText]) -> None: ...
@@ -129,6 +134,10 @@ class ArtifactStore(Protocol):
 
     def list(self, run_id: int) -> Sequence[StoredArtifact]:
         """By name."""
+        ...
+
+    def prune(self, digests: Sequence[str]) -> None:
+        """Delete the bytes of these files, as far as no run has them any more."""
         ...
 
 

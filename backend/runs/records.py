@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-TimelineKind = Literal["measured", "predicted"]
+TimelineKind = Literal["measured", "predicted", "loading"]
+"""What ranks did, what they were expected to do, when they loaded the samples of a forward."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,12 +64,27 @@ class RunService:
     def retry(self, run_id: int) -> Run:
         """The same again, as a new run: an ended one stays what it is. Raises `NotFound`, and
         `NotEnded` where the run may still succeed."""
+        run = self._ended(run_id)
+        return self.submit(run.spec, run.name, origin=run_id)
+
+    def delete(self, run_id: int) -> Run:
+        """Take an ended run away for good, with its log, metrics, timelines and files; what it
+        was. A profile that it measured stays. Raises `NotFound` and `NotEnded`."""
+        self._access.require(Right.EDIT, "delete", f"run {run_id}")
+        run = self._ended(run_id)
+        files = [artifact.sha256 for artifact in self.artifacts(run_id)]
+        if not self._stores.runs.delete(run_id):
+            return self._ended(run_id)  # somebody was faster: it is gone, or works again
+        self._stores.artifacts.prune(files)
+        return run
+
+    def _ended(self, run_id: int) -> Run:
         run = self._stores.runs.get(run_id)
         if not run.state.is_final:
             raise NotEnded(
                 f"run {run_id} is {run.state.value}", "Cancel it first, or wait for its end."
             )
-        return self.submit(run.spec, run.name, origin=run_id)
+        return run
 
     def why_waiting(self, run: Run) -> str | None:
         """Why a queued run does not start yet, in a sentence for people, with what to do;

@@ -8,12 +8,30 @@ from backend.planning.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:
-    """Which data set: "digits" (scikit-learn's handwritten digits), "synthetic", or
-    "definition" (the definition's own `data()`); empty = the definition's default.
-    `samples` is the size of the synthetic training set."""
+    """Which data to learn from, and how they are cut into microbatches.
+
+    name      a form of `backend.runs.data_forms.FORMS`; empty = the definition's default
+    samples   size of the synthetic training set
+    path      file or folder on the node, inside one that its operator allows; for a Hugging
+              Face data set also its name on the hub
+    inputs    the columns (arrays) that go into the model; () = what the form takes by default
+    targets   those that the loss compares with, likewise
+    held_out  share of the samples to evaluate on, where the data have no part for that
+    length    tokens of a sample of text; 0 = a line is a sample
+    last      what becomes of the samples that fill no whole round of microbatches: left out
+              ("drop", others in every epoch), or in smaller microbatches ("keep")
+    buckets   lengths to which samples of different lengths are padded, ascending
+    """
 
     name: str = ""
     samples: int = 1024
+    path: str = ""
+    inputs: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    held_out: float = 0.2
+    length: int = 64
+    last: Literal["drop", "keep"] = "drop"
+    buckets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +55,16 @@ class OptimizerSpec:
     decay: Literal["none", "step", "linear", "cosine"] = "none"
     decay_epochs: float = 30.0
     decay_factor: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """When the state of a training is kept: every so many weight updates, every so many
+    seconds (0 = not by that count), and when somebody cancels. The newest `keep` stay."""
+
+    updates: int = 0
+    seconds: float = 30.0
+    keep: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +100,7 @@ class TrainSpec:
                  None = 1 / lanes (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
+    checkpoint_id  a checkpoint, of whichever run, to go on from
     """
 
     definition_id: int
@@ -87,6 +116,8 @@ class TrainSpec:
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""
     weights_id: int | None = None
+    checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
+    checkpoint_id: int | None = None
     kind: Literal["train"] = "train"
 
 

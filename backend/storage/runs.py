@@ -17,6 +17,7 @@ from backend.runs.states import RunState, move
 from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
+from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import RunRow
 from backend.storage.values import DatabaseClock
@@ -155,6 +156,10 @@ class SqlRuns:
             row.accuracy = summary.accuracy
             row.finished_at = datetime.now(UTC)
             _time(row)
+
+    def delete(self, run_id: int) -> bool:
+        with self._database.write() as session:
+            return remove_run(session, run_id)
 
 
 def _queued(run_id: int) -> Update:

@@ -92,6 +92,7 @@ class RunRow(Base):
 
     token, lease_until   who holds it, until when (Unix seconds, the database's clock)
     last_seq             sequence number of the newest log line
+    last_batch           number of the attempt's newest write: one that comes again is known
     plan_id, accuracy    from spec and summary, to be filtered and sorted by
     seconds              from start to end, once it has ended
     origin_id            the run that this one was launched again from
@@ -114,6 +115,7 @@ class RunRow(Base):
     lease_until: Mapped[float | None]
     cancel_requested: Mapped[bool]
     last_seq: Mapped[int] = mapped_column(server_default=text("0"))
+    last_batch: Mapped[int] = mapped_column(server_default=text("0"))
     progress: Mapped[dict[str, Any] | None]
     summary: Mapped[dict[str, Any]]
     error: Mapped[dict[str, Any] | None]
@@ -129,6 +131,37 @@ class RunRow(Base):
     accuracy: Mapped[float | None]
     seconds: Mapped[float | None]
     tags: Mapped[list["TagRow"]] = relationship(lazy="selectin", order_by="TagRow.tag")
+
+
+class AttemptRow(Base):
+    """One try at a run: `outcome` once it is over, `first_seq` of its log, `step` from which
+    it went on (null: from the beginning)."""
+
+    __tablename__ = "attempts"
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    node: Mapped[str]
+    started_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    outcome: Mapped[str | None] = mapped_column(String(16))
+    error: Mapped[dict[str, Any] | None]
+    first_seq: Mapped[int]
+    step: Mapped[int | None]
+
+
+class CheckpointRow(Base):
+    """A whole checkpoint; its files lie in a folder of its own, named by attempt and step."""
+
+    __tablename__ = "checkpoints"
+    __table_args__ = (UniqueConstraint("run_id", "attempt", "step"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    attempt: Mapped[int]
+    epoch: Mapped[int]
+    samples: Mapped[int]
+    step: Mapped[int]
+    files: Mapped[list[Any]]
+    created_at: Mapped[datetime]
 
 
 class TagRow(Base):
@@ -188,6 +221,7 @@ class SpanBatchRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
     kind: Mapped[str] = mapped_column(String(16))
+    attempt: Mapped[int] = mapped_column(server_default=text("1"))
     segment: Mapped[int]
     rank: Mapped[int]
     num_spans: Mapped[int]

@@ -78,6 +78,19 @@ def test_a_run_that_works_cannot_be_retried(served: Served) -> None:
     assert (caught.value.status, caught.value.kind) == (409, "NotEnded")
 
 
+def test_an_ended_run_is_deleted_and_no_other(served: Served) -> None:
+    client = served.client
+    run = client.submit(ProfileSpec(served.seeded.definition))
+    with pytest.raises(ApiProblem, match="is queued") as caught:
+        client.delete(run.id)
+    assert caught.value.status == 409
+    client.cancel(run.id)
+    assert client.delete(run.id).id == run.id
+    with pytest.raises(ApiProblem) as caught:
+        client.run(run.id)
+    assert caught.value.status == 404
+
+
 def test_log_and_metrics(served: Served) -> None:
     lines = list(served.client.logs(served.seeded.succeeded))
     assert lines == list(served.backend.runs.all_logs(served.seeded.succeeded))

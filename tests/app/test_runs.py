@@ -145,6 +145,29 @@ def test_failed_runs_are_retried_as_new_ones(
     assert newest.spec == backend.runs.get(seeded.failed).spec
 
 
+def test_only_ended_runs_are_deleted(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = pick(open_page(Page.RUNS), seeded.failed, seeded.running)
+    assert "gone for good" in text_of(page)
+    button(page, "Delete 1\u00a0run").click().run()
+    assert [run.id for run in backend.runs.several([seeded.failed, seeded.running])] == [
+        seeded.running
+    ]
+    assert "5\u00a0runs" in text_of(page)
+
+
+def test_a_run_is_deleted_on_its_page_once_it_has_ended(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    live = open_page(Page.RUN, id=seeded.running)
+    assert not [found for found in live.button if found.label == "Delete the run"]
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    button(page, "Delete the run").click().run()
+    assert page.title[0].value == "Runs"
+    assert not backend.runs.several([seeded.succeeded])
+
+
 def test_stars_and_tags_of_several(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
     ids = (seeded.failed, seeded.succeeded)
     page = pick(open_page(Page.RUNS), *ids)
@@ -185,6 +208,6 @@ def test_an_agent_that_fell_silent_is_named(backend: Backend, open_page: Open) -
 def test_the_first_visit_lands_on_the_runs_once_there_are_any(
     backend: Backend, open_page: Open
 ) -> None:
-    assert open_page(Page.HOME).title[0].value == "Models"
+    assert open_page(Page.HOME).title[0].value == "Start"
     seed.everything(backend)
     assert open_page(Page.HOME).title[0].value == "Runs"

@@ -26,7 +26,10 @@ def test_without_profiles_the_page_leads_to_the_models(backend: Backend, open_pa
 
 def test_a_few_schedules_are_there_to_begin_with(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.SCHEDULES)
-    assert len(names_of(page)) >= 3
+    names = names_of(page)
+    assert len(names) >= 4
+    assert all(name.startswith("1-1 ·") for name in names[:-1])
+    assert names[-1].startswith("2 ·")
     text = text_of(page)
     for title in ("Timelines", "Bubble by cause", "Memory over time", "Weight versions"):
         assert title in text

@@ -21,6 +21,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.spec import OptimizerSpec, TrainSpec
+from workers.data.part import Held
 from workers.definitions.cut import cut
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
@@ -206,7 +207,8 @@ class Ours:
         race = self.race
         self.program = lower(self.schedule, self._shape(microbatches))
         order = torch.arange(microbatches * race.microbatch) % (race.microbatch * race.batch)
-        epoch = Epoch(self.data, order, race.microbatch, microbatches)
+        groups = [(group, None) for group in order.split(race.microbatch)]
+        epoch = Epoch(Held(*self.data), groups, race.microbatch)
         losses = Losses(Reporter(race.world.rank), False, self.program.shape, 0, 1)
         self.training = Training(self.seat, self.program, epoch, losses)
         self.recorder = Recorder(race.world)

@@ -14,8 +14,8 @@ from tests.app import seed
 from tests.cli.conftest import Command
 
 COMMANDS = (
-    "up demo worker doctor models profile plan simulate run runs show logs cancel export db".split()
-)
+    "up demo worker doctor models profile plan simulate run runs show logs cancel delete export db"
+).split()
 
 
 @pytest.fixture
@@ -68,7 +68,15 @@ def test_upgrade_is_idempotent_and_current_says_so(stageflow: Command, database:
 
 
 @pytest.mark.parametrize(
-    "args", [("show", "7"), ("logs", "7"), ("cancel", "7"), ("export", "7"), ("run", "--plan", "7")]
+    "args",
+    [
+        ("show", "7"),
+        ("logs", "7"),
+        ("cancel", "7"),
+        ("delete", "7", "--yes"),
+        ("export", "7"),
+        ("run", "--plan", "7"),
+    ],
 )
 def test_what_does_not_exist_is_said(
     stageflow: Command, database: None, args: tuple[str, ...]
@@ -245,3 +253,17 @@ def test_a_run_is_exported_in_every_format(
     said = stageflow("export", run, "--format", "doc")
     assert readable(said.err)
     assert "parquet" in said.err
+
+
+def test_an_ended_run_is_deleted_once_it_is_confirmed(stageflow: Command) -> None:
+    found = seed.everything(seed.fresh())
+    asked = stageflow("delete", str(found.failed))
+    assert asked.code == 1
+    assert "Delete run" in asked.out + asked.err
+    assert stageflow("delete", str(found.failed), "--yes").code == 0
+    left = [run["id"] for run in stageflow("runs", "--json").json]
+    assert found.failed not in left
+    assert found.running in left
+    refused = stageflow("delete", str(found.running), "--yes")
+    assert refused.code == 1
+    assert readable(refused.err)

@@ -25,14 +25,19 @@ CUTS = {
     "chain": {1: [], 2: [2], 3: [2, 3], 4: [1, 2, 4]},
     "residual": {1: [], 2: [3], 3: [3, 5], 4: [1, 3, 5]},
     "noisy": {1: [], 2: [4], 3: [4, 6], 4: [2, 4, 6]},
+    "branched": {1: [], 2: [5], 3: [5, 8], 4: [2, 5, 8]},
 }
 """Per model and number of stages the first layers of all stages but the first."""
 PREFIXES = {
     "chain": list("01234"),
     "noisy": list("012345678"),
     "residual": ["a", "", "b", "", "c", "scale", "", "", "d"],
+    "branched": ["stem", "", "right", "", "right_more", "left", "", "left_more", "", "", "head"],
 }
-"""The parameters' prefix of each layer, in running order."""
+"""The parameters' prefix of each layer, in the plan's order."""
+ORDERS = {"branched": (0, 1, 4, 5, 7, 2, 3, 6, 8, 9, 10)}
+"""The layers as the plan takes them, where that is not the model's order: one branch, then the
+other, whose layers take turns in the model."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,12 @@ class Case:
     @property
     def microbatches(self) -> int:
         """Of an epoch: whole batches for every lane."""
-        unit = BATCH * self.lanes
-        return SAMPLES // MICROBATCH // unit * unit
+        return SAMPLES // MICROBATCH // self.unit * self.unit
+
+    @property
+    def unit(self) -> int:
+        """Microbatches of a round: one batch for every lane."""
+        return BATCH * self.lanes
 
     def stage_of(self, parameter: str) -> int:
         layer = PREFIXES[self.model].index(parameter.split(".")[0])
@@ -92,7 +101,7 @@ class Case:
         )
         plan = Plan(
             "test",
-            Partition(stages, chunks=self.chunks),
+            Partition(stages, ORDERS.get(self.model, ()), self.chunks),
             self.schedule,
             MICROBATCH,
             BATCH,
@@ -121,7 +130,7 @@ def _shapes(schedule: str) -> tuple[tuple[tuple[int, ...], int], ...]:
 def _all() -> Iterator[Case]:
     """Every schedule with every optimizer, shape and model, though not all at once; each with
     recomputation; what needs a flush on those that flush."""
-    models, optimizers = tuple(CUTS), tuple(RATES)
+    models, optimizers = ("chain", "residual", "noisy"), tuple(RATES)
     trained = [s for s in SCHEDULES.values() if s.trains]
     for turn, schedule in enumerate(s.name for s in trained):
         for number, shape in enumerate(_shapes(schedule)):
@@ -136,6 +145,7 @@ def _all() -> Iterator[Case]:
         yield Case("chain", schedule, "adamw", *shapes[0], extra="decay")
         yield Case("residual", schedule, "momentum", *shapes[3], extra="decay")
         yield Case("chain", schedule, "sgd", *shapes[3], extra="rates")
+        yield Case("branched", schedule, optimizers[turn % len(optimizers)], *shapes[turn % 4])
         if schedule in FLUSHING:
             yield Case("chain", schedule, "adam", *shapes[0], extra="clip")
             yield Case("residual", schedule, "sgd", *shapes[3], extra="clip")

@@ -29,6 +29,8 @@ from tests.contract.runtime_cases import (
     STASHING,
     Case,
 )
+from workers.data.cutting import Cutting
+from workers.data.part import Held
 from workers.runtime.data import Epoch
 from workers.runtime.noise import seed
 
@@ -50,7 +52,7 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     torch.manual_seed(0)
     train, _ = case.definition().data()
     for number in range(EPOCHS):
-        epoch = Epoch.shuffled(train, MICROBATCH, case.microbatches, SEED, number)
+        epoch = Epoch.shuffled(Held(*train), Cutting(MICROBATCH, case.unit), SEED, number)
         for lane in lanes:
             lane.begin(number)
         for first in range(0, case.microbatches, BATCH * case.lanes):

@@ -252,6 +252,7 @@ ACTS = {
     "launch": lambda b, r: b.runs.submit(ProfileSpec(r.spec.definition_id)),
     "retry": lambda b, r: b.runs.retry(r.id),
     "cancel": lambda b, r: b.runs.cancel(r.id),
+    "delete": lambda b, r: b.runs.delete(r.id),
     "label": lambda b, r: b.labels.change([r.id], Change(starred=True)),
     "people": lambda b, r: b.team.list(),
     "audit": lambda b, r: b.audit.list(),

@@ -24,8 +24,22 @@ def test_first_visit_to_finished_run(page: Page, url: str) -> None:
     find_again(page, number)
 
 
+def test_the_example_is_carried_to_its_end_by_one_click(page: Page, url: str) -> None:
+    page.goto(f"{url}/start")
+    settled(page).get_by_role("button", name="Run the example").click()
+    expect(page.get_by_role("button", name="Run the example again")).to_be_visible(
+        timeout=RUN_SECONDS
+    )
+    expect(page.get_by_text("succeeded")).to_have_count(2)
+    keep_screenshot(page, "0-start")
+    settled(page).get_by_role("link", name=re.compile(r"\d+ · vgg_digits")).click()
+    expect(page.get_by_text("Measured above predicted").first).to_be_visible()
+
+
 def upload(page: Page, url: str) -> None:
     page.goto(url)
+    expect(settled(page).get_by_role("heading", name="Start")).to_be_visible()
+    settled(page).get_by_role("link", name="Add a model").click()
     expect(settled(page).get_by_role("heading", name="Models")).to_be_visible()
     expect(settled(page).get_by_text("No model yet")).to_be_visible()
     keep_screenshot(page, "1-models-empty")

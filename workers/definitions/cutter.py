@@ -8,7 +8,7 @@ from itertools import pairwise
 from torch import Tensor, fx, nn
 
 from workers.definitions.capture import by_mode
-from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
+from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, Tie
 from workers.definitions.record import Record
 from workers.definitions.units import Units
 
@@ -34,11 +34,12 @@ class Cutter:
         specs = tuple(tuple(self.seen.specs[n] for n in bundle) for bundle in bundles)
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
-        notes += tuple(self._sharing(layers))
+        ties = tuple(self._ties(groups))
+        notes += tuple(_sharing(layers, ties))
         crossings = tuple(self._crossings(groups))
         edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
         graph = self.runner.graph
-        return LayeredModel(model, graph, layers, edges, bundles, specs, notes, crossings)
+        return LayeredModel(model, graph, layers, edges, bundles, specs, notes, crossings, ties)
 
     def _cuts(self) -> list[int]:
         """The sound cuts that part two units."""
@@ -123,6 +124,15 @@ class Cutter:
 
     def _crossings(self, groups: list[Nodes]) -> Iterator[tuple[int, tuple[int, ...], int]]:
         """Each tensor that layers exchange: its maker, its readers, its bytes."""
+        for node, maker, readers in self._exchanged(groups):
+            yield maker, readers, self.seen.specs[node].num_bytes
+
+    def _ties(self, groups: list[Nodes]) -> Iterator[Tie]:
+        for node, owner, readers in self._exchanged(groups):
+            if node in self.carried:
+                yield owner, readers, str(node.target), self.carried[node].nbytes
+
+    def _exchanged(self, groups: list[Nodes]) -> Iterator[tuple[fx.Node, int, tuple[int, ...]]]:
         layer_of = {node: index for index, group in enumerate(groups) for node in group}
         layer_of |= dict.fromkeys(self.inputs, 0)
         layer_of |= {node: layer_of[self.operations[self.place[node]]] for node in self.carried}
@@ -130,7 +140,7 @@ class Cutter:
         for node in self._made:
             found = {layer_of.get(user, end) for user in node.users} - {layer_of[node]}
             if found and node in self.seen.specs:
-                yield layer_of[node], tuple(sorted(found)), self.seen.specs[node].num_bytes
+                yield node, layer_of[node], tuple(sorted(found))
 
     def _layer(self, name: str, group: Nodes) -> ModelLayer:
         start, stop = self.place[group[0]], self.place[group[-1]] + 1
@@ -183,21 +193,21 @@ class Cutter:
             return type(self.runner.get_submodule(str(node.target))).__name__
         return (self.units.is_unit(node) and self.units.kind(node)) or _operation(node)
 
-    def _sharing(self, layers: tuple[ModelLayer, ...]) -> Iterator[str]:
-        """A sentence per pair of layers that share weights."""
-        layer_of = {self.place[node]: layer.name for layer in layers for node in layer.nodes}
-        shared: dict[tuple[str, str], list[fx.Node]] = defaultdict(list)
-        for node in self.carried:
-            end = min(self.last_use[node], self.end - 1)
-            shared[layer_of[self.place[node]], layer_of[end]].append(node)
-        for (first, last), nodes in shared.items():
-            if first != last:
-                size = sum(self.carried[node].nbytes for node in nodes)
-                names = ", ".join(str(node.target) for node in nodes[:3])
-                yield (
-                    f"{first} and {last} share {names}{', …' if len(nodes) > 3 else ''}: owned by "
-                    f"the first, sent on with every microbatch ({size:,} bytes each way)"
-                )
+
+def _sharing(layers: tuple[ModelLayer, ...], ties: Iterable[Tie]) -> Iterator[str]:
+    """A sentence per pair of layers that share weights."""
+    shared: dict[tuple[int, int], list[Tie]] = defaultdict(list)
+    for tie in ties:
+        owner, readers, _, _ = tie
+        shared[owner, readers[-1]].append(tie)
+    for (first, last), found in shared.items():
+        names = ", ".join(name for _, _, name, _ in found[:3])
+        size = sum(size for _, _, _, size in found)
+        yield (
+            f"{layers[first].name} and {layers[last].name} share {names}"
+            f"{', …' if len(found) > 3 else ''}: owned by the first, sent on with every "
+            f"microbatch ({size:,} bytes each way)"
+        )
 
 
 def _operation(node: fx.Node) -> str:

@@ -18,6 +18,8 @@ from torch import fx, nn
 from workers.definitions.record import TensorSpec
 
 Nodes = tuple[fx.Node, ...]
+Tie = tuple[int, tuple[int, ...], str, int]
+"""A weight that crosses cuts: the layer that owns it, its readers, its name, its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class LayeredModel:
     bundles  the nodes alive before each layer: bundles[0] are the model's inputs
     specs    the same bundles as shapes and dtypes
     crossings  each tensor that crosses cuts: (layer that makes it, its readers, bytes)
+    ties     those of them that are weights
     """
 
     model: nn.Module
@@ -51,3 +54,4 @@ class LayeredModel:
     specs: tuple[tuple[TensorSpec, ...], ...]
     notes: tuple[str, ...] = ()
     crossings: tuple[tuple[int, tuple[int, ...], int], ...] = ()
+    ties: tuple[Tie, ...] = ()

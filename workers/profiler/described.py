@@ -6,9 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from backend.profiles.profile import Crossing, ModelGraph, Profile
+from backend.profiles.profile import Crossing, ModelGraph, Profile, Tie
 from backend.profiles.roofline import PEAKS, Work, roofline
 from backend.runs.spec import ProfileSpec
+from workers.data import catalog
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
@@ -16,7 +17,6 @@ from workers.definitions.samples import tensors
 from workers.devices import versions
 from workers.profiler.measure import benches
 from workers.profiler.sizes import flops, saved_bytes
-from workers.runtime import data
 from workers.runtime.stage import autocast
 
 META = torch.device("meta")
@@ -31,7 +31,7 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
     """
     definition = load(definition_file, spec.parameters)
     with META, autocast(META, spec.precision):
-        inputs, targets = data.example(definition, spec.microbatch)
+        inputs, targets = catalog.example(definition, spec.microbatch)
         layered = prepare(definition, (inputs, targets), granularity=spec.granularity or None)
         _fuse_attention(layered)
         layers, _ = benches(layered, definition.loss, spec.precision)
@@ -50,6 +50,7 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
             ),
             layered.edges,
             tuple(Crossing(*crossing) for crossing in layered.crossings),
+            tuple(Tie(*tie) for tie in layered.ties),
         ),
         notes=(*profile.notes, *layered.notes),
         parameters=spec.parameters,

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.spec import ProfileSpec
+from workers.data import catalog
 from workers.definitions.definition import Loss
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
@@ -22,7 +23,6 @@ from workers.devices import versions
 from workers.profiler.described import described
 from workers.profiler.measure import WARM_UP, Measured, benches, measure
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
-from workers.runtime import data
 from workers.runtime.process import (
     device,
     device_name,
@@ -83,7 +83,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     reporter(Progress("load", 0, 1))
     chosen = device(int(os.environ.get("LOCAL_RANK", "0")))
     definition = load(definition_file, spec.parameters)
-    drawn = data.example(definition, spec.microbatch)
+    drawn = catalog.example(definition, spec.microbatch)
     inputs, targets = (mapped(samples, lambda t: t.to(chosen)) for samples in drawn)
     with autocast(chosen, spec.precision):  # bundles have the cast dtypes
         layered = prepare(
@@ -96,9 +96,10 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
     forward, backward, update = measured.seconds(measured.whole)
     crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
+    ties = tuple(Tie(*tie) for tie in layered.ties)
     profile = Profile(
         name=name,
-        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings),
+        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings, ties),
         microbatch=spec.microbatch,
         device=device_name(chosen),
         whole_forward=forward,

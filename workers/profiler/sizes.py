@@ -1,5 +1,6 @@
 """What each layer keeps for its backward, its operations, and the peak of a whole step."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,10 @@ def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
 
 CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention}
 """torch counts the operations of attention's kernels on GPUs only."""
+
+
+SILENT = "6"
+"""Above every level of torch's profiler, which else prints of its start and stop."""
 
 
 def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
@@ -70,6 +75,7 @@ def peak_bytes(whole: Bench, inputs: Tensors, targets: Samples) -> int:
         before = torch.cuda.memory_allocated()
         sweep([whole], inputs, targets)
         return resident + torch.cuda.max_memory_allocated() - before
+    os.environ.setdefault("KINETO_LOG_LEVEL", SILENT)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         sweep([whole], inputs, targets)
     alive = peak = 0

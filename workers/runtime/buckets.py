@@ -35,7 +35,8 @@ class Buckets:
 
     def __init__(self, weights: Mapping[str, Tensor], group: Group) -> None:
         self._group = group
-        self._buckets = [_bucket(part) for part in _portions(weights)]
+        size = BUCKET_BYTES if group.pace is None else group.pace.bucket_bytes
+        self._buckets = [_bucket(part) for part in _portions(weights, size)]
         self._home = {name: bucket for bucket in self._buckets for name in bucket.parts}
         self._names = tuple(weights)
         self._is_empty = True
@@ -115,14 +116,14 @@ def _hook(weight: Tensor, arrived: Callable[[Tensor], None]) -> RemovableHandle:
     return handle
 
 
-def _portions(weights: Mapping[str, Tensor]) -> list[dict[str, Tensor]]:
-    """The weights from last to first, in portions of one dtype and about `BUCKET_BYTES`."""
+def _portions(weights: Mapping[str, Tensor], size: int) -> list[dict[str, Tensor]]:
+    """The weights from last to first, in portions of one dtype and about `size` bytes."""
     portions: list[dict[str, Tensor]] = [{}]
     room, dtype = 0, None
     for name, weight in reversed(list(weights.items())):
         if room <= 0 or weight.dtype != dtype:
             portions.append({})
-            room, dtype = BUCKET_BYTES, weight.dtype
+            room, dtype = size, weight.dtype
         portions[-1][name] = weight
         room -= weight.nbytes
     return [portion for portion in portions if portion] or [{}]

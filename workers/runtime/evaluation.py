@@ -21,7 +21,7 @@ from backend.pipeline.actions import (
 from backend.pipeline.routing import makes, needs
 from backend.pipeline.shape import Shape
 from workers.definitions.samples import Samples
-from workers.runtime.data import Epoch
+from workers.runtime.data import Padded
 from workers.runtime.seated import Seated
 
 
@@ -32,7 +32,7 @@ class Evaluation:
     rank has no last stage, or where the targets are no classes.
     """
 
-    def __init__(self, seated: Seated, shape: Shape, epoch: Epoch) -> None:
+    def __init__(self, seated: Seated, shape: Shape, epoch: Padded) -> None:
         self._seated, self._shape, self._epoch = seated, shape, epoch
         self.correct = 0
         self.counted = 0

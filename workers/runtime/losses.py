@@ -47,7 +47,8 @@ class Losses:
         """Print the rest, and the epoch's throughput and accuracy."""
         self.tell()
         if self._is_reporter:
-            self._reporter(self._epoch_metric("throughput", samples / seconds))
+            if seconds:
+                self._reporter(self._epoch_metric("throughput", samples / seconds))
             if accuracy is not None:
                 self._reporter(self._epoch_metric("accuracy", accuracy))
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from backend.codec import from_json
 from backend.runs.job import Job
+from workers.runtime.emulated.run import emulate
 from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
 from workers.runtime.reporter import Reporter
 from workers.runtime.run import train
@@ -28,7 +29,8 @@ def main() -> int:
 def run(job_file: Path, reporter: Reporter) -> int:
     """Meet the other ranks and train; the epochs done."""
     job: Job = from_json(Job, job_file.read_bytes())
-    epochs = train(job, join(), reporter)
+    work = train if job.emulation is None else emulate
+    epochs = work(job, join(), reporter)
     leave()
     return epochs
 

@@ -30,6 +30,16 @@ class Rule(Protocol):
         changed."""
         ...
 
+    @property
+    def memory(self) -> dict[str, Tensors]:
+        """What it carries from update to update, by kind and in the order of the weights;
+        nothing before the first one."""
+        ...
+
+    def remember(self, memory: dict[str, Tensors], updates: int) -> None:
+        """Go on as the rule that had this `memory` after so many updates."""
+        ...
+
 
 class SGD:
     """w -= lr * (g + decay * w)."""
@@ -42,6 +52,13 @@ class SGD:
     ) -> Tensors:
         gradients = _decayed(weights, gradients, self.weight_decay)
         return _moved(weights, gradients, -self.learning_rate * factor, in_place)
+
+    @property
+    def memory(self) -> dict[str, Tensors]:
+        return {}
+
+    def remember(self, memory: dict[str, Tensors], updates: int) -> None:
+        """It has nothing to remember."""
 
 
 class Momentum:
@@ -61,6 +78,13 @@ class Momentum:
         if self.weight_decay:
             torch._foreach_add_(self.velocity, weights, alpha=self.weight_decay)
         return _moved(weights, self.velocity, -self.learning_rate * factor, in_place)
+
+    @property
+    def memory(self) -> dict[str, Tensors]:
+        return {"velocity": self.velocity} if self.velocity else {}
+
+    def remember(self, memory: dict[str, Tensors], updates: int) -> None:
+        self.velocity = memory.get("velocity", [])
 
 
 class Adam:
@@ -99,6 +123,14 @@ class Adam:
         torch._foreach_div_(scale, (1 - BETAS[1] ** self.steps) ** 0.5)
         torch._foreach_add_(scale, EPSILON)
         return list(torch._foreach_div(self.mean, scale)), 1 - BETAS[0] ** self.steps
+
+    @property
+    def memory(self) -> dict[str, Tensors]:
+        return {"mean": self.mean, "square": self.square} if self.mean else {}
+
+    def remember(self, memory: dict[str, Tensors], updates: int) -> None:
+        self.mean, self.square = memory.get("mean", []), memory.get("square", [])
+        self.steps = updates if self.mean else 0
 
 
 def rule(spec: OptimizerSpec) -> Rule:

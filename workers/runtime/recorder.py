@@ -1,6 +1,7 @@
 """Spans of the actions that a rank performs, on a clock that all ranks of a machine share."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -27,6 +28,10 @@ class Recorder:
             torch.cuda.current_stream().synchronize()
         return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
 
+    def clock(self) -> float:
+        """Seconds since the origin, without a word to the GPU: for other threads."""
+        return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
+
     def add(self, index: int, action: Action, start: float, end: float) -> None:
         self._taken.append((index, action, start, end))
 
@@ -40,3 +45,9 @@ class Recorder:
         path = folder / f"spans-{self._world.rank}-{segment}.arrow"
         path.write_bytes(encode(self.spans))
         return Spans(self._world.rank, segment, str(path), len(self._taken))
+
+    def write_loading(self, folder: Path, segment: int, spans: Sequence[Span]) -> Spans:
+        """Likewise when the samples of which forward were loaded."""
+        path = folder / f"loading-{self._world.rank}-{segment}.arrow"
+        path.write_bytes(encode(spans))
+        return Spans(self._world.rank, segment, str(path), len(spans), "loading")

@@ -1,9 +1,13 @@
 """A training run on one rank: load, then epochs of training and evaluation, then save."""
 
 import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 from backend.errors import InvalidInput
+from backend.pipeline.actions import Action
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
@@ -12,12 +16,17 @@ from backend.pipeline.verify import check
 from backend.runs.events import Progress
 from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
+from workers.data import catalog
+from workers.data.cutting import Cutting
+from workers.data.part import DataSet
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
-from workers.runtime import data
+from workers.definitions.reorder import in_order
+from workers.runtime.checkpoint import Checkpoints
 from workers.runtime.data import Epoch
 from workers.runtime.evaluation import Evaluation
 from workers.runtime.executor import execute
+from workers.runtime.loading import Loading, loading
 from workers.runtime.losses import Losses
 from workers.runtime.recorder import Recorder
 from workers.runtime.reporter import Reporter
@@ -31,7 +40,7 @@ from workers.runtime.world import World
 def train(job: Job, world: World, reporter: Reporter) -> int:
     """Train as the job says and save the weights into its folder; the epochs done.
 
-    Every rank calls it. Raises what `prepare`, `data.load` and `seated` raise, `ModelRaised`
+    Every rank calls it. Raises what `prepare`, `catalog.load` and `seated` raise, `ModelRaised`
     and `LossNotFinite`.
     """
     if not isinstance(job.spec, TrainSpec):
@@ -39,6 +48,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
     run = _Run(job, job.spec, world, reporter)
     reporter.started()
     epochs = run.epochs()
+    run.checkpoints.close()
     save(run.seated, Path(job.folder), reporter)
     return epochs
 
@@ -51,10 +61,11 @@ class _Run:
             reporter(Progress("load", 0, 1))
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         definition = load(Path(job.definition), spec.parameters)
-        self.data = data.load(spec.data, definition)
-        self.shape = segment_shape(spec, self.data.num_train)
+        self.data = catalog.load(spec.data, definition, job.data)
+        self.cutting = cutting_of(spec)
+        self.shape = segment_shape(spec, self.data, self.cutting)
         self.program = check(lower(schedule(spec.plan.schedule), self.shape))
-        batch = self.data.first(spec.plan.microbatch)
+        batch = self.data.first(spec.plan.microbatch, max(spec.data.buckets, default=None))
         with autocast(world.device, spec.precision):  # bundles have the cast dtypes
             layered = prepare(
                 definition,
@@ -64,49 +75,77 @@ class _Run:
                 granularity=spec.granularity or None,
                 weights=Path(job.weights) if job.weights else None,
             )
+        layered = in_order(layered, spec.plan.partition.order)
         self.seated: Seated = seated(world, self.shape, definition, layered, spec)
+        self.checkpoints = Checkpoints(self.seated, spec, self.shape, self.folder, reporter)
+        self.done, self.first = job.epoch, 0
+        if job.checkpoint:
+            self.first = self.checkpoints.resume(Path(job.checkpoint), job.epoch, job.samples)
         if self.seated.is_reporter:
             self._tell(layered.notes)
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""
-        for number in range(self.spec.epochs):
+        for number in range(self.done, self.spec.epochs):
             losses = Losses(
                 self.reporter, self.seated.is_reporter, self.shape, number, self.spec.epochs
             )
-            seconds = self._train(number, losses)
+            self.checkpoints.begin(number, losses.tell)
+            shape = self._left()
+            seconds = self._train(number, shape, losses) if shape else 0.0
             accuracy = self._evaluate()
-            samples = self.shape.microbatches * self.spec.plan.microbatch
+            samples = shape.microbatches * self.spec.plan.microbatch if shape else 0
             losses.end(seconds, samples, accuracy)
+            self.first = 0
             target = self.spec.target_accuracy
             if target is not None and accuracy is not None and accuracy >= target:
                 return number + 1
+            if number + 1 < self.spec.epochs:
+                self.checkpoints.epoch_over()
         return self.spec.epochs
 
-    def _train(self, number: int, losses: Losses) -> float:
+    def _left(self) -> Shape | None:
+        """What is left of an epoch; None where a checkpoint was taken at its end."""
+        left = self.shape.microbatches - self.first
+        return replace(self.shape, microbatches=left) if left else None
+
+    def _train(self, number: int, shape: Shape, losses: Losses) -> float:
         """One segment; its seconds."""
-        microbatch, microbatches = self.spec.plan.microbatch, self.shape.microbatches
-        epoch = Epoch.shuffled(self.data.train, microbatch, microbatches, self.spec.seed, number)
-        training = Training(self.seated, self.program, epoch, losses)
+        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
+        program = self.program
+        if self.first:
+            program = check(lower(schedule(self.spec.plan.schedule), shape))
         recorder = Recorder(self.seated.world)
-        actions = self.program.ranks[self.seated.seat.rank]
-        execute(actions, training.perform, self.seated.mail, recorder)
+        actions = program.ranks[self.seated.seat.rank]
+        with self._loading(epoch, actions, recorder) as source:
+            training = Training(self.seated, program, source, losses, self.checkpoints)
+            execute(actions, training.perform, self.seated.mail, recorder)
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
+        if source.spans:
+            self.reporter(recorder.write_loading(self.folder, number, source.spans))
         return seconds
+
+    def _loading(
+        self, epoch: Epoch, actions: Sequence[Action], recorder: Recorder
+    ) -> AbstractContextManager[Loading]:
+        rank, last = self.seated.seat.rank, self.shape.num_stages - 1
+        return loading(epoch, actions, last, rank, recorder.clock)
 
     def _evaluate(self) -> float | None:
         """The share of held-out targets predicted right; None if there are none, or no classes."""
-        if not self.data.num_held_out:
+        if self.data.held_out is None:
             return None
-        microbatch = self.spec.plan.microbatch
-        shape = evaluation_shape(self.shape, self.data.num_held_out, microbatch)
-        epoch = Epoch.in_order(self.data.held_out, microbatch, shape.microbatches)
-        evaluation = Evaluation(self.seated, shape, epoch)
+        cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
+        epoch = Epoch.in_order(self.data.held_out, cutting)
+        shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
         programs = lower(FORWARD_ONLY, shape).ranks  # with several lanes the first evaluates
         rank = self.seated.seat.rank
         actions = programs[rank] if rank < len(programs) else ()
-        execute(actions, evaluation.perform, self.seated.mail, Recorder(self.seated.world))
+        recorder = Recorder(self.seated.world)
+        with self._loading(epoch, actions, recorder) as source:
+            evaluation = Evaluation(self.seated, shape, source)
+            execute(actions, evaluation.perform, self.seated.mail, recorder)
         correct, counted = self.seated.world.total([evaluation.correct, evaluation.counted])
         return correct / counted if counted else None
 
@@ -120,34 +159,33 @@ class _Run:
             self.reporter.log(note)
 
 
-def segment_shape(spec: TrainSpec, samples: int) -> Shape:
-    """One epoch: as many whole rounds of replicas and batches as the samples fill.
-    A schedule that updates by rounds of microbatches has batches of 1. Raises `InvalidInput`
-    where the samples do not fill one round."""
+def cutting_of(spec: TrainSpec) -> Cutting:
+    """Whole rounds of the plan's replicas, lanes and batches. A schedule that updates by rounds
+    of microbatches has batches of 1."""
     plan = spec.plan
-    replicas, lanes = plan.partition.replicas, plan.lanes
-    batch = plan.batch if schedule(plan.schedule).batched else 1
-    unit = lanes * math.lcm(*replicas, batch)
-    rounds = samples // (plan.microbatch * unit)
-    if rounds == 0:
+    unit = plan.lanes * math.lcm(*plan.partition.replicas, _batch(spec))
+    return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
+
+
+def segment_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
+    """One epoch. Raises `InvalidInput` where the samples do not fill one round."""
+    plan, microbatches = spec.plan, cutting.count(data.train)
+    if microbatches == 0:
         raise InvalidInput(
-            f"{samples} training samples are fewer than one round of {unit} microbatches of "
-            f"{plan.microbatch}",
+            f"{data.num_train} training samples of {data.name} are fewer than one round of "
+            f"{cutting.unit} microbatches of {plan.microbatch}",
             "Use smaller microbatches, fewer of them per batch, or more data.",
         )
     return Shape(
-        replicas,
-        rounds * unit,
-        batch,
+        plan.partition.replicas,
+        microbatches,
+        _batch(spec),
         chunks=plan.partition.chunks,
         advance=plan.advance,
-        lanes=lanes,
+        lanes=plan.lanes,
         recompute=plan.recompute,
     )
 
 
-def evaluation_shape(training: Shape, samples: int, microbatch: int) -> Shape:
-    """Enough microbatches for all samples, shared evenly by the replicas."""
-    unit = math.lcm(*training.replicas)
-    rounds = -(-samples // (microbatch * unit))
-    return Shape(training.replicas, max(1, rounds) * unit, chunks=training.chunks)
+def _batch(spec: TrainSpec) -> int:
+    return spec.plan.batch if schedule(spec.plan.schedule).batched else 1

@@ -25,7 +25,8 @@ from backend.pipeline.actions import (
 from backend.pipeline.program import Program
 from backend.pipeline.routing import makes, needs
 from workers.definitions.samples import Samples
-from workers.runtime.data import Epoch
+from workers.runtime.checkpoint import UNMARKED, Marks
+from workers.runtime.data import Source
 from workers.runtime.losses import Losses
 from workers.runtime.noise import seed, sow
 from workers.runtime.reading import applied, before_reductions, last_reads
@@ -55,8 +56,16 @@ class Given:
 class Training:
     """One segment. `perform` is called with every action of this rank's program, in order."""
 
-    def __init__(self, seated: Seated, program: Program, epoch: Epoch, losses: Losses) -> None:
+    def __init__(
+        self,
+        seated: Seated,
+        program: Program,
+        epoch: Source,
+        losses: Losses,
+        checkpoints: Marks = UNMARKED,
+    ) -> None:
         self._seated, self._epoch, self._losses = seated, epoch, losses
+        self._checkpoints = checkpoints
         self._shape = program.shape
         actions = program.ranks[seated.seat.rank]
         lane = seated.seat.lane
@@ -91,6 +100,7 @@ class Training:
                 self._all_reduce(stage)
             case Average(stage):
                 self._updating.average(stage)
+                self._checkpoints.averaged(stage)
 
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch
@@ -111,11 +121,13 @@ class Training:
         if stage > 0:
             inputs = self._seated.mail.take(needs(action, self._shape))
         else:
+            self._checkpoints.forward(self._epoch.first + microbatch)
             inputs = self._epoch.bundle(microbatch, device)
         is_last = self._seated.stages[stage].loss is not None
         target = self._epoch.answers(microbatch, device) if is_last else None
         weights = self._seated.weights[stage].at(action.version)
-        number = seed(self._seated.seed, self._losses.epoch, stage, microbatch)
+        place = self._epoch.first + microbatch
+        number = seed(self._seated.seed, self._losses.epoch, stage, place)
         return Given(inputs, weights, target, number)
 
     def _run(self, stage: int, given: Given) -> tuple[Tensors, Held]:
@@ -168,15 +180,17 @@ class Training:
 
     def _step(self, index: int, action: Step) -> None:
         self._updating.step(index, action)
+        microbatches = self._applied[action.stage][action.version]
+        last = self._epoch.first + microbatches[-1]
         if self._seated.stages[action.stage].loss is not None:
-            microbatches = self._applied[action.stage][action.version]
-            self._losses.add(microbatches[-1], self._loss_sum / len(microbatches))
+            self._losses.add(last, self._loss_sum / len(microbatches))
             self._loss_sum = 0.0
+        self._checkpoints.updated(action.stage, last + 1, not self._updating.is_due)
 
     def _note_loss(self, microbatch: int, loss: Tensor) -> None:
         value = float(loss.item())
         if not math.isfinite(value):
-            minibatch = self._losses.minibatch(microbatch)
+            minibatch = self._losses.minibatch(self._epoch.first + microbatch)
             epoch = self._losses.epoch + 1
             raise LossNotFinite(f"The loss of minibatch {minibatch} (epoch {epoch}) is {value}.")
         self._loss_sum += value

@@ -34,6 +34,11 @@ class Updating:
             self._make(place, step, scale)
         self._due = []
 
+    @property
+    def is_due(self) -> bool:
+        """Are there steps that wait for that of the rank's last stage?"""
+        return bool(self._due)
+
     def average(self, stage: int) -> None:
         """Let the lanes and their reference meet."""
         sharing = self._seated.sharing

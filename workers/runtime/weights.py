@@ -49,6 +49,19 @@ class Weights:
         """Let the lanes' reference begin as the newest version."""
         self.reference = {name: weight.detach().clone() for name, weight in self.newest.items()}
 
+    @property
+    def memory(self) -> dict[str, list[Tensor]]:
+        """What the update rule carries on, as `Rule.memory` gives it."""
+        return self._rule.memory
+
+    def restore(
+        self, weights: dict[str, Tensor], memory: dict[str, list[Tensor]], updates: int
+    ) -> None:
+        """Go on from these weights, all of them, after so many updates."""
+        self._versions = {0: self._named([weights[name].clone() for name in self._names])}
+        self._newest, self._updates = 0, updates
+        self._rule.remember(memory, updates)
+
     def begin(self) -> None:
         """Call the newest version 0 and forget the others."""
         self._versions = {0: self._versions[self._newest]}

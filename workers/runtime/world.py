@@ -1,7 +1,7 @@
 """The processes of one run: who they are, and what all of them agree on."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
@@ -16,6 +16,28 @@ PATIENCE = timedelta(minutes=30)
 """How long a rank waits for another one before it gives up."""
 
 
+class Pending(Protocol):
+    """A message or a sum under way."""
+
+    def wait(self) -> object:
+        """Return when it is done."""
+        ...
+
+
+class Pace(Protocol):
+    """How long the sums of a group last, where that is not left to the machine; gradients are
+    summed in portions of `bucket_bytes`."""
+
+    @property
+    def bucket_bytes(self) -> int: ...
+
+    def begin(
+        self, ranks: tuple[int, ...], num_bytes: int, start: Callable[[], Pending]
+    ) -> Pending:
+        """Begin a sum of so many bytes over `ranks` by `start`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """This process among the run's. Every method is called by all ranks in the same order."""
@@ -23,6 +45,7 @@ class World:
     rank: int
     size: int
     device: torch.device
+    pace: Pace | None = None
 
     @property
     def on_gpu(self) -> bool:
@@ -51,15 +74,7 @@ class World:
         return Group(tuple(range(self.size)), default)
 
     def group(self, ranks: tuple[int, ...]) -> "Group":
-        return Group(ranks, dist.new_group(list(ranks), timeout=PATIENCE))
-
-
-class Pending(Protocol):
-    """A message or a sum under way."""
-
-    def wait(self) -> object:
-        """Return when it is done."""
-        ...
+        return Group(ranks, dist.new_group(list(ranks), timeout=PATIENCE), self.pace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +83,7 @@ class Group:
 
     ranks: tuple[int, ...]
     handle: dist.ProcessGroup
+    pace: Pace | None = None
 
     def sum(self, tensor: Tensor) -> None:
         """Put the sum over the group in the tensor's place."""
@@ -75,9 +91,13 @@ class Group:
 
     def sum_later(self, tensor: Tensor) -> Pending:
         """The same, begun; the tensor must be left alone until it is done."""
-        work: Pending | None = dist.all_reduce(tensor, group=self.handle, async_op=True)
-        assert work is not None, "a rank outside the group asked for a sum"
-        return work
+
+        def start() -> Pending:
+            work: Pending | None = dist.all_reduce(tensor, group=self.handle, async_op=True)
+            assert work is not None, "a rank outside the group asked for a sum"
+            return work
+
+        return self.pace.begin(self.ranks, tensor.nbytes, start) if self.pace else start()
 
     def broadcast(self, tensor: Tensor) -> None:
         """Give the tensor of the group's first rank to all."""

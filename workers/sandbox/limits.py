@@ -17,6 +17,7 @@ MEMORY_WORDS = (
     "not enough memory",
 )
 PROCESS_WORDS = ("can't start new thread", "resource temporarily unavailable")
+FILE_WORDS = ("file too large",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,61 +52,72 @@ class Limits:
         return data | {"FSIZE": self.file, "NPROC": self.processes + others, "CORE": 0}
 
     def out_of_time(self, seconds: float) -> RunError:
-        return RunError(
+        return _breach(
             "OutOfTime",
             f"the run was ended after {seconds:,.0f} s; it may take {self.seconds:,.0f} s",
-            "Ask for less, or raise STAGEFLOW_MAX_SECONDS where the node agent is started. "
-            "Where nothing was printed, look for an endless loop in the definition.",
+            "Where nothing was printed, look for an endless loop in the definition. Ask for less",
+            "SECONDS",
         )
 
     def out_of_memory(self, found: str) -> RunError:
-        return RunError(
+        return _breach(
             "OutOfMemory",
             f"{found}; the run may use {size(self.memory)} of memory",
-            "Use smaller microbatches or more stages, or raise STAGEFLOW_MAX_MEMORY.",
+            "Use smaller microbatches or more stages",
+            "MEMORY",
         )
 
     def too_many_processes(self, found: str) -> RunError:
-        return RunError(
+        return _breach(
             "TooManyProcesses",
             f"{found}; the run may have {self.processes:,} processes and threads",
-            "Start fewer of them in the definition, or raise STAGEFLOW_MAX_PROCESSES.",
+            "Start fewer of them in the definition",
+            "PROCESSES",
         )
 
     def file_too_large(self, found: str) -> RunError:
-        return RunError(
+        return _breach(
             "FileTooLarge",
             f"{found}; a file of a run may have {size(self.file)}",
-            "Write less, or raise STAGEFLOW_MAX_FILE.",
+            "Write less",
+            "FILE",
         )
 
     def too_much_disk(self, used: int) -> RunError:
-        return RunError(
+        return _breach(
             "DiskFull",
             f"the run has written {size(used)}; it may keep {size(self.disk)}",
-            "Write less, or raise STAGEFLOW_MAX_DISK.",
+            "Write less",
+            "DISK",
         )
 
     def too_many_files(self, count: int) -> RunError:
-        return RunError(
+        return _breach(
             "TooManyFiles",
             f"the run has more than {count:,} files; it may keep {self.files:,}",
-            "Write fewer files, or raise STAGEFLOW_MAX_FILES.",
+            "Write fewer files",
+            "FILES",
         )
 
     def explained(self, error: RunError) -> RunError:
         """The error that a rank told, with the limit's name and number where one caused it."""
         ending = error.detail.strip().rpartition("\n")[2]
         text = f"{error.kind} {error.message} {ending}".lower()
-        if any(words in text for words in MEMORY_WORDS) and "cuda" not in text:
-            named = self.out_of_memory(error.message)
-        elif any(words in text for words in PROCESS_WORDS):
-            named = self.too_many_processes(error.message)
-        elif "file too large" in text:
-            named = self.file_too_large(error.message)
-        else:
-            return error
-        return replace(named, detail=error.detail)
+        causes = (
+            (() if "cuda" in text else MEMORY_WORDS, self.out_of_memory),
+            (PROCESS_WORDS, self.too_many_processes),
+            (FILE_WORDS, self.file_too_large),
+        )
+        for words, breach in causes:
+            if any(word in text for word in words):
+                return replace(breach(error.message), detail=error.detail)
+        return error
+
+
+def _breach(kind: str, message: str, remedy: str, variable: str) -> RunError:
+    """`remedy` is what the owner of the definition can do, `variable` what the node's can."""
+    setting = f"STAGEFLOW_MAX_{variable} where the node agent is started"
+    return RunError(kind, message, f"{remedy}, or raise {setting}.")
 
 
 def size(num_bytes: float) -> str:

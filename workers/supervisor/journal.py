@@ -134,7 +134,9 @@ class Journal:
     def _store_spans(self, event: Spans, data: bytes) -> None:
         with bounded():
             spans = decode(data)
-        self._attempt.spans("measured", event.rank, event.segment, data, len(spans))
+        self._attempt.spans(event.kind, event.rank, event.segment, data, len(spans))
+        if event.kind != "measured":
+            return
         if event.segment != self.results.segment:
             self.results.segment, self.results.spans = event.segment, {}
         self.results.spans[event.rank] = spans

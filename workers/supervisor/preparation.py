@@ -14,6 +14,7 @@ from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor import orphans
+from workers.supervisor.data_place import place_of, shown_of
 
 JOB_FILE = "job.json"
 
@@ -24,7 +25,7 @@ class FolderInUse(StageflowError):
 
 def prepare(backend: Backend, run: Run, folder: Path) -> Job:
     """Make `folder` (readable by its owner alone) and fill it; the ranks write into a folder
-    of their own within. Raises `OSError`, `NotFound`."""
+    of their own within. Raises `OSError`, `NotFound`, `DataNotAllowed`."""
     clear(folder)
     folder.mkdir(parents=True, mode=0o700)
     definition = backend.definitions.get(run.spec.definition_id)
@@ -40,6 +41,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         folder=str(work_folder(folder)),
         world_size=world_size(run.spec),
         weights=_weights(backend, run.spec, source.parent),
+        data=place_of(run.spec, backend.settings),
     )
     job_file(job).write_bytes(to_json(Job, job))
     return job
@@ -56,7 +58,8 @@ def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
 
 def room_of(job: Job, state: Path) -> Room:
     """Where the ranks of `job` live; `state` is the state directory around it."""
-    return Room(job_file(job).parent, state, (job_file(job), Path(job.definition).parent))
+    shown = (job_file(job), Path(job.definition).parent)
+    return Room(job_file(job).parent, state, shown, shown_of(job))
 
 
 def clear(folder: Path) -> None:

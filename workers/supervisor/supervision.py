@@ -19,6 +19,7 @@ from workers.sandbox.sandbox import Sandbox, detect
 from workers.supervisor import disk
 from workers.supervisor.conclusion import conclude
 from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
+from workers.supervisor.hub import fetched
 from workers.supervisor.journal import Journal
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
@@ -86,6 +87,9 @@ class Supervision:
 
     def _ranks_watched(self, port: int) -> Ending:
         level = self._isolated()
+        run, settings = self._attempt.run, self._backend.settings
+        if not fetched(run.spec, settings, goes_on=lambda: not self._is_cancelled()):
+            return CANCELLED
         job = prepare(self._backend, self._attempt.run, self._folder)
         disk.hold_back(self._folder)
         self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
@@ -164,6 +168,14 @@ class Supervision:
             if now - self._renewed > GIVE_UP * self._backend.settings.lease:
                 raise LeaseLost(f"the lease cannot be renewed: {fault}") from fault
             return False
+
+    def _is_cancelled(self) -> bool:
+        """Renew the lease when it is time, before there are ranks; was a cancel asked for?"""
+        now = time.monotonic()
+        if now - self._renewed < self._backend.settings.heartbeat:
+            return self._stop.is_set()
+        self._renewed = now
+        return self._attempt.beat() or self._stop.is_set()
 
     def _heard_out(self, ranks: Ranks, tally: Tally, ending: Ending) -> Ending:
         """Hear the last lines of the ended ranks, which may tell the cause better."""

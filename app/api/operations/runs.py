@@ -1,4 +1,4 @@
-"""Runs: submit, find, label, cancel, retry."""
+"""Runs: submit, find, label, cancel, retry, delete."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -138,5 +138,14 @@ OPERATIONS = (
         lambda call: _submitted(call, call.backend.runs.retry(call.id)),
         Submitted,
         status=201,
+    ),
+    Operation(
+        "delete_run",
+        "DELETE",
+        "/runs/{id:int}",
+        "Take a run away for good with its log, metrics, timelines and files; what it was. "
+        "409 while it has not ended.",
+        lambda call: call.backend.runs.delete(call.id),
+        Run,
     ),
 )

@@ -1,5 +1,7 @@
 """Pairs of a plan and a schedule in a link, their sizes and their staleness."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,8 +43,14 @@ def test_what_makes_no_sense_is_left_out() -> None:
 
 def test_the_first_pairs_have_whole_rounds_as_batches() -> None:
     cut = Partition((Stage(0, 2, tuple(range(15))), Stage(2, 4, (15,))))
-    assert {pair.batch for pair in default_pairs(cut)} == {1, 30}
-    assert {pair.batch for pair in default_pairs(TWO)} == {1, 4}
+    assert {pair.batch for pair in default_pairs("pipedream", cut)} == {1, 30}
+    assert {pair.batch for pair in default_pairs("straight", TWO)} == {1, 4}
+
+
+def test_the_first_pairs_are_of_a_pipeline_beside_data_parallelism() -> None:
+    sources = [pair.source for pair in default_pairs("straight", TWO)]
+    assert set(sources[:-1]) == {"straight"}
+    assert sources[-1] == "data-parallel"
 
 
 def test_staleness_is_told_per_stage() -> None:
@@ -62,3 +70,10 @@ def test_a_rank_holds_its_stages_layers() -> None:
     assert sizes.boundary(0) == 0
     assert sizes.boundary(1) == profile.graph.cut_bytes[5]
     assert sizes.activations(1) == sum(layer.output_bytes for layer in profile.layers[6:])
+
+
+def test_activations_are_as_measured_where_they_were() -> None:
+    profile = seed.a_profile()
+    layers = tuple(replace(layer, saved_bytes=7) for layer in profile.layers)
+    measured = replace(profile, graph=replace(profile.graph, layers=layers))
+    assert PlanSizes(measured, TWO, "adam").activations(0) == 7 * 6

@@ -14,6 +14,7 @@ from backend.runs.events import (
     Metrics,
     ProfileReady,
     Progress,
+    Saved,
     Spans,
     Started,
     read_line,
@@ -26,12 +27,13 @@ floats = st.floats(allow_nan=False, allow_infinity=False)
 triples = st.lists(st.tuples(st.integers(), floats, floats), max_size=5)
 events = st.one_of(
     st.builds(Started, rank=ranks),
-    st.builds(Heartbeat, rank=ranks),
+    st.builds(Heartbeat, rank=ranks, done=st.none() | ranks),
     st.builds(Progress, phase=texts, done=ranks, total=ranks),
     triples.map(lambda rows: Metrics("loss", *(tuple(column) for column in _columns(rows)))),
     st.builds(Spans, rank=ranks, segment=ranks, path=texts, num_spans=ranks),
     st.builds(ProfileReady, path=texts),
     st.builds(Artifact, name=texts, path=texts),
+    st.builds(Saved, ranks, epoch=ranks, samples=ranks, step=ranks, path=texts, num_files=ranks),
     st.builds(Failed, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
     st.builds(Finished, rank=ranks, epochs=ranks),
 )

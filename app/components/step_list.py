@@ -1,0 +1,33 @@
+"""Steps in their order: what is done, and what comes next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from app.state import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`meaning` says in a sentence what it is; `to` is where it is done."""
+
+    title: str
+    meaning: str
+    to: Page
+    done: bool
+
+
+def step_list(steps: Sequence[Step]) -> None:
+    """A row each: its title as a link, its meaning, its mark. The first that is not done is
+    marked as the next."""
+    coming = next((step for step in steps if not step.done), None)
+    for number, step in enumerate(steps, start=1):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            with st.container(gap=None):
+                st.page_link(step.to.value, label=f"**{number} · {step.title}**")
+                st.caption(step.meaning)
+            if step.done:
+                st.badge("done", icon=":material/check:", color="green")
+            elif step is coming:
+                st.badge("next", icon=":material/arrow_forward:", color="blue")

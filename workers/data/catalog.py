@@ -1,0 +1,89 @@
+"""The data sets by the name of their form, checked and brought to the model's shape."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+import torch
+from torch import Tensor
+
+from backend.errors import InvalidInput
+from backend.runs.spec import DataSpec
+from workers.data.asked import Asked
+from workers.data.errors import DataFailed
+from workers.data.forms import huggingface, images, numpy, python, ready, tables, text
+from workers.data.part import Changed, DataSet
+from workers.definitions.definition import Definition
+from workers.definitions.samples import Batch
+
+Source = Callable[[Asked], DataSet]
+NO_FILE = ("digits", "synthetic", "definition")
+
+CATALOG: dict[str, Source] = {
+    "digits": ready.digits,
+    "synthetic": ready.synthetic,
+    "definition": ready.own,
+    "numpy": numpy.load,
+    "parquet": tables.parquet,
+    "csv": tables.csv,
+    "images": images.load,
+    "text": text.load,
+    "huggingface": huggingface.load,
+    "python": python.load,
+}
+"""One function for each of `backend.runs.data_forms.FORMS`."""
+
+
+def load(spec: DataSpec, definition: Definition, place: str = "") -> DataSet:
+    """The data set that `spec` names, or the definition's default; `place` is the path as this
+    process sees it. Raises `InvalidInput` on an unknown form and `DataFailed` on data that
+    cannot be read or learned from."""
+    name = spec.name or definition.data_name
+    if name not in CATALOG:
+        raise InvalidInput(
+            f"there is no data set {name!r}", f"Choose one of {', '.join(sorted(CATALOG))}."
+        )
+    asked = Asked(spec, place, definition)
+    found = CATALOG[name](asked)
+    return found if name in NO_FILE else _fitted(found, asked)
+
+
+def example(definition: Definition, batch: int) -> Batch:
+    """One batch of inputs and targets: the definition's `example`, else its data's first ones."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        if definition.has_example:
+            return definition.example(batch)
+    return load(DataSpec(), definition).first(batch)
+
+
+def _fitted(found: DataSet, asked: Asked) -> DataSet:
+    """The same with the inputs in the shape of the model's example, where that is one tensor
+    of as many values. Raises `DataFailed` where it has another number of them."""
+    inputs, wanted = found.first(1)[0], asked.wanted
+    if not isinstance(inputs, Tensor) or wanted is None or found.train.lengths is not None:
+        return found
+    given = tuple(inputs.shape[1:])
+    if given == wanted or _is_sequence(inputs, wanted):
+        return found
+    if prod(given) != prod(wanted):
+        raise DataFailed(
+            f"{found.name} gives {prod(given)} values per sample {_told(given)}, and the model's "
+            f"example has {prod(wanted)} {_told(wanted)}",
+            "Choose the columns that are the model's inputs, or another model.",
+        )
+    train, held_out = (
+        None if part is None else Changed(part, lambda tensor: tensor.reshape(-1, *wanted))
+        for part in (found.train, found.held_out)
+    )
+    assert train is not None
+    return replace(found, train=train, held_out=held_out)
+
+
+def _is_sequence(inputs: Tensor, wanted: tuple[int, ...]) -> bool:
+    """Tokens come in any length."""
+    return inputs.dim() == 2 and len(wanted) == 1 and not inputs.is_floating_point()
+
+
+def _told(shape: tuple[int, ...]) -> str:
+    return f"({'x'.join(map(str, shape)) or 'a single one'})"

@@ -1,0 +1,40 @@
+"""A folder of pictures: a folder per class, in train and test where there is a part for that."""
+
+from pathlib import Path
+
+import torch
+
+from backend.runs.data_forms import FORMS
+from workers.data.asked import Asked
+from workers.data.errors import DataFailed
+from workers.data.files import parted
+from workers.data.part import DataSet, divided
+from workers.data.pictures import SUFFIXES, Pictures, Size, size_of
+
+
+def load(asked: Asked) -> DataSet:
+    """Classes are the names of the folders, in the order of the alphabet. Pictures get the
+    size of the model's example, or else the first one's."""
+    train, held_out = parted(asked.path, SUFFIXES, FORMS["images"].path)
+    classes = sorted({file.parent.name for file in train})
+    if len(classes) < 2 or any(file.parent == asked.path for file in train):
+        raise DataFailed(
+            f"{asked.path} has pictures of {len(classes)} folder(s): no classes to tell apart",
+            f"Give {FORMS['images'].path}.",
+        )
+    size = asked.size or size_of(train[0])
+    part = _part(train, classes, size)
+    if held_out:
+        return DataSet(part, _part(held_out, classes, size), str(asked.path))
+    return divided(part, asked.spec.held_out, str(asked.path))
+
+
+def _part(files: list[Path], classes: list[str], size: Size) -> Pictures:
+    strange = sorted({file.parent.name for file in files} - set(classes))
+    if strange:
+        raise DataFailed(
+            f"held-out pictures of {', '.join(strange)} have no class to train on",
+            f"The classes are {', '.join(classes)}.",
+        )
+    labels = [classes.index(file.parent.name) for file in files]
+    return Pictures(files, torch.tensor(labels), size)

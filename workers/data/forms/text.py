@@ -1,0 +1,64 @@
+"""Text files as bytes: the model learns the next byte of 256."""
+
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from backend.runs.data_forms import FORMS
+from workers.data.asked import Asked
+from workers.data.errors import DataFailed
+from workers.data.files import parted
+from workers.data.part import DataSet, Held, Part, divided
+from workers.data.ragged import Ragged
+
+
+def load(asked: Asked) -> DataSet:
+    """Stretches of `length` bytes, or a line per sample with a length of 0. Stretches are held
+    out from the end of the text, so that no stretch lies between two of them."""
+    train, held_out = parted(asked.path, (".txt", ".md", ".text"), FORMS["text"].path)
+    length, name = asked.spec.length, str(asked.path)
+    if held_out:
+        return DataSet(_part(_bytes(train), length), _part(_bytes(held_out), length), name)
+    text = _bytes(train)
+    if length == 0:
+        return divided(_part(text, 0), asked.spec.held_out, name)
+    cut = round(len(text) * (1 - asked.spec.held_out))
+    rest = text[cut:]
+    kept = _part(rest, length) if len(rest) > length else None
+    return DataSet(_part(text[:cut], length), kept, name)
+
+
+def _bytes(files: list[Path]) -> bytes:
+    try:
+        return b"\n".join(file.read_bytes() for file in files)
+    except OSError as fault:
+        raise DataFailed(f"{fault.filename} cannot be read: {fault.strerror}") from None
+
+
+def _part(text: bytes, length: int) -> Part:
+    return _stretches(text, length) if length else _lines(text)
+
+
+def _stretches(text: bytes, length: int) -> Held:
+    tokens = _tokens(text)
+    count = (len(tokens) - 1) // length
+    if count < 1:
+        raise DataFailed(
+            f"{len(tokens)} bytes of text are fewer than a sample of {length + 1}",
+            "Give more text, or a smaller length.",
+        )
+    inputs = tokens[: count * length].view(count, length)
+    return Held(inputs, tokens[1 : count * length + 1].view(count, length))
+
+
+def _lines(text: bytes) -> Ragged:
+    lines = [_tokens(line) for line in text.splitlines() if len(line) > 1]
+    if not lines:
+        raise DataFailed("no line of the text has two bytes or more", "Give more text.")
+    return Ragged([line[:-1] for line in lines], [line[1:] for line in lines])
+
+
+def _tokens(text: bytes) -> Tensor:
+    return torch.from_numpy(np.frombuffer(text, np.uint8).astype(np.int64))

@@ -1,0 +1,141 @@
+"""Samples by their number: what every form of data gives, and how a data set is parted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from workers.definitions.samples import Batch, Samples, mapped, num_samples
+
+
+class Part(Protocol):
+    """Samples to train on, or held out. `numbers` are int64 places among them."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """How long each sample is; None where all are alike."""
+        ...
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether samples lie in memory, so that loading them takes no time to speak of."""
+        ...
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        """The inputs of these samples, padded to `length` where their lengths differ."""
+        ...
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        """Their targets likewise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Inputs and targets in memory, samples first."""
+
+    all_inputs: Samples
+    all_targets: Samples
+    lengths: None = None
+    is_at_hand: bool = True
+
+    def __len__(self) -> int:
+        return num_samples(self.all_inputs)
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return mapped(self.all_inputs, lambda tensor: tensor[numbers])
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return mapped(self.all_targets, lambda tensor: tensor[numbers])
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Some samples of another part."""
+
+    whole: Part
+    numbers: Tensor
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def lengths(self) -> Tensor | None:
+        found = self.whole.lengths
+        return None if found is None else found[self.numbers]
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.whole.is_at_hand
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return self.whole.inputs(self.numbers[numbers], length)
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return self.whole.targets(self.numbers[numbers], length)
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Another part with its inputs changed as they are loaded."""
+
+    whole: Part
+    change: Callable[[Tensor], Tensor]
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    @property
+    def lengths(self) -> Tensor | None:
+        return self.whole.lengths
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.whole.is_at_hand
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return mapped(self.whole.inputs(numbers, length), self.change)
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return self.whole.targets(numbers, length)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """What is trained on, and what is held out (None: nothing). `name` is for messages."""
+
+    train: Part
+    held_out: Part | None
+    name: str = "the data"
+
+    @property
+    def num_train(self) -> int:
+        return len(self.train)
+
+    @property
+    def num_held_out(self) -> int:
+        return 0 if self.held_out is None else len(self.held_out)
+
+    def first(self, count: int, length: int | None = None) -> Batch:
+        """The first `count` samples to train on, from the start again where they are fewer;
+        of those whose lengths differ, the first that are no longer than `length`."""
+        lengths = self.train.lengths
+        fits = torch.arange(self.num_train)
+        if lengths is not None and length is not None:
+            fits = fits[lengths <= length]
+        chosen = fits[torch.arange(count) % len(fits)]
+        return self.train.inputs(chosen, length), self.train.targets(chosen, length)
+
+
+def divided(whole: Part, share: float, name: str) -> DataSet:
+    """A data set with `share` of the samples held out, always the same ones."""
+    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(0))
+    count = min(round(share * len(whole)), len(whole) - 1)
+    if count <= 0:
+        return DataSet(whole, None, name)
+    held_out, train = order[:count].sort().values, order[count:].sort().values
+    return DataSet(Chosen(whole, train), Chosen(whole, held_out), name)

@@ -1,0 +1,177 @@
+"""When a rank copies its part of the training's state, and how the ranks agree without a stop.
+
+A checkpoint is taken after a number of microbatches that every stage has whole updates for.
+Each rank copies its stages right after the update that ends there, at its own time; no rank
+waits for another one. Where the clock or a cancel asks for one, rank 0 chooses a number that
+it has not forwarded yet and makes the checkpoint's folder: no other rank can make that update
+before it has met a microbatch that came after, so it finds the folder when it gets there.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from backend.pipeline.shape import Shape
+from backend.runs.events import Saved
+from backend.runs.spec import TrainSpec
+from workers.runtime.checkpoint_state import restore, state_of
+from workers.runtime.checkpoint_writer import Part, Writer
+from workers.runtime.reporter import Reporter
+from workers.runtime.seated import Seated
+
+FOLDER = "checkpoints"
+REQUEST = "save-now"
+"""A file of this name in the job's folder asks for a checkpoint at once."""
+FIRST = 5.0
+"""Seconds before the first one that the clock asks for, where more were given."""
+LOOK = 0.02
+"""Seconds between looks for the request."""
+
+
+class Marks(Protocol):
+    """What a training tells of its course, in microbatches since the start of the epoch."""
+
+    def forward(self, microbatch: int) -> None:
+        """The first stage is about to run `microbatch`."""
+        ...
+
+    def updated(self, stage: int, microbatches: int, is_made: bool) -> None:
+        """`stage` has applied that many; `is_made` where its new weights are there already."""
+        ...
+
+    def averaged(self, stage: int) -> None:
+        """The lanes and their reference have met."""
+        ...
+
+
+class Unmarked:
+    """Nobody wants to know."""
+
+    def forward(self, microbatch: int) -> None: ...
+
+    def updated(self, stage: int, microbatches: int, is_made: bool) -> None: ...
+
+    def averaged(self, stage: int) -> None: ...
+
+
+UNMARKED = Unmarked()
+
+
+class Checkpoints:
+    """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
+    the start of the epoch."""
+
+    def __init__(
+        self, seated: Seated, spec: TrainSpec, shape: Shape, folder: Path, reporter: Reporter
+    ) -> None:
+        self._seated, self._spec, self._shape = seated, spec, shape
+        self._folder, self._reporter = folder, reporter
+        self._unit = shape.lanes * math.lcm(*shape.replicas, shape.batch)
+        self._writer = Writer(reporter)
+        self._epoch = 0
+        self._tell: Callable[[], None] = _nothing
+        self._fresh: dict[int, int] = {}
+        now = time.monotonic()
+        self._due = now + min(FIRST, spec.checkpoints.seconds)
+        self._next_look, self._is_asked, self._is_answered = now, False, False
+
+    def resume(self, folder: Path, epoch: int, samples: int) -> int:
+        """Go on from the checkpoint in `folder`; the microbatches of `epoch` that are done,
+        of which those that fill no whole round of this plan are done again."""
+        size = self._spec.plan.microbatch * self._unit
+        first = min(samples // size * self._unit, self._shape.microbatches)
+        done = epoch + first / self._shape.microbatches
+        restore(self._seated, self._spec, self._shape, folder, done)
+        return first
+
+    def begin(self, epoch: int, tell: Callable[[], None]) -> None:
+        """An epoch begins; `tell` prints the losses that were not printed yet."""
+        self._epoch, self._tell, self._fresh = epoch, tell, {}
+
+    def forward(self, microbatch: int) -> None:
+        if self._seated.seat.rank == 0 and self._is_wanted():
+            done = (microbatch // self._unit + 1) * self._unit
+            if done < self._shape.microbatches:
+                self._place(self._epoch, done).mkdir(parents=True, exist_ok=True)
+                self._answered()
+
+    def updated(self, stage: int, microbatches: int, is_made: bool) -> None:
+        per_round = self._shape.lanes * self._shape.batch
+        self._fresh[stage] = -(-microbatches // per_round) * per_round
+        if is_made and self._shape.lanes == 1:
+            for number in tuple(self._fresh):
+                self._take_if_due(number)
+
+    def averaged(self, stage: int) -> None:
+        self._take_if_due(stage)
+
+    def epoch_over(self) -> None:
+        """The pipeline is empty. Every rank calls it."""
+        agreed = self._seated.world.agreed(float(self._is_wanted()))
+        if agreed or self._is_counted(self._shape.microbatches):
+            for stage in self._seated.leads:
+                self._take(stage, self._epoch + 1, 0)
+            self._answered()
+
+    def close(self) -> None:
+        """Wait until every copy is written."""
+        self._writer.close()
+
+    def _take_if_due(self, stage: int) -> None:
+        done = self._fresh.pop(stage)
+        if stage not in self._seated.leads or done % self._unit:
+            return
+        if done < self._shape.microbatches and self._is_due(done):
+            self._take(stage, self._epoch, done)
+
+    def _is_due(self, done: int) -> bool:
+        return self._is_counted(done) or self._place(self._epoch, done).is_dir()
+
+    def _is_counted(self, done: int) -> bool:
+        """Does a multiple of the asked for updates lie in the round that ends here?"""
+        every = self._spec.checkpoints.updates
+        if not every:
+            return False
+        return self._step(self._epoch, done) // every > (
+            self._step(self._epoch, done - self._unit) // every
+        )
+
+    def _take(self, stage: int, epoch: int, done: int) -> None:
+        """Copy now, write later; the losses so far are told before the checkpoint is."""
+        self._tell()
+        lane, place = self._seated.seat.lane, self._place(epoch, done)
+        place.mkdir(parents=True, exist_ok=True)
+        saved = Saved(
+            self._seated.seat.rank,
+            epoch,
+            done * self._spec.plan.microbatch,
+            self._step(epoch, done),
+            str(place / f"stage-{stage}-lane-{lane}.safetensors"),
+            self._shape.num_stages * self._shape.lanes,
+        )
+        self._writer.put(Part(state_of(self._seated, stage), lane, saved))
+
+    def _step(self, epoch: int, done: int) -> int:
+        per_epoch = self._shape.microbatches // self._shape.batch
+        return epoch * per_epoch + done // self._shape.batch
+
+    def _place(self, epoch: int, done: int) -> Path:
+        return self._folder / FOLDER / f"{epoch}-{done}"
+
+    def _is_wanted(self) -> bool:
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            self._is_asked = (self._folder / REQUEST).exists()
+        is_time = self._spec.checkpoints.seconds > 0 and now >= self._due
+        return is_time or (self._is_asked and not self._is_answered)
+
+    def _answered(self) -> None:
+        self._is_answered = self._is_asked
+        self._due = time.monotonic() + self._spec.checkpoints.seconds
+
+
+def _nothing() -> None:
+    """No losses are to be told before the first epoch."""

@@ -1,0 +1,146 @@
+"""A profile as a model that torch can train: its layers wait, and its tensors are empty."""
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+
+from backend.profiles.profile import Crossing, Layer, Profile
+from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
+from workers.definitions.record import TensorSpec
+from workers.definitions.reorder import bundles
+from workers.runtime.emulated.device import Device
+
+FLOAT = 4
+"""Bytes of a number on the wire."""
+
+
+def layered(profile: Profile, device: Device, share: float) -> LayeredModel:
+    """The profile's graph, every tensor with `share` of its bytes (one number at least).
+
+    It takes one number per sample. An output that nobody reads ends there, and its layer's
+    backward is not waited for.
+    """
+    model, graph = nn.Module(), fx.Graph()
+    source = graph.placeholder("x")
+    crossings = tuple(_crossings(profile))
+    read: dict[int, list[fx.Node]] = {index: [] for index in range(len(profile.layers))}
+    specs = {source: TensorSpec((profile.microbatch, 1), torch.float32, False)}
+    layers = []
+    for index, layer in enumerate(profile.layers):
+        made = [each for each in crossings if each.producer == index]
+        part = EmulatedLayer(layer, device, [_count(each.bytes, share) for each in made], share)
+        model.add_module(f"layer{index}", part)
+        inputs = read[index] or [source]
+        called = graph.call_module(f"layer{index}", tuple(inputs))
+        items = [graph.call_function(operator.getitem, (called, n)) for n in range(len(part.sizes))]
+        learns = bool(layer.parameter_bytes) or any(specs[n].requires_grad for n in inputs)
+        specs |= {n: TensorSpec((size,), torch.float32, learns) for n, size in part.outputs(items)}
+        for each, item in zip(made, items, strict=False):
+            for reader in each.readers:
+                read[reader].append(item)
+        layers.append(_described(layer, (called, *items)))
+    graph.output(items[0])
+    found = bundles(graph, [layer.nodes for layer in layers], specs)
+    return LayeredModel(
+        model=model,
+        graph=graph,
+        layers=tuple(layers),
+        edges=profile.graph.edges,
+        bundles=found,
+        specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
+        crossings=tuple((each.producer, each.readers, each.bytes) for each in crossings),
+    )
+
+
+class EmulatedLayer(nn.Module):
+    """Waits as long as `layer` takes; `sizes` are the numbers in each of its outputs."""
+
+    def __init__(self, layer: Layer, device: Device, sizes: list[int], share: float) -> None:
+        super().__init__()
+        self.sizes = sizes or [1]
+        self._pace = _pace(layer, device)
+        if layer.parameter_bytes:
+            self.weight = nn.Parameter(torch.zeros(_count(layer.parameter_bytes, share)))
+
+    def outputs(self, items: list[fx.Node]) -> Iterator[tuple[fx.Node, int]]:
+        """Each output's node with its size."""
+        yield from zip(items, self.sizes, strict=True)
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        owed = [_owe(self.weight, self._pace)] if hasattr(self, "weight") else []
+        return _compute(self._pace, tuple(self.sizes), *owed, *inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """Seconds on the device: forward, backward for the inputs, backward for the weights."""
+
+    device: Device
+    forward: float
+    of_inputs: float
+    of_weights: float
+
+
+def _pace(layer: Layer, device: Device) -> _Pace:
+    """Without weights a backward is all for the inputs; where the profile does not tell the
+    halves apart they are equal, as in a prediction."""
+    if not layer.parameter_bytes:
+        return _Pace(device, layer.forward, layer.backward, 0.0)
+    half = layer.backward_input or layer.backward / 2
+    return _Pace(device, layer.forward, half, layer.backward - half)
+
+
+class _Compute(torch.autograd.Function):
+    """The layer itself: waits in both directions and gives empty tensors."""
+
+    @staticmethod
+    def forward(ctx: Any, pace: _Pace, sizes: tuple[int, ...], *inputs: Tensor) -> Any:
+        ctx.pace, ctx.shapes = pace, [tensor.shape for tensor in inputs]
+        pace.device.busy(pace.forward)
+        return tuple(torch.zeros(size) for size in sizes)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        ctx.pace.device.busy(ctx.pace.of_inputs)
+        return None, None, *(torch.zeros(shape) for shape in ctx.shapes)
+
+
+class _Weights(torch.autograd.Function):
+    """The weights' half of a backward, which a schedule may ask for later."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, pace: _Pace) -> Tensor:
+        ctx.pace, ctx.shape = pace, weight.shape
+        return torch.zeros(1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        ctx.pace.device.busy(ctx.pace.of_weights)
+        return torch.zeros(ctx.shape), None
+
+
+_compute: Callable[..., tuple[Tensor, ...]] = _Compute.apply
+_owe: Callable[[Tensor, _Pace], Tensor] = _Weights.apply
+
+
+def _crossings(profile: Profile) -> Iterator[Crossing]:
+    """Tensor by tensor where the profile knows them, else each layer's output is one."""
+    if profile.graph.crossings:
+        yield from profile.graph.crossings
+        return
+    for index, layer in enumerate(profile.layers):
+        readers = tuple(sorted(b for a, b in profile.graph.edges if a == index))
+        if readers:
+            yield Crossing(index, readers, layer.output_bytes)
+
+
+def _count(num_bytes: float, share: float) -> int:
+    return max(1, round(num_bytes * share / FLOAT))
+
+
+def _described(layer: Layer, nodes: Nodes) -> ModelLayer:
+    return ModelLayer(layer.name, layer.kind, layer.output_bytes, layer.parameter_bytes, nodes)
