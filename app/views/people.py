@@ -12,9 +12,10 @@ def page() -> None:
     """For those who decide about people; the others are told so."""
     backend = services.backend()
     page_header("People", "viewer looks, editor works, admin decides about people.")
-    people = backend.team.list()
+    backend.team.check()
     with card("Invite"):
         invite_form(backend.team, backend.settings.address)
+    people = backend.team.list()
     with card("Team", count(len(people), "person", "people")):
         people_list(backend.team, people, backend.settings.address)
     with card("Audit log", "who did what, and who was not allowed to; the newest first"):

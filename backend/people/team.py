@@ -34,9 +34,13 @@ class TeamService:
         self._access = access
         self._clock = clock
 
+    def check(self) -> None:
+        """Goes on where this actor may decide about people."""
+        self._access.check(Right.MANAGE, "list", "people")
+
     def list(self) -> Sequence[Person]:
         """Everybody, by name."""
-        self._access.check(Right.MANAGE, "list", "people")
+        self.check()
         return self._people.list()
 
     def add(self, name: str, role: Role) -> tuple[Person, str]:

@@ -102,6 +102,7 @@ class RunRow(Base):
     __table_args__ = (
         *(Index(None, column, "id") for column in LISTED_BY),
         Index("ix_runs_noted", "id", sqlite_where=NOTED, postgresql_where=NOTED),
+        {"sqlite_autoincrement": True},  # the number of a deleted run is never given again
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]

@@ -1,4 +1,5 @@
-"""People, what lets them in, and the log of who did what, which nobody can change."""
+"""People, what lets them in, and the log of who did what, which nobody can change. The number
+of a deleted run is not given again on SQLite either."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -31,6 +32,19 @@ TABLES = ("audit_log", "invitations", "tokens", "sessions", "sign_in_failures", 
 def upgrade() -> None:
     _people()
     _keys()
+    _audit_log()
+    _number_runs(once=True)
+
+
+def _number_runs(once: bool) -> None:
+    if op.get_bind().dialect.name != "sqlite":  # a sequence never goes back
+        return
+    options = {"sqlite_autoincrement": once}
+    with op.batch_alter_table("runs", recreate="always", table_kwargs=options):
+        pass
+
+
+def _audit_log() -> None:
     op.create_table(
         "audit_log",
         sa.Column("id", ENTRY, nullable=False),
@@ -117,6 +131,7 @@ def _keys() -> None:
 
 
 def downgrade() -> None:
+    _number_runs(once=False)
     for table in TABLES:
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":

@@ -311,3 +311,9 @@ def test_the_log_only_grows(backend: Backend, run: Run, change: str):
     ):
         session.execute(text(change))
     assert backend.audit.list() == before
+
+
+def test_the_number_of_a_deleted_run_is_never_given_again(backend: Backend, run: Run):
+    backend.runs.cancel(run.id)
+    backend.runs.delete(run.id)
+    assert backend.runs.submit(run.spec).id > run.id

@@ -1,0 +1,150 @@
+"""The gate in front of the dashboard as it is really started: every route, and roles on pages."""
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.routing import BaseRoute, Mount, Route
+from streamlit.web.server.starlette import starlette_routes
+
+from app.api.site import api_routes
+from app.gate.doors import doors
+from app.gate.rules import BELOW, EXACT, SIGN_IN, Rule, rule_for
+from app.state import Page
+from backend.people.rights import Role
+from tests.app import seed
+
+PASSWORD = "seven quiet stages"
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+OPEN = {"/healthz", "/_stcore/health", SIGN_IN}
+STREAMLITS = sorted(
+    "/" + re.sub(r"\{[^}]*\}", "x", value)
+    for name, value in vars(starlette_routes).items()
+    if name.startswith(("_ROUTE_", "BASE_ROUTE_")) and isinstance(value, str)
+)
+PLACES = sorted(
+    {*STREAMLITS, *(f"/{page.path}" for page in Page), "/", "/static/x.js", "/_stcore/metrics"}
+    | {"/_stcore/stream", "/_stcore/host-config", "/nowhere", "/favicon.png"} - OPEN
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """A dashboard where people sign in: its host and port, and the cookie of a viewer."""
+    home = tmp_path_factory.mktemp("gate")
+    with pytest.MonkeyPatch.context() as patch, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
+            patch.delenv(name)
+        patch.setenv("STAGEFLOW_HOME", str(home))
+        patch.setenv("STAGEFLOW_PORT", str(port))
+        patch.setenv("STAGEFLOW_SIGN_IN", "accounts")
+        cookie = _viewers_cookie()
+        process = subprocess.Popen([sys.executable, "-m", "app.asgi"], cwd=Path.cwd())
+        try:
+            _await(port, process)
+            yield f"127.0.0.1:{port}", cookie
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _viewers_cookie() -> str:
+    backend = seed.fresh()
+    _, link = backend.team.add("Vera", Role.VIEWER)
+    secret = backend.accounts.accept(link, "", PASSWORD)
+    backend.close()
+    return f"stageflow={secret}"
+
+
+def _await(port: int, process: "subprocess.Popen[bytes]") -> None:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise AssertionError(f"the dashboard did not start: exit code {process.poll()}")
+
+
+def ask(
+    place: str, path: str, headers: dict[str, str] | None = None, method: str = "GET"
+) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection(place, timeout=60)
+    connection.request(method, path, headers=headers or {})
+    return connection.getresponse()
+
+
+def paths(routes: list[BaseRoute], before: str = "") -> list[str]:
+    found = []
+    for route in routes:
+        if isinstance(route, Mount):
+            found += paths(list(route.routes), before + route.path)
+        elif isinstance(route, Route):
+            found.append(before + route.path)
+    return found
+
+
+def test_every_route_of_ours_has_a_line_in_the_table() -> None:
+    for path in paths([*doors(), *api_routes()]):
+        assert path in EXACT or path.startswith(tuple(BELOW)), f"no rule for {path}"
+
+
+def test_what_is_not_in_the_table_is_closed() -> None:
+    assert rule_for("/something/new") is Rule.PERSON
+    assert {path for path, rule in EXACT.items() if rule is Rule.OPEN} == OPEN | {"/welcome"}
+
+
+def test_a_visitor_whom_nobody_knows_gets_nothing(server: tuple[str, str]) -> None:
+    place, _ = server
+    for path in PLACES:
+        for method in ("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"):
+            assert ask(place, path, method=method).status == 401, (method, path)
+        assert ask(place, path, {"Cookie": "stageflow=guessed"}).status == 401, path
+
+
+def test_a_person_is_led_to_the_sign_in_and_back(server: tuple[str, str]) -> None:
+    place, _ = server
+    answer = ask(place, "/run?id=3", {"Accept": "text/html"})
+    assert answer.status == 303
+    assert answer.headers["location"] == "/sign-in?next=%2Frun%3Fid%3D3"
+    for path in OPEN:
+        assert ask(place, path).status == 200
+
+
+def test_a_websocket_is_opened_for_people_from_pages_of_ours_alone(server: tuple[str, str]) -> None:
+    place, cookie = server
+    mine = UPGRADE | {"Cookie": cookie}
+    assert ask(place, "/_stcore/stream", UPGRADE).status == 403
+    assert ask(place, "/_stcore/stream", mine | {"Origin": "https://evil.example"}).status == 403
+    assert ask(place, "/_stcore/stream", mine | {"Host": "evil.example"}).status == 403
+    assert ask(place, "/_stcore/stream", mine | {"Origin": f"http://{place}"}).status == 101
+
+
+def test_pages_tell_browsers_what_they_may_load(server: tuple[str, str]) -> None:
+    place, cookie = server
+    answer = ask(place, "/runs", {"Cookie": cookie})
+    assert answer.status == 200
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_a_foreign_name_is_not_answered(server: tuple[str, str]) -> None:
+    place, cookie = server
+    for host in ("evil.example", "127.0.0.1.evil.example", "[", ""):
+        assert ask(place, "/runs", {"Cookie": cookie, "Host": host}).status in (400, 403)
