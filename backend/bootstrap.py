@@ -19,6 +19,7 @@ from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.artifacts import SqlArtifacts
 from backend.storage.audit import SqlAuditLog
+from backend.storage.checkpoints import SqlCheckpoints
 from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
 from backend.storage.keys import SqlKeys
@@ -124,4 +125,5 @@ def stores_on(settings: Settings, database: Database) -> Stores:
         artifacts=SqlArtifacts(database, settings.artifacts_folder),
         nodes=SqlNodes(database),
         labels=SqlLabels(database),
+        checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
     )

@@ -169,6 +169,11 @@ class Settings(BaseSettings):
         """Files kept with runs, each named by the SHA-256 of its content."""
         return self.home / "artifacts"
 
+    @property
+    def checkpoints_folder(self) -> Path:
+        """Checkpoints of trainings, a folder for each."""
+        return self.home / "checkpoints"
+
     def run_folder(self, run_id: int, attempt: int) -> Path:
         return self.home / "runs" / str(run_id) / f"attempt-{attempt}"
 

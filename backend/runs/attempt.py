@@ -6,12 +6,20 @@ from pathlib import Path
 
 from backend.errors import StageflowError
 from backend.profiles.profile import Profile
+from backend.runs.checkpoints import (
+    Checkpoint,
+    CheckpointFile,
+    Mark,
+    beginnings,
+    may_restart,
+)
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
 from backend.runs.ports import Bell, LogText, Stores
 from backend.runs.predicted import predicted_batches
 from backend.runs.records import SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
+from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 
@@ -43,20 +51,45 @@ class Attempt:
     def progress(self, progress: RunProgress) -> None:
         self._stores.runs.progress(self._fence, progress)
 
-    def logs(self, lines: Sequence[LogText]) -> None:
-        """Add (rank or None for the agent, Unix seconds, text) lines."""
+    def logs(self, lines: Sequence[LogText], batch: int = 0) -> None:
+        """Add (rank or None for the agent, Unix seconds, text) lines. `batch` is the number of
+        the write, from 1: one whose answer was lost may be made again. So for what follows."""
         if lines:
-            self._stores.logs.add(self._fence, lines)
+            self._stores.logs.add(self._fence, lines, batch)
 
-    def metrics(self, metrics: Metrics) -> None:
-        self._stores.metrics.add(self._fence, metrics)
+    def metrics(self, metrics: Metrics, batch: int = 0) -> None:
+        self._stores.metrics.add(self._fence, metrics, batch)
 
     def spans(
-        self, kind: TimelineKind, rank: int, segment: int, arrow: bytes, num_spans: int
+        self,
+        kind: TimelineKind,
+        rank: int,
+        segment: int,
+        arrow: bytes,
+        num_spans: int,
+        batch: int = 0,
     ) -> None:
         """Add spans of one rank and segment, as `backend.pipeline.columns.encode` gives them."""
-        batch = SpanBatch(kind, rank, segment, arrow, num_spans)
-        self._stores.spans.add(self._fence, [batch])
+        spans = SpanBatch(kind, rank, segment, arrow, num_spans)
+        self._stores.spans.add(self._fence, [spans], batch)
+
+    def beginnings(self) -> Sequence[Checkpoint]:
+        """The checkpoints from which this attempt may go on, the best first."""
+        return beginnings(self.run, self._stores.checkpoints)
+
+    def resumed(self, checkpoint: Checkpoint) -> None:
+        """The attempt goes on from there: what was measured later will be measured again."""
+        step = checkpoint.mark.step
+        self._stores.runs.resumed(self._fence, step)
+        self._stores.metrics.forget(self._fence, step if self._counts_alike(checkpoint) else 0)
+
+    def checkpoint_folder(self, step: int) -> Path:
+        """Where the files of this attempt's checkpoint after `step` updates belong."""
+        return self._stores.checkpoints.folder(self.run.id, self.number, step)
+
+    def checkpoint(self, mark: Mark, files: Sequence[CheckpointFile], keep: int) -> None:
+        """Commit a checkpoint: all its files are in their folder; the newest `keep` stay."""
+        self._stores.checkpoints.add(self._fence, mark, files, keep)
 
     def predict(self, segment: int, num_microbatches: int) -> bool:
         """Keep the predicted timeline of a segment, beside which the measured one is drawn.
@@ -75,7 +108,26 @@ class Attempt:
         return self._stores.profiles.add_measured(self._fence, profile)
 
     def finish(self, state: RunState, summary: RunSummary, error: RunError | None = None) -> None:
-        """End the run in a final state; the attempt is over. Raises `IllegalMove`."""
+        """The attempt is over, and with it the run in that final state, unless another attempt
+        follows by itself (`may_restart`). Raises `IllegalMove`."""
+        if state is RunState.FAILED and self._may_restart(error):
+            state = RunState.QUEUED
         self._stores.runs.finish(self._fence, state, summary, error)
+        if state is RunState.QUEUED:
+            return
         with suppress(StageflowError):  # it has ended, whoever hears of it
             self._bell.ring(self._stores.runs.get(self.run.id))
+
+    def _counts_alike(self, checkpoint: Checkpoint) -> bool:
+        """Does the run that left the checkpoint count its updates as this one does?"""
+        if checkpoint.run_id == self.run.id:
+            return True
+        before, now = self._stores.runs.get(checkpoint.run_id).spec, self.run.spec
+        return (
+            isinstance(before, TrainSpec) and isinstance(now, TrainSpec) and before.plan == now.plan
+        )
+
+    def _may_restart(self, error: RunError | None) -> bool:
+        now = self._stores.runs.get(self.run.id)
+        newest = next(iter(beginnings(now, self._stores.checkpoints)), None)
+        return may_restart(now, error, newest)

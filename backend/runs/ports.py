@@ -11,6 +11,8 @@ from typing import Protocol
 
 from backend.definitions.ports import DefinitionStore
 from backend.errors import StageflowError
+from backend.runs.attempts import StoredAttempt
+from backend.runs.checkpoints import CheckpointStore
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
 from backend.runs.labels import LabelStore
@@ -65,8 +67,17 @@ class RunStore(Protocol):
         """Ask the holder of a live run to end it."""
         ...
 
-    def expire(self, error: RunError) -> Sequence[int]:
-        """Fail the live runs whose lease is over; their ids."""
+    def lost(self) -> Sequence[Run]:
+        """The live runs whose lease is over."""
+        ...
+
+    def give_up(self, lost: Run, state: RunState, error: RunError, at_once: bool = False) -> bool:
+        """Compare-and-set: end the attempt that `lost` tells of, if its lease is over or
+        `at_once`, and put the run into `state`: queued again, or a final one."""
+        ...
+
+    def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        """The first one first."""
         ...
 
     def beat(self, fence: Fence, lease: float) -> bool:
@@ -81,12 +92,16 @@ class RunStore(Protocol):
         """Note the sandbox in which the ranks of this attempt are started."""
         ...
 
+    def resumed(self, fence: Fence, step: int) -> None:
+        """Note the checkpoint from which this attempt goes on."""
+        ...
+
     def progress(self, fence: Fence, progress: RunProgress) -> None: ...
 
     def finish(
         self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
     ) -> None:
-        """To a final state. Raises `IllegalMove`."""
+        """To a final state, or back to queued for another attempt. Raises `IllegalMove`."""
         ...
 
     def delete(self, run_id: int) -> bool:
@@ -96,7 +111,10 @@ class RunStore(Protocol):
 
 
 class LogStore(Protocol):
-    def add(self, fence: Fence, lines: Sequence[LogText]) -> None: ...
+    def add(self, fence: Fence, lines: Sequence[LogText], batch: int = 0) -> None:
+        """`batch` numbers the writes of an attempt from 1: one that comes again changes
+        nothing; 0 = not numbered. So in the other stores."""
+        ...
 
     def list(self, run_id: int, after: int, limit: int) -> Sequence[LogLine]:
         """Up to `limit` lines whose sequence number is above `after`, in order."""
@@ -104,7 +122,15 @@ class LogStore(Protocol):
 
 
 class MetricStore(Protocol):
-    def add(self, fence: Fence, metrics: Metrics) -> None: ...
+    def add(self, fence: Fence, metrics: Metrics, batch: int = 0) -> None: ...
+
+    def forget(self, fence: Fence, step: int) -> None:
+        """Take back the points from `step` on: they will be made again."""
+        ...
+
+    def copy(self, from_run: int, to_run: int, step: int) -> None:
+        """Give a run the points that another one has before `step`."""
+        ...
 
     def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
         """By step."""
@@ -118,9 +144,11 @@ class MetricStore(Protocol):
 
 
 class SpanStore(Protocol):
-    def add(self, fence: Fence, batches: Sequence[SpanBatch]) -> None: ...
+    def add(self, fence: Fence, batches: Sequence[SpanBatch], batch: int = 0) -> None: ...
 
-    def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]: ...
+    def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        """Those of the newest attempt that has any."""
+        ...
 
     def segments(self, run_id: int, kind: TimelineKind) -> Sequence[int]:
         """Ascending."""
@@ -177,3 +205,4 @@ class Stores:
     artifacts: ArtifactStore
     nodes: NodeStore
     labels: LabelStore
+    checkpoints: CheckpointStore

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -10,14 +11,17 @@ from backend.people.audit import Access
 from backend.people.rights import Right
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
+from backend.planning.plan import Plan
 from backend.runs.attempt import Attempt
+from backend.runs.attempts import StoredAttempt
+from backend.runs.checkpoints import Checkpoint, beginnings, may_restart
 from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.run import Run, RunError
-from backend.runs.spec import RunSpec
+from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.runs.validation import validate
 
@@ -30,6 +34,10 @@ AGENT_LOST = RunError(
 
 class NotEnded(StageflowError):
     """Something that is for ended runs alone was asked of one that is not."""
+
+
+class NothingToResume(StageflowError):
+    """A run that left no checkpoint was to be resumed."""
 
 
 class RunService:
@@ -198,11 +206,57 @@ class RunService:
         return self._stores.runs.waiting()
 
     def expire(self) -> Sequence[int]:
-        """Fail the live runs whose lease is over; their ids."""
-        lost = self._stores.runs.expire(AGENT_LOST)
-        for run_id in lost:
-            self._bell.ring(self._stores.runs.get(run_id))
-        return lost
+        """Give up the live runs whose lease is over: each is queued again where it can go on
+        by itself, and fails otherwise. Their ids. Any number of processes may do it at once:
+        each run is given up by one."""
+        return [run.id for run in self._stores.runs.lost() if self._give_up(run)]
+
+    def abandon(self, run_id: int, attempt: int, node: str) -> bool:
+        """The agent of `node` that made this attempt is known to be dead: give the run up
+        without waiting for its lease."""
+        with suppress(NotFound):
+            run = self._stores.runs.get(run_id)
+            if run.state.is_live and (run.attempt, run.node) == (attempt, node):
+                return self._give_up(run, at_once=True)
+        return False
+
+    def _give_up(self, run: Run, at_once: bool = False) -> bool:
+        newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
+        state = RunState.QUEUED if may_restart(run, AGENT_LOST, newest) else RunState.FAILED
+        given_up = self._stores.runs.give_up(run, state, AGENT_LOST, at_once)
+        if given_up and state is RunState.FAILED:
+            self._bell.ring(self._stores.runs.get(run.id))
+        return given_up
+
+    def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        """The attempts at a run with their ends, the first one first."""
+        return self._stores.runs.attempts(run_id)
+
+    def checkpoints(self, run_id: int) -> Sequence[Checkpoint]:
+        """What a run can be resumed from, the newest first."""
+        return self._stores.checkpoints.list(run_id)
+
+    def resume(
+        self, run_id: int, plan: Plan | None = None, plan_id: int | None = None, epochs: int = 0
+    ) -> Run:
+        """A new run that goes on from the newest checkpoint of an ended one, on the same plan
+        or on another, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
+        `NotEnded`, and `NothingToResume`."""
+        run = self._stores.runs.get(run_id)
+        if not run.state.is_final:
+            raise NotEnded(
+                f"run {run_id} is {run.state.value}", "Cancel it first, or wait for its end."
+            )
+        newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
+        if newest is None or not isinstance(run.spec, TrainSpec):
+            raise NothingToResume(f"run {run_id} has no checkpoint", "Launch it again instead.")
+        spec = replace(run.spec, checkpoint_id=newest.id, epochs=epochs or run.spec.epochs)
+        if plan is not None:
+            spec = replace(spec, plan=plan, plan_id=plan_id)
+        resumed = self.submit(spec, run.name, origin=run_id)
+        if spec.plan == run.spec.plan:
+            self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
+        return resumed
 
     def _freshest_node(self) -> str:
         alive = [node for node in self._stores.nodes.list(self._lease) if node.alive]

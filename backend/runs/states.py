@@ -25,10 +25,15 @@ class RunState(StrEnum):
 
 FINAL = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
 
+RESTARTED = "restarted"
+"""The outcome of an attempt after which its run is queued again."""
+
 MOVES: dict[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.STARTING, RunState.FAILED, RunState.CANCELLED}),
-    RunState.STARTING: frozenset({RunState.RUNNING, RunState.FAILED, RunState.CANCELLED}),
-    RunState.RUNNING: FINAL,
+    RunState.STARTING: frozenset(
+        {RunState.RUNNING, RunState.FAILED, RunState.CANCELLED, RunState.QUEUED}
+    ),
+    RunState.RUNNING: frozenset({*FINAL, RunState.QUEUED}),
     RunState.SUCCEEDED: frozenset(),
     RunState.FAILED: frozenset(),
     RunState.CANCELLED: frozenset(),

@@ -22,6 +22,19 @@ def hold(session: Session, fence: Fence, **changes: Any) -> int:
     return last_seq
 
 
+def hold_once(session: Session, fence: Fence, batch: int, **changes: Any) -> int | None:
+    """The same for write number `batch` of the attempt, which counts from 1; None, and nothing
+    changed, where it was made before: its answer was lost. 0 = a write without a number."""
+    if not batch:
+        return hold(session, fence, **changes)
+    query = _held(fence).where(RunRow.last_batch < batch)
+    query = query.values({"last_batch": batch, **changes}).returning(RunRow.last_seq)
+    last_seq = session.scalar(query.execution_options(synchronize_session=False))
+    if last_seq is None:
+        hold(session, fence)
+    return last_seq
+
+
 def _held(fence: Fence) -> Update:
     return update(RunRow).where(
         RunRow.id == fence.run_id,

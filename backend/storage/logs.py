@@ -8,7 +8,7 @@ from backend.runs.fence import Fence
 from backend.runs.ports import LogText
 from backend.runs.records import LogLine
 from backend.storage.database import Database
-from backend.storage.fence import hold
+from backend.storage.fence import hold_once
 from backend.storage.tables import LogRow, RunRow
 
 MAX_CHARACTERS = 10_000
@@ -18,11 +18,13 @@ class SqlLogs:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, fence: Fence, lines: Sequence[LogText]) -> None:
+    def add(self, fence: Fence, lines: Sequence[LogText], batch: int = 0) -> None:
         if not lines:
             return
         with self._database.write() as session:
-            last = hold(session, fence, last_seq=RunRow.last_seq + len(lines))
+            last = hold_once(session, fence, batch, last_seq=RunRow.last_seq + len(lines))
+            if last is None:
+                return
             first = last - len(lines) + 1
             rows = [
                 {"run_id": fence.run_id, "seq": seq, "time": time, "rank": rank, "text": cut(text)}

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from math import isfinite, nan
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import delete, func, insert, literal, select
 
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
 from backend.runs.records import MetricPoint
 from backend.storage.database import Database
-from backend.storage.fence import hold
+from backend.storage.fence import hold, hold_once
 from backend.storage.tables import MetricRow
 
 
@@ -17,7 +17,7 @@ class SqlMetrics:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, fence: Fence, metrics: Metrics) -> None:
+    def add(self, fence: Fence, metrics: Metrics, batch: int = 0) -> None:
         points = zip(metrics.steps, metrics.values, metrics.times, strict=True)
         rows = [
             {
@@ -31,9 +31,24 @@ class SqlMetrics:
             for step, value, time in points
         ]
         with self._database.write() as session:
-            hold(session, fence)
-            if rows:
+            if hold_once(session, fence, batch) is not None and rows:
                 session.execute(insert(MetricRow), rows)
+
+    def forget(self, fence: Fence, step: int) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            session.execute(
+                delete(MetricRow).where(MetricRow.run_id == fence.run_id, MetricRow.step >= step)
+            )
+
+    def copy(self, from_run: int, to_run: int, step: int) -> None:
+        kept = ("name", "step", "epoch", "value", "time")
+        columns = [getattr(MetricRow, name) for name in kept]
+        earlier = select(literal(to_run), *columns).where(
+            MetricRow.run_id == from_run, MetricRow.step < step
+        )
+        with self._database.write() as session:
+            session.execute(insert(MetricRow).from_select(("run_id", *kept), earlier))
 
     def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
         """A value that was not finite comes back as NaN."""

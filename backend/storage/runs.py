@@ -4,23 +4,24 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Update, func, select, update
+from sqlalchemy import Update, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
 from backend.errors import NotFound
+from backend.runs.attempts import StoredAttempt
 from backend.runs.fence import Fence
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import RunSpec, TrainSpec
-from backend.runs.states import RunState, move
+from backend.runs.states import RESTARTED, RunState, move
 from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
-from backend.storage.tables import RunRow
-from backend.storage.values import DatabaseClock
+from backend.storage.tables import AttemptRow, RunRow
+from backend.storage.values import DatabaseClock, UtcDateTime
 
 MAX_ID = 2**31 - 1
 """PostgreSQL's integer: a larger number is nobody's id."""
@@ -44,6 +45,7 @@ class SqlRuns:
             state=RunState.QUEUED,
             attempt=0,
             last_seq=0,
+            last_batch=0,
             cancel_requested=False,
             summary=to_plain(RunSummary, RunSummary()),
             created_at=datetime.now(UTC),
@@ -88,11 +90,15 @@ class SqlRuns:
             token=token,
             lease_until=DatabaseClock() + lease,
             sandbox=None,
-            started_at=datetime.now(UTC),
+            last_batch=0,
+            started_at=func.coalesce(RunRow.started_at, literal(datetime.now(UTC), UtcDateTime())),
         )
         with self._database.write() as session:
-            claimed = _count(session, query)
-            return _run(_row(session, run_id)) if claimed else None
+            if not _count(session, query):
+                return None
+            row = _row(session, run_id)
+            session.add(_attempt_row(row, node))
+            return _run(row)
 
     def cancel_queued(self, run_id: int) -> bool:
         query = _queued(run_id).values(
@@ -108,22 +114,28 @@ class SqlRuns:
         with self._database.write() as session:
             return _count(session, query.values(cancel_requested=True)) == 1
 
-    def expire(self, error: RunError) -> Sequence[int]:
-        query = (
-            update(RunRow)
-            .where(RunRow.state.in_(LIVE), RunRow.lease_until < DatabaseClock())
-            .values(
-                state=RunState.FAILED,
-                error=to_plain(RunError, error),
-                finished_at=datetime.now(UTC),
-            )
-            .returning(RunRow.id)
+    def lost(self) -> Sequence[Run]:
+        query = select(RunRow).where(RunRow.state.in_(LIVE), RunRow.lease_until < DatabaseClock())
+        with self._database.read() as session:
+            return [_run(row) for row in session.scalars(query.order_by(RunRow.id))]
+
+    def give_up(self, lost: Run, state: RunState, error: RunError, at_once: bool = False) -> bool:
+        held = (
+            RunRow.id == lost.id,
+            RunRow.attempt == lost.attempt,
+            RunRow.state.in_(LIVE),
+            *(() if at_once else (RunRow.lease_until < DatabaseClock(),)),
         )
         with self._database.write() as session:
-            ids = session.scalars(query.execution_options(synchronize_session=False)).all()
-            for run_id in ids:
-                _time(_row(session, run_id))
-            return sorted(ids)
+            if not _count(session, update(RunRow).where(*held).values(token=None)):
+                return False
+            _end_attempt(session, _row(session, lost.id), state, error)
+            return True
+
+    def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        query = select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.number)
+        with self._database.read() as session:
+            return [_attempt(row) for row in session.scalars(query)]
 
     def beat(self, fence: Fence, lease: float) -> bool:
         with self._database.write() as session:
@@ -140,6 +152,13 @@ class SqlRuns:
         with self._database.write() as session:
             hold(session, fence, sandbox=level.value)
 
+    def resumed(self, fence: Fence, step: int) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = session.get(AttemptRow, (fence.run_id, fence.attempt))
+            if row is not None:
+                row.step = step
+
     def progress(self, fence: Fence, progress: RunProgress) -> None:
         with self._database.write() as session:
             hold(session, fence, progress=to_plain(RunProgress, progress))
@@ -150,16 +169,51 @@ class SqlRuns:
         with self._database.write() as session:
             hold(session, fence)
             row = _row(session, fence.run_id)
-            row.state = move(row.state, state)
-            row.summary = to_plain(RunSummary, summary)
-            row.error = to_plain(RunError, error) if error else None
-            row.accuracy = summary.accuracy
-            row.finished_at = datetime.now(UTC)
-            _time(row)
+            if state is not RunState.QUEUED:
+                row.summary = to_plain(RunSummary, summary)
+                row.accuracy = summary.accuracy
+            _end_attempt(session, row, state, error)
 
     def delete(self, run_id: int) -> bool:
         with self._database.write() as session:
             return remove_run(session, run_id)
+
+
+def _attempt_row(row: RunRow, node: str) -> AttemptRow:
+    return AttemptRow(
+        run_id=row.id,
+        number=row.attempt,
+        node=node,
+        started_at=datetime.now(UTC),
+        first_seq=row.last_seq + 1,
+    )
+
+
+def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError | None) -> None:
+    """The attempt is over; so is the run, unless it is queued again."""
+    row.state = move(row.state, state)
+    told = to_plain(RunError, error) if error else None
+    attempt = session.get(AttemptRow, (row.id, row.attempt))
+    if attempt is not None:  # none where it was claimed before attempts were stored
+        attempt.finished_at = datetime.now(UTC)
+        attempt.outcome = RESTARTED if state is RunState.QUEUED else state.value
+        attempt.error = told
+    if state is not RunState.QUEUED:
+        row.error, row.finished_at = told, datetime.now(UTC)
+        _time(row)
+
+
+def _attempt(row: AttemptRow) -> StoredAttempt:
+    return StoredAttempt(
+        number=row.number,
+        node=row.node,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        outcome=row.outcome,
+        error=_maybe(RunError, row.error),
+        first_seq=row.first_seq,
+        step=row.step,
+    )
 
 
 def _queued(run_id: int) -> Update:

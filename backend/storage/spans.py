@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import cast
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from backend.runs.fence import Fence
 from backend.runs.records import SpanBatch, TimelineKind
 from backend.storage.database import Database
-from backend.storage.fence import hold
+from backend.storage.fence import hold_once
 from backend.storage.tables import SpanBatchRow
 
 
@@ -16,31 +16,33 @@ class SqlSpans:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, fence: Fence, batches: Sequence[SpanBatch]) -> None:
+    def add(self, fence: Fence, batches: Sequence[SpanBatch], batch: int = 0) -> None:
         rows = [
             {
                 "run_id": fence.run_id,
-                "kind": batch.kind,
-                "segment": batch.segment,
-                "rank": batch.rank,
-                "num_spans": batch.num_spans,
-                "data": batch.data,
+                "kind": spans.kind,
+                "attempt": fence.attempt,
+                "segment": spans.segment,
+                "rank": spans.rank,
+                "num_spans": spans.num_spans,
+                "data": spans.data,
             }
-            for batch in batches
+            for spans in batches
         ]
         with self._database.write() as session:
-            hold(session, fence)
-            if rows:
+            if hold_once(session, fence, batch) is not None and rows:
                 session.execute(insert(SpanBatchRow), rows)
 
     def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        mine = (
+            SpanBatchRow.run_id == run_id,
+            SpanBatchRow.kind == kind,
+            SpanBatchRow.segment == segment,
+        )
+        newest = select(func.max(SpanBatchRow.attempt)).where(*mine).scalar_subquery()
         query = (
             select(SpanBatchRow)
-            .where(
-                SpanBatchRow.run_id == run_id,
-                SpanBatchRow.kind == kind,
-                SpanBatchRow.segment == segment,
-            )
+            .where(*mine, SpanBatchRow.attempt == newest)
             .order_by(SpanBatchRow.rank, SpanBatchRow.id)
         )
         with self._database.read() as session:

@@ -5,10 +5,12 @@
 Every network gets one launch of two processes, in which all contestants train the same model
 on the same data in turns; ratios are taken round by round, so a busy machine falls on all.
 Wire bytes are counted at the network interfaces. Without the right to make network
-namespaces only the loopback is raced.
+namespaces only the loopback is raced. A launch that takes longer than `--patience` seconds
+ends with the stack of every thread, so that waiting is told from computing slowly.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import signal
@@ -41,7 +43,9 @@ CONTESTANTS = (
     "pipedream",
 )
 SLOW = {"ddp", "data parallel"}
-"""Those that send all weights: on slow wires they get fewer microbatches."""
+"""Those that send all weights."""
+FEWER = {"1gbit": 6, "100mbit": 2}
+"""Microbatches that those get in a round, where an update waits for the wire for seconds."""
 PORT = 29_640
 
 
@@ -51,7 +55,8 @@ def main() -> None:
     parser.add_argument("--networks", default=",".join(SPEEDS))
     parser.add_argument("--contestants", default=",".join(CONTESTANTS))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--microbatches", type=int, default=32)
+    parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument("--patience", type=float, default=600)
     parser.add_argument("--rank", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
@@ -69,7 +74,7 @@ def main() -> None:
                     {"model": model, "network": where.name, "interface": where.interface}
                 )
                 arguments = ["--rank", told]
-                for option in ("contestants", "rounds", "microbatches"):
+                for option in ("contestants", "rounds", "microbatches", "patience"):
                     arguments += [f"--{option}", str(getattr(given, option))]
                 table(model, where, launch(__file__, arguments, 2, PORT, where))
 
@@ -81,25 +86,30 @@ def race(given: argparse.Namespace) -> None:
     from workers.runtime.world import join, leave
 
     die_with_parent()
+    faulthandler.dump_traceback_later(given.patience, exit=True)
     use_one_thread()
     keep_freed_memory()  # for all contestants
     world = join()
     model, interface = given.rank["model"], given.rank["interface"]
     file = Path(__file__).parent / "models" / f"{model}.py"
-    bandwidth = SPEEDS[given.rank["network"]]
+    place = given.rank["network"]
+    bandwidth = SPEEDS[place]
     course = Race(world, file, MODELS[model], BATCH, (), ())
     bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
     course = Race(world, file, MODELS[model], BATCH, *agreed)
     names = given.contestants.split(",")
     running = {name: contestant(course, name) for name in names}
-    slow = bandwidth is not None
     results: dict = {"bounds": agreed, "laps": {name: [] for name in names}, "bytes": {}}
     for name in names:
         running[name](BATCH * 2 if name not in SLOW else 2)
     for _ in range(given.rounds):
         for name in names:
-            count = 6 if slow and name in SLOW else given.microbatches
+            count = given.microbatches
+            if name in SLOW:
+                count = FEWER.get(place, count)
+            elif name == "single":
+                count = BATCH
             before = sent(interface)
             lap = running[name](count)
             moved = sum(world.total([float(sent(interface) - before)]))

@@ -88,7 +88,7 @@ def _timed(race: Race, samples: int, work: Callable[[], object]) -> Lap:
 
 
 def _sgd(parameters) -> torch.optim.Optimizer:
-    return torch.optim.SGD(parameters, RATE, MOMENTUM, foreach=True)
+    return torch.optim.SGD(parameters, RATE, MOMENTUM, fused=True)
 
 
 def single(race: Race) -> Contestant:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-SPEEDS = {"loopback": None, "1gbit": 1e9 / 8, "100mbit": 1e8 / 8}
+SPEEDS = {"loopback": None, "10gbit": 1e10 / 8, "1gbit": 1e9 / 8, "100mbit": 1e8 / 8}
 """Bytes per second; None where the kernel's own speed counts."""
 
 

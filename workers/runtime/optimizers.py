@@ -73,11 +73,29 @@ class Momentum:
         self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
     ) -> Tensors:
         self.velocity = self.velocity or _zeros(weights)
-        torch._foreach_mul_(self.velocity, self.momentum)
-        torch._foreach_add_(self.velocity, gradients)
-        if self.weight_decay:
-            torch._foreach_add_(self.velocity, weights, alpha=self.weight_decay)
-        return _moved(weights, self.velocity, -self.learning_rate * factor, in_place)
+        rate = self.learning_rate * factor
+        if in_place:
+            self._fused(weights, gradients, rate)
+            return weights
+        gradients = _decayed(weights, gradients, self.weight_decay)
+        for velocity, gradient in zip(self.velocity, gradients, strict=True):
+            torch.add(gradient, velocity, alpha=self.momentum, out=velocity)
+        return _moved(weights, self.velocity, -rate, in_place)
+
+    def _fused(self, weights: Tensors, gradients: Tensors, rate: float) -> None:
+        """Both lines in one pass over the memory, which is what an update waits for."""
+        torch._fused_sgd_(
+            weights,
+            gradients,
+            self.velocity,
+            weight_decay=self.weight_decay,
+            momentum=self.momentum,
+            lr=rate,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
+        )
 
     @property
     def memory(self) -> dict[str, Tensors]:

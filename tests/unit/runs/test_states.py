@@ -8,8 +8,8 @@ from backend.runs.states import IllegalMove, RunState, move
 
 ALLOWED = {
     "queued": {"starting", "failed", "cancelled"},
-    "starting": {"running", "failed", "cancelled"},
-    "running": {"succeeded", "failed", "cancelled"},
+    "starting": {"queued", "running", "failed", "cancelled"},
+    "running": {"queued", "succeeded", "failed", "cancelled"},
 }
 
 
