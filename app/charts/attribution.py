@@ -18,6 +18,7 @@ CAUSES: dict[Cause, str] = {
     Cause.STEP: palette.OPTIMIZER,
     Cause.ALL_REDUCE: palette.SYNCHRONISATION,
     Cause.AVERAGE: palette.SYNCHRONISATION,
+    Cause.DATA: palette.DATA,
     Cause.WAITING: palette.NEUTRAL,
     Cause.IDLE: palette.IDLE,
 }

@@ -25,8 +25,9 @@ CAUSES = {
 COMPUTES = "FCBIWS"
 
 
-def spent(bars: Bars) -> tuple[dict[Cause, float], ...]:
-    """Per rank the seconds by cause, as `backend.prediction.compare.attribution`."""
+def spent(bars: Bars, loading: Bars | None = None) -> tuple[dict[Cause, float], ...]:
+    """Per rank the seconds by cause, as `backend.prediction.compare.attribution`; `loading`
+    says when the samples of which forward were loaded."""
     ranks, kinds = bars.num_ranks, len(KINDS)
     places = bars.rank.astype(np.int64) * kinds + bars.kind
     sums = np.bincount(places, weights=bars.seconds, minlength=ranks * kinds)
@@ -34,9 +35,23 @@ def spent(bars: Bars) -> tuple[dict[Cause, float], ...]:
         {cause: float(row[KINDS.index(letter)]) for letter, cause in CAUSES.items()}
         for row in sums.reshape(ranks, kinds)
     ]
+    for row, data in zip(rows, inside(bars, loading) if loading else (), strict=False):
+        row[Cause.DATA] = float(data)
+        row[Cause.FORWARD] -= float(data)
     for row in rows:
         row[Cause.IDLE] = max(0.0, bars.makespan - sum(row.values()))
     return tuple({cause: value for cause, value in row.items() if value} for row in rows)
+
+
+def inside(bars: Bars, parts: Bars) -> NDArray[np.float64]:
+    """Per rank the seconds of `parts` that fell into the very actions that they were for: what
+    was done ahead of them beside other work held up nobody."""
+    wide = int(max(bars.index.max(initial=0), parts.index.max(initial=0))) + 1
+    own, theirs = (found.rank.astype(np.int64) * wide + found.index for found in (bars, parts))
+    place = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
+    overlap = np.minimum(bars.end[place], parts.end) - np.maximum(bars.start[place], parts.start)
+    met = np.where(own[place] == theirs, np.maximum(overlap, 0.0), 0.0)
+    return np.bincount(parts.rank, weights=met, minlength=bars.num_ranks).astype(np.float64)
 
 
 def waiting(bars: Bars) -> float:
