@@ -147,6 +147,15 @@ def run(
     optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
     seed: int = 0,
+    emulate: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SCALE",
+            help="Compute nothing: wait so many seconds for each that the plan's profile says, on "
+            "links as slow in proportion. Any number of ranks fits on any machine.",
+        ),
+    ] = 0.0,
     name: str = "",
     detach: Annotated[bool, typer.Option("--detach", help="Queue it and return.")] = False,
     as_json: Json = False,
@@ -158,6 +167,8 @@ def run(
         stageflow run --plan 1 --epochs 10 --target 0.97
 
         stageflow run --plan 1 --lr 0.02 --detach
+
+        stageflow run --plan 2 --emulate 0.5 --epochs 1
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
@@ -171,6 +182,7 @@ def run(
         epochs=epochs,
         target_accuracy=target,
         seed=seed,
+        emulate=emulate,
     )
     definition = backend.definitions.get(profile.definition_id)
     if detach:

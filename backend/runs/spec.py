@@ -101,6 +101,9 @@ class TrainSpec:
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
     checkpoint_id  a checkpoint, of whichever run, to go on from
+    emulate      seconds to wait for each second of compute in the plan's profile, in place of
+                 computing (0 = compute); nothing is learned, and an epoch is as long as the
+                 segment of a prediction
     """
 
     definition_id: int
@@ -118,6 +121,7 @@ class TrainSpec:
     weights_id: int | None = None
     checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
     checkpoint_id: int | None = None
+    emulate: float = 0.0
     kind: Literal["train"] = "train"
 
 

@@ -1,5 +1,7 @@
 """What must hold before a run is stored."""
 
+from math import isfinite
+
 from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
 from backend.profiles.roofline import PEAKS
@@ -26,6 +28,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
                 )
         case TrainSpec():
             _validate_training(spec)
+            _validate_emulation(spec)
             _validate_plan(spec, stores)
 
 
@@ -40,6 +43,23 @@ def _validate_training(spec: TrainSpec) -> None:
     if spec.data.name not in DATA_SETS:
         raise InvalidInput(
             f"no data set {spec.data.name!r}", f"There are {', '.join(DATA_SETS[1:])}."
+        )
+
+
+def _validate_emulation(spec: TrainSpec) -> None:
+    if not (isfinite(spec.emulate) and spec.emulate >= 0):
+        raise InvalidInput(
+            f"{spec.emulate:g} seconds cannot be waited for each profiled one", "Try 1."
+        )
+    if spec.emulate and spec.plan_id is None:
+        raise InvalidInput(
+            "emulated devices wait for the seconds of a profile, and this plan has none",
+            "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
+        )
+    if spec.emulate and spec.target_accuracy is not None:
+        raise InvalidInput(
+            "on emulated devices nothing is learned, so no accuracy is reached",
+            "Leave the target out.",
         )
 
 

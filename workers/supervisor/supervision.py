@@ -93,7 +93,8 @@ class Supervision:
         job = prepare(self._backend, self._attempt.run, self._folder)
         disk.hold_back(self._folder)
         self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
-        for warning in sharing(job.world_size, self._num_gpus):
+        num_gpus = 0 if job.emulation else self._num_gpus
+        for warning in () if job.emulation else sharing(job.world_size, num_gpus):
             self._say(warning)
         ranks = Ranks(
             job,
@@ -102,7 +103,7 @@ class Supervision:
             self._backend.settings.home,
             self._limits,
             level,
-            gpus_for(job.world_size, self._num_gpus),
+            gpus_for(job.world_size, num_gpus),
         )
         tally = Tally(job.world_size, time.monotonic(), self._silence)
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
