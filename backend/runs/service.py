@@ -80,6 +80,7 @@ class RunService:
         if not self._stores.runs.delete(run_id):
             return self._ended(run_id)  # somebody was faster: it is gone, or works again
         self._stores.artifacts.prune(files)
+        self._stores.checkpoints.forget(run_id)
         return run
 
     def _ended(self, run_id: int) -> Run:
@@ -237,11 +238,7 @@ class RunService:
         """A new run that goes on from the newest checkpoint of an ended one, on the same plan
         or on another, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
         `NotEnded`, and `NothingToResume`."""
-        run = self._stores.runs.get(run_id)
-        if not run.state.is_final:
-            raise NotEnded(
-                f"run {run_id} is {run.state.value}", "Cancel it first, or wait for its end."
-            )
+        run = self._ended(run_id)
         newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
         if newest is None or not isinstance(run.spec, TrainSpec):
             raise NothingToResume(f"run {run_id} has no checkpoint", "Launch it again instead.")

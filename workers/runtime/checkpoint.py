@@ -74,7 +74,7 @@ class Checkpoints:
         self._tell: Callable[[], None] = _nothing
         self._fresh: dict[int, int] = {}
         now = time.monotonic()
-        self._due = now + min(FIRST, spec.checkpoints.seconds)
+        self._due = math.inf
         self._next_look, self._is_asked, self._is_answered = now, False, False
 
     def resume(self, folder: Path, epoch: int, samples: int) -> int:
@@ -88,6 +88,8 @@ class Checkpoints:
 
     def begin(self, epoch: int, tell: Callable[[], None]) -> None:
         """An epoch begins; `tell` prints the losses that were not printed yet."""
+        if self._due == math.inf:
+            self._due = time.monotonic() + min(FIRST, self._spec.checkpoints.seconds)
         self._epoch, self._tell, self._fresh = epoch, tell, {}
 
     def forward(self, microbatch: int) -> None:

@@ -22,6 +22,10 @@ class Recorder:
         world.barrier()
         self._origin = world.agreed(time.clock_gettime(time.CLOCK_MONOTONIC))
 
+    def __len__(self) -> int:
+        """Actions that have ended."""
+        return len(self._taken)
+
     def now(self) -> float:
         """Seconds since the origin, after the GPU has caught up."""
         if self._world.on_gpu:
