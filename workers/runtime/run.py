@@ -116,6 +116,7 @@ class _Run:
         if self.first:
             program = check(lower(schedule(self.spec.plan.schedule), shape))
         recorder = Recorder(self.seated.world)
+        self.reporter.watch(recorder)
         actions = program.ranks[self.seated.seat.rank]
         with self._loading(epoch, actions, recorder) as source:
             training = Training(self.seated, program, source, losses, self.checkpoints)
@@ -143,6 +144,7 @@ class _Run:
         rank = self.seated.seat.rank
         actions = programs[rank] if rank < len(programs) else ()
         recorder = Recorder(self.seated.world)
+        self.reporter.watch(recorder)
         with self._loading(epoch, actions, recorder) as source:
             evaluation = Evaluation(self.seated, shape, source)
             execute(actions, evaluation.perform, self.seated.mail, recorder)
