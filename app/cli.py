@@ -4,7 +4,19 @@ import sys
 
 import typer
 
-from app.commands import compare, db, demo, doctor, history, jobs, models, plans, serve, simulate
+from app.commands import (
+    compare,
+    db,
+    demo,
+    doctor,
+    history,
+    jobs,
+    models,
+    plans,
+    resume,
+    serve,
+    simulate,
+)
 from app.commands.output import print_error
 from backend.errors import StageflowError
 
@@ -30,6 +42,8 @@ for command in (
     history.show,
     history.logs,
     history.cancel,
+    resume.resume,
+    resume.attempts,
     history.delete,
     history.export,
 ):

@@ -10,7 +10,7 @@ from app.problem import Problem
 from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
 from backend.runs.ports import QueueUnreachable
-from backend.runs.service import NotEnded
+from backend.runs.service import NotEnded, NothingToResume
 from backend.runs.states import IllegalMove
 from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
 
@@ -18,6 +18,7 @@ MEDIA = "application/problem+json"
 STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NotFound, 404),
     (NotEnded, 409),
+    (NothingToResume, 409),
     (IllegalMove, 409),
     (StorageFull, 507),
     (DatabaseUnreachable, 503),

@@ -132,7 +132,7 @@ def test_a_cancelled_run_keeps_what_it_had_and_is_resumed(team, spec: TrainSpec,
 def test_a_run_is_resumed_on_another_plan(team, spec: TrainSpec, undisturbed: Run):
     """One process, other microbatches, another schedule: the weights go on by their names."""
     whole = Plan("one", Partition((Stage(0, 8, (0,)),)), "gpipe", 8, batch=2)
-    resumed = team.backend.runs.resume(undisturbed.id, whole, epochs=EPOCHS + 1)
+    resumed = team.backend.runs.resume(undisturbed.id, epochs=EPOCHS + 1, plan=whole)
     run = team.until_final(resumed.id)
     assert run.state is RunState.SUCCEEDED, run.error
     assert run.summary.accuracy > 0.5
