@@ -15,6 +15,8 @@ from app.problem import Problem
 from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
+from backend.prediction.prediction import Prediction
+from backend.runs.attempts import StoredAttempt
 from backend.runs.listing import RunPage
 from backend.runs.nodes import Node
 from backend.runs.occupancy import QueuedRun
@@ -96,6 +98,15 @@ class Client:
     def retry(self, run_id: int) -> Run:
         """The same again, as a new run."""
         return self._submitted(f"/runs/{run_id}/retry")
+
+    def resume(self, run_id: int, plan_id: int | None = None, epochs: int = 0) -> Run:
+        """Go on from the newest checkpoint, as a new run; on another plan where one is given."""
+        body = {"plan_id": plan_id, "epochs": epochs}
+        return self._submitted(f"/runs/{run_id}/resume", body)
+
+    def attempts(self, run_id: int) -> list[StoredAttempt]:
+        """The attempts at a run with their reasons, the first one first."""
+        return self._get(f"/runs/{run_id}/attempts", list[StoredAttempt])
 
     def cancel(self, run_id: int) -> Run:
         return self._send("POST", f"/runs/{run_id}/cancel", Run)
