@@ -76,6 +76,11 @@ class Client:
         body = {"profile_id": profile_id, "cluster": cluster} | question
         return self._send("POST", "/plans/propose", list[dict[str, Any]], body)
 
+    def predict(self, profile_id: int, cluster: str, plan: Mapping[str, Any]) -> Prediction:
+        """What a plan will do, such as a proposal's whose stages were changed by hand."""
+        body = {"profile_id": profile_id, "cluster": cluster, "plan": plan}
+        return self._send("POST", "/plans/predict", Prediction, body)
+
     def save_plan(
         self, profile_id: int, cluster: str, plan: Mapping[str, Any], name: str = ""
     ) -> StoredPlan:
@@ -143,7 +148,7 @@ class Client:
         return self._get(path, list[MetricPoint], {"points": points})
 
     def export(self, run_id: int, format: str = "json") -> bytes:
-        """The run as a file: json, csv, parquet, spans, trace, html or log."""
+        """The run as a file: json, csv, parquet, spans, trace, html, png or log."""
         return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
 
     def artifact(self, run_id: int, name: str) -> bytes:

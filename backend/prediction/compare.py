@@ -32,6 +32,7 @@ class Cause(StrEnum):
     STEP = "optimizer"
     ALL_REDUCE = "all-reduce"
     AVERAGE = "averaging"
+    DATA = "data"
     WAITING = "waiting"
     IDLE = "idle"
 

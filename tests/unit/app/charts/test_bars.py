@@ -33,7 +33,7 @@ from backend.pipeline.bubbles import bubble
 from backend.pipeline.columns import encode
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Span, Timeline
-from backend.prediction.compare import attribution, compare
+from backend.prediction.compare import Cause, attribution, compare
 from backend.prediction.predict import predicted_program
 from backend.prediction.propose import propose
 from tests.app import seed
@@ -106,6 +106,17 @@ def test_the_figures_are_those_of_the_readable_path() -> None:
     assert len(found.ours) == len(readable_join.deviations)
     largest = [abs(one.seconds) for one in readable_join.largest(5)]
     assert np.abs(found.seconds[found.largest(5)]) == pytest.approx(largest)
+
+
+def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
+    did = [Span(0, 0, Forward(0, 0), 0.0, 4.0), Span(0, 1, Forward(0, 1), 4.0, 8.0)]
+    loaded = [
+        Span(0, 0, Forward(0, 0), 0.0, 1.0),  # at its turn
+        Span(0, 1, Forward(0, 1), 1.0, 3.5),  # ahead, beside the first one
+        Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
+    ]
+    (row,) = spent(*(bars_of(Timeline(tuple(spans))) for spans in (did, loaded)))
+    assert row == pytest.approx({Cause.DATA: 1.5, Cause.FORWARD: 6.5})
 
 
 def test_kinds_of_action_are_summed_up() -> None:
