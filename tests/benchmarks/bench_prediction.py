@@ -79,25 +79,25 @@ def raced(world, model: str, rounds: int) -> dict[str, list[tuple[float, float]]
 
     file = Path(__file__).parent / "models" / f"{model}.py"
     course = Race(world, file, MODELS[model], BATCH, (), ())
-    found = [cuts(course, None, parts) for parts in {2: (2, 4), 4: (4, 4)}[world.size]]
-    agreed = [tuple(int(world.agreed(b)) for b in each) for each in found]
+    best = [cuts(course, None, parts) for parts in (world.size, 4)]
+    agreed = [tuple(int(world.agreed(b)) for b in each) for each in best]
     course = Race(world, file, MODELS[model], BATCH, *agreed)
     running = {name: Ours(course, name) for name in SCHEDULES[world.size]}
     for lap in running.values():
         lap(BATCH * 2)
     pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in running}
     for _ in range(rounds):
-        taken = profile(course)
+        found = profile(course)
         for name, lap in running.items():
-            pairs[name].append((predicted(taken, lap), measured(lap)))
+            pairs[name].append((predicted(found, lap), measured(lap)))
     return pairs
 
 
-def predicted(taken, lap) -> float:
+def predicted(profile, lap) -> float:
     from backend.cluster.presets import this_machine
     from backend.prediction.predict import predict
 
-    return predict(taken, this_machine(lap.race.world.size), lap.plan).seconds_per_minibatch
+    return predict(profile, this_machine(lap.race.world.size), lap.plan).seconds_per_minibatch
 
 
 def measured(lap) -> float:
@@ -126,16 +126,22 @@ def profile(course):
 
     from backend.codec import from_json, to_json
     from backend.profiles.profile import Profile
-    from backend.runs.spec import ProfileSpec
-    from workers.profiler.main import profiled
 
     told = [""]
     if course.world.rank < (os.cpu_count() or 1):
-        spec = ProfileSpec(1, course.microbatch, repetitions=8)
-        told = [to_json(Profile, profiled(course.file.stem, course.file, spec, _Silent()))]
+        told = [to_json(Profile, taken(course))]
     course.world.barrier()
     dist.broadcast_object_list(told, src=0)
     return from_json(Profile, told[0])
+
+
+def taken(course):
+    """This process's profile of the model, as a profiling run takes it."""
+    from backend.runs.spec import ProfileSpec
+    from workers.profiler.main import profiled
+
+    spec = ProfileSpec(1, course.microbatch, repetitions=8)
+    return profiled(course.file.stem, course.file, spec, _Silent())
 
 
 class _Silent:

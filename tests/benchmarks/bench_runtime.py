@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.benchmarks.networks import SPEEDS, Network, available, network  # noqa: E402
-from tests.benchmarks.ranks import launch  # noqa: E402
+from tests.benchmarks.ranks import end, launch  # noqa: E402
 
 MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
 """Samples per microbatch."""
@@ -115,9 +115,8 @@ def race(given: argparse.Namespace) -> None:
             moved = sum(world.total([float(sent(interface) - before)]))
             results["bytes"][name] = moved / lap.samples
             results["laps"][name].append([lap.samples / lap.seconds, lap.steady, lap.bound])
-    if world.rank == 0:
-        print(json.dumps(results), flush=True)
     leave()
+    end(results if world.rank == 0 else None)
 
 
 def sent(interface: str) -> int:
