@@ -14,7 +14,6 @@ from urllib.parse import quote
 from backend.errors import StageflowError
 from backend.settings import Settings
 
-
 LOOKING = 1.0
 """Seconds to try: who only looks holds the lock for an instant."""
 
