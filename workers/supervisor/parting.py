@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from workers.supervisor.ending import Ending
@@ -32,8 +33,12 @@ class Parting:
             self._wish, self._num_before = wish, num_checkpoints
             self._deadline = time.monotonic() + (PATIENCE if can_save else 0.0)
             if can_save:
-                flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW
-                os.close(os.open(self._folder / REQUEST, flags, 0o644))
+                self._request()
+
+    def _request(self) -> None:
+        flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW
+        with suppress(FileExistsError):  # the ranks may put there what they like
+            os.close(os.open(self._folder / REQUEST, flags, 0o644))
 
     def is_over(self, num_checkpoints: int) -> bool:
         """Is there a newer checkpoint, or no more time?"""

@@ -35,7 +35,8 @@ def test_what_lies_in_an_open_folder_is_found(path: str, settings: Settings, tmp
 
 
 @pytest.mark.parametrize(
-    "path", ["secret.csv", "../secret/secret.csv", "{top}/secret/secret.csv", "none.csv", "link.csv"]
+    "path",
+    ["secret.csv", "../secret/secret.csv", "{top}/secret/secret.csv", "none.csv", "link.csv"],
 )
 def test_all_else_is_refused(path: str, settings: Settings, tmp_path: Path):
     (tmp_path / "one" / "link.csv").symlink_to(tmp_path / "secret" / "secret.csv")
