@@ -26,6 +26,7 @@ COLOURS = {
     "backward, inputs": BACKWARD_INPUT,
     "backward, weights": BACKWARD_WEIGHT,
     "recompute": RECOMPUTE,
+    "loading data": DATA,
     "optimizer": OPTIMIZER,
     "send": COMMUNICATION,
     "receive": COMMUNICATION,

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import services, state
 from app.charts.attribution import attribution as attribution_chart
-from app.charts.bars import Bars
+from app.charts.bars import Bars, with_loading
 from app.charts.canvas import canvas_bytes
 from app.charts.deviations import spent
 from app.charts.frame import CONFIG
@@ -51,12 +51,13 @@ def measured_view(run: Run) -> Shown | None:
         if measured is None:
             return None
         predicted = predicted_bars(run, segment, measured)
-        _timeline(run, run.spec, segment, measured, predicted, closed=closed)
+        loading = segment_bars(run, "loading", segment, closed=closed)
+        shown = with_loading(measured, loading)
+        _timeline(run, run.spec, segment, shown, predicted, closed=closed)
         if predicted is not None:
             deviation_view(run.id, segment, measured, predicted)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
-        loading = segment_bars(run, "loading", segment, closed=closed)
     return Shown(measured, predicted, loading)
 
 

@@ -18,6 +18,7 @@ from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
 from workers.data import catalog
 from workers.data.cutting import Cutting
+from workers.data.labels import check_labels
 from workers.data.part import DataSet
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
@@ -76,6 +77,8 @@ class _Run:
                 granularity=spec.granularity or None,
                 weights=Path(job.weights) if job.weights else None,
             )
+            if world.rank == world.size - 1:
+                check_labels(self.data, definition, layered.model, batch[0])
             granularity = spec.granularity or definition.granularity
             others = other_forms(layered, self.data, self._other_forms(), granularity)
         order = spec.plan.partition.order

@@ -71,7 +71,9 @@ class Training:
         lane = seated.seat.lane
         self._travelling = before_reductions(actions)
         self._applied = {stage: applied(program, stage, lane) for stage in seated.stages}
-        self._updating = Updating(seated, self._applied, last_reads(actions), epoch.share)
+        self._updating = Updating(
+            seated, self._applied, last_reads(actions), epoch.share, checkpoints.averaged
+        )
         self._held: dict[tuple[int, int], Held] = {}
         self._given: dict[tuple[int, int], Given] = {}
         self._loss_sum = 0.0
@@ -101,7 +103,6 @@ class Training:
                 self._all_reduce(stage)
             case Average(stage):
                 self._updating.average(stage)
-                self._checkpoints.averaged(stage)
 
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch

@@ -13,7 +13,7 @@ SMALL = 1e-6
 class Updating:
     """`applied` are the microbatches of each stage's steps by version, over its replicas;
     `last_reads` the last action that reads a (stage, version); `share` the samples of a
-    microbatch to those of a full one."""
+    microbatch to those of a full one; `averaged` is told of each stage whose lanes have met."""
 
     def __init__(
         self,
@@ -21,10 +21,12 @@ class Updating:
         applied: Mapping[int, Mapping[int, tuple[int, ...]]],
         last_reads: Mapping[tuple[int, int], int],
         share: Callable[[int], float],
+        averaged: Callable[[int], None],
     ) -> None:
         self._seated, self._applied, self._last_reads = seated, applied, last_reads
-        self._share = share
+        self._share, self._averaged = share, averaged
         self._due: list[tuple[int, Step]] = []
+        self._to_average: list[int] = []
 
     def step(self, index: int, action: Step) -> None:
         """Make the new version. With clipping, which needs the gradients of all stages, a
@@ -35,7 +37,9 @@ class Updating:
         scale = self._scale() if self._is_joint else 1.0
         for place, step in self._due:
             self._make(place, step, scale)
-        self._due = []
+        waiting, self._due, self._to_average = self._to_average, [], []
+        for stage in waiting:
+            self.average(stage)
 
     @property
     def _is_joint(self) -> bool:
@@ -48,10 +52,14 @@ class Updating:
         return bool(self._due)
 
     def average(self, stage: int) -> None:
-        """Let the lanes and their reference meet."""
+        """Let the lanes and their reference meet, once the stage's step is made."""
+        if any(step.stage == stage for _, step in self._due):
+            self._to_average.append(stage)
+            return
         sharing = self._seated.sharing
         assert sharing is not None, "a single lane has nothing to average"
         self._seated.weights[stage].average(self._seated.elasticity, sharing.sum)
+        self._averaged(stage)
 
     def _make(self, index: int, step: Step, scale: float) -> None:
         """The step's version; the newest weights under that number where `scale` is 0."""

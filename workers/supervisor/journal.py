@@ -24,6 +24,7 @@ from backend.runs.events import (
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
 from backend.runs.spec import TrainSpec
+from backend.runs.spec import TrainSpec
 from workers.supervisor.announced import Announced, opened
 from workers.supervisor.appetite import bounded
 from workers.supervisor.keeping import Keeper, Whole
@@ -42,11 +43,13 @@ Entry = FileEvent | Metrics | Whole | tuple[LogText, ...]
 class Results:
     """What the events have told so far that the summary needs.
 
-    `spans` holds those of the newest `segment`, by rank.
+    `spans` holds those of the newest `segment`, by rank; `reached` is when an evaluation first
+    met the run's target, in Unix seconds.
     """
 
     losses: dict[int, list[float]] = field(default_factory=dict)
     accuracy: float | None = None
+    reached: float | None = None
     profile_id: int | None = None
     segment: int | None = None
     spans: dict[int, tuple[Span, ...]] = field(default_factory=dict)
@@ -103,6 +106,15 @@ class Journal:
             self.results.losses.setdefault(event.epoch, []).extend(event.values)
         if event.name == "accuracy" and event.values:
             self.results.accuracy = event.values[-1]
+            self._note_target(event)
+
+    def _note_target(self, accuracies: Metrics) -> None:
+        spec = self._attempt.run.spec
+        target = spec.target_accuracy if isinstance(spec, TrainSpec) else None
+        if target is None or self.results.reached is not None:
+            return
+        told = zip(accuracies.values, accuracies.times, strict=True)
+        self.results.reached = next((time for value, time in told if value >= target), None)
 
     def begin(self) -> None:
         """All ranks do their work now; said once."""

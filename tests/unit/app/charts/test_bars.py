@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars
+from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars, with_loading
 from app.charts.canvas import canvas_bytes, expected_seconds
 from app.charts.deviations import deviations, spent, waiting
 from backend.cluster.presets import local
@@ -61,6 +61,17 @@ def told(action: Action) -> tuple[int, int, int, int]:
         peer = action.to if isinstance(action, Send) else action.source  # type: ignore[union-attr]
         return message.stage, message.microbatch, -1, peer
     return action.stage, getattr(action, "microbatch", -1), action.version, -1  # type: ignore[union-attr]
+
+
+def test_the_loading_of_data_is_drawn_beside_the_forwards_that_it_serves() -> None:
+    spans = [Span(rank, 0, Forward(0, rank), 0.0, 1.0) for rank in (0, 1)]
+    bars, data = bars_of(Timeline(tuple(spans))), bars_of(Timeline(tuple(spans[:1])))
+    both = with_loading(bars, data)
+    assert [KINDS[kind] for kind in both.kind] == ["F", "D", "F"]
+    assert both.rank.tolist() == [0, 0, 1]
+    assert both.microbatch.tolist() == [0, 0, 1]
+    assert len(set(zip(both.rank.tolist(), both.index.tolist(), strict=True))) == 3
+    assert with_loading(bars, None) is bars
 
 
 @settings(deadline=None)
