@@ -9,17 +9,22 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.app import seed
 from tests.e2e.conftest import settled
-from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, settings, visit
+from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 STREAMLIT_DRAWS = {  # rule -> (where it is broken, why that is left)
-    "list": ("[data-testid=stSidebarNav]", "sections of the sidebar lie between its list and items"),
+    "list": (
+        "[data-testid=stSidebarNav]",
+        "sections lie between its list and the items",
+    ),
     "listitem": ("[data-testid=stSidebarNav]", "the same, seen from the items"),
 }
 GRAVE = ("serious", "critical")
 SCROLLS = """() => ['html', '[data-testid=stMain]']
   .map((name) => document.querySelector(name))
   .map((box) => box.scrollWidth - box.clientWidth)"""
+STILL = """() => document.getAnimations().every(
+  (one) => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"""
 CUT_OFF = """() => [...document.querySelectorAll(
     '[data-testid=stMain] :is(h1, h2, h3, button p, [data-testid=stMetricValue] *, label p)')]
   .filter((box) => box.checkVisibility() && box.clientWidth
@@ -30,7 +35,7 @@ CUT_OFF = """() => [...document.querySelectorAll(
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("empty")
-    with settings(home):
+    with seed.settings(home):
         seed.fresh().close()
     with dashboard(home) as url:
         yield url
@@ -39,7 +44,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("seeded")
-    with settings(home, STAGEFLOW_LEASE="3600"):
+    with seed.settings(home, STAGEFLOW_LEASE="3600"):
         backend = seed.fresh()
         seed.everything(backend)
         backend.close()
@@ -86,7 +91,8 @@ def grave_faults(page: Page) -> list[str]:
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", scheme)
-        found += [f"{scheme}: {fault}" for fault in _ask_axe(settled(page))]
+        settled(page).wait_for_function(STILL)
+        found += [f"{scheme}: {fault}" for fault in _ask_axe(page)]
     page.emulate_media(color_scheme="light")
     return found
 

@@ -1,6 +1,5 @@
 """Every page in the states worth looking at, and a dashboard that shows them."""
 
-import os
 import socket
 import subprocess
 import sys
@@ -10,24 +9,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
+from tests.app.seed import settings
 from tests.e2e.conftest import healthz, settled
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`shows` is what stands there once the page is drawn; `rests` is false on a page that
-    goes on drawing itself."""
+    """`shows` is what stands there once the page is drawn."""
 
     name: str
     path: str
     shows: str
-    rests: bool = True
 
 
 EMPTY = (
+    Stop("start-empty", "start", "in four steps"),
     Stop("models-empty", "models", "No model yet"),
     Stop("profile-empty", "profile", "No profile yet"),
     Stop("plan-empty", "plan", "No profile yet"),
@@ -40,6 +38,7 @@ EMPTY = (
     Stop("nodes-empty", "nodes", "No node yet"),
 )
 SEEDED = (  # with the runs of tests/app/seed.py: 1 to 6, one in each state
+    Stop("start", "start", "in four steps"),
     Stop("models", "models", "Kept models"),
     Stop("profile", "profile", "Layers"),
     Stop("plan", "plan", "Why this one"),
@@ -83,18 +82,6 @@ def dashboard(home: Path, **variables: str) -> Iterator[str]:
         finally:
             server.terminate()
             server.wait(timeout=60)
-
-
-@contextmanager
-def settings(home: Path, **variables: str) -> Iterator[None]:
-    """STAGEFLOW_HOME and these, and no other STAGEFLOW variable."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
-            patch.delenv(name)
-        patch.setenv("STAGEFLOW_HOME", str(home))
-        for name, value in variables.items():
-            patch.setenv(name, value)
-        yield
 
 
 def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
