@@ -19,6 +19,7 @@ CAUSES: dict[Cause, str] = {
     Cause.ALL_REDUCE: palette.SYNCHRONISATION,
     Cause.AVERAGE: palette.SYNCHRONISATION,
     Cause.DATA: palette.DATA,
+    Cause.CHECKPOINT: palette.CHECKPOINT,
     Cause.WAITING: palette.NEUTRAL,
     Cause.IDLE: palette.IDLE,
 }

@@ -12,6 +12,7 @@ RECOMPUTE = "#D55E00"
 OPTIMIZER = "#CC79A7"
 COMMUNICATION = "#F0E442"
 SYNCHRONISATION = "#D55E00"
+CHECKPOINT = "#7A1F3D"  # wine, likewise
 DATA = "#5B3A8E"  # violet, darker than every other hue: told apart by lightness too
 
 IDLE = "rgba(128, 138, 152, 0.18)"

@@ -1,6 +1,7 @@
 """What the ranks did: the measured timeline above the predicted one, and where time went."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,7 +37,7 @@ class Shown:
 
     measured: Bars
     predicted: Bars | None
-    loading: Bars | None
+    beside: Mapping[Cause, Bars]
 
 
 def measured_view(run: Run) -> Shown | None:
@@ -58,7 +59,9 @@ def measured_view(run: Run) -> Shown | None:
             deviation_view(run.id, segment, measured, predicted)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
-    return Shown(measured, predicted, loading)
+        saving = segment_bars(run, "saving", segment, closed=closed)
+    beside = {Cause.DATA: loading, Cause.CHECKPOINT: saving}
+    return Shown(measured, predicted, {cause: bars for cause, bars in beside.items() if bars})
 
 
 def _timeline(
@@ -96,7 +99,7 @@ def time_view(run: Run, shown: Shown) -> None:
     """Where each rank's time went, over the whole segment."""
     if not isinstance(run.spec, TrainSpec):
         return
-    rows = list(zip(rank_names(run.spec.plan), spent(shown.measured, shown.loading), strict=False))
+    rows = list(zip(rank_names(run.spec.plan), spent(shown.measured, shown.beside), strict=False))
     with card("Where the time went", "of each rank"):
         st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
         with st.expander("As a table", icon=":material/table:"):

@@ -33,6 +33,7 @@ class Cause(StrEnum):
     ALL_REDUCE = "all-reduce"
     AVERAGE = "averaging"
     DATA = "data"
+    CHECKPOINT = "checkpoint"
     WAITING = "waiting"
     IDLE = "idle"
 

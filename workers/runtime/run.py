@@ -139,6 +139,7 @@ class _Run:
             program = check(lower(schedule(self.spec.plan.schedule), shape))
         recorder = Recorder(self.seated.world)
         self.reporter.watch(recorder)
+        self.checkpoints.watch(recorder.clock)
         actions = program.ranks[self.seated.seat.rank]
         with self._loading(epoch, actions, recorder) as source:
             training = Training(self.seated, program, source, losses, self.checkpoints)
@@ -146,7 +147,9 @@ class _Run:
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
         if source.spans:
-            self.reporter(recorder.write_loading(self.folder, number, source.spans))
+            self.reporter(recorder.write_beside("loading", self.folder, number, source.spans))
+        if copies := recorder.within(self.checkpoints.taken):
+            self.reporter(recorder.write_beside("saving", self.folder, number, copies))
         return seconds, sum(epoch.form(k)[0] for k in range(shape.microbatches))
 
     def _loading(

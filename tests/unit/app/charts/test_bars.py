@@ -126,8 +126,17 @@ def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
         Span(0, 1, Forward(0, 1), 1.0, 3.5),  # ahead, beside the first one
         Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
     ]
-    (row,) = spent(*(bars_of(Timeline(tuple(spans))) for spans in (did, loaded)))
+    measured, loading = (bars_of(Timeline(tuple(spans))) for spans in (did, loaded))
+    (row,) = spent(measured, {Cause.DATA: loading})
     assert row == pytest.approx({Cause.DATA: 1.5, Cause.FORWARD: 6.5})
+
+
+def test_a_step_that_copies_weights_spends_that_on_the_checkpoint() -> None:
+    did = [Span(1, 0, Step(1, 1), 0.0, 2.0), Span(1, 1, Step(1, 2), 2.0, 5.0)]
+    saved = [Span(1, 1, Step(1, 2), 3.0, 4.5)]
+    measured, saving = (bars_of(Timeline(tuple(spans))) for spans in (did, saved))
+    _, row = spent(measured, {Cause.CHECKPOINT: saving})
+    assert row == pytest.approx({Cause.STEP: 3.5, Cause.CHECKPOINT: 1.5})
 
 
 def test_kinds_of_action_are_summed_up() -> None:
