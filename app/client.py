@@ -15,6 +15,8 @@ from app.problem import Problem
 from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
+from backend.prediction.prediction import Prediction
+from backend.runs.attempts import StoredAttempt
 from backend.runs.listing import RunPage
 from backend.runs.nodes import Node
 from backend.runs.occupancy import QueuedRun
@@ -74,6 +76,11 @@ class Client:
         body = {"profile_id": profile_id, "cluster": cluster} | question
         return self._send("POST", "/plans/propose", list[dict[str, Any]], body)
 
+    def predict(self, profile_id: int, cluster: str, plan: Mapping[str, Any]) -> Prediction:
+        """What a plan will do, such as a proposal's whose stages were changed by hand."""
+        body = {"profile_id": profile_id, "cluster": cluster, "plan": plan}
+        return self._send("POST", "/plans/predict", Prediction, body)
+
     def save_plan(
         self, profile_id: int, cluster: str, plan: Mapping[str, Any], name: str = ""
     ) -> StoredPlan:
@@ -96,6 +103,15 @@ class Client:
     def retry(self, run_id: int) -> Run:
         """The same again, as a new run."""
         return self._submitted(f"/runs/{run_id}/retry")
+
+    def resume(self, run_id: int, plan_id: int | None = None, epochs: int = 0) -> Run:
+        """Go on from the newest checkpoint, as a new run; on another plan where one is given."""
+        body = {"plan_id": plan_id, "epochs": epochs}
+        return self._submitted(f"/runs/{run_id}/resume", body)
+
+    def attempts(self, run_id: int) -> list[StoredAttempt]:
+        """The attempts at a run with their reasons, the first one first."""
+        return self._get(f"/runs/{run_id}/attempts", list[StoredAttempt])
 
     def cancel(self, run_id: int) -> Run:
         return self._send("POST", f"/runs/{run_id}/cancel", Run)
@@ -132,7 +148,7 @@ class Client:
         return self._get(path, list[MetricPoint], {"points": points})
 
     def export(self, run_id: int, format: str = "json") -> bytes:
-        """The run as a file: json, csv, parquet, spans, trace, html or log."""
+        """The run as a file: json, csv, parquet, spans, trace, html, png or log."""
         return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
 
     def artifact(self, run_id: int, name: str) -> bytes:

@@ -25,9 +25,10 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """When a run first had the accuracy: seconds since its start, minibatches, epochs."""
+    """When a run first had the accuracy: seconds since its start (None where it had it from
+    the run that it goes on from), minibatches, epochs."""
 
-    seconds: float
+    seconds: float | None
     updates: int
     epochs: int
 
@@ -72,7 +73,7 @@ def positions(
     run: Run, points: Sequence[MetricPoint], axis: Axis, updates_per_epoch: float | None
 ) -> list[float]:
     """Where the points lie on the axis: minibatches done, epochs, samples, or seconds since
-    the run started."""
+    the run started (below 0: what it took over from the run that it goes on from)."""
     match axis:
         case Axis.UPDATES:
             return [point.step + 1 for point in points]
@@ -119,7 +120,8 @@ def reached(run: Run, accuracies: Sequence[MetricPoint], target: float) -> Reach
     origin = run.started_at.timestamp() if run.started_at else 0.0
     for point in accuracies:
         if point.value >= target:
-            return Reached(point.time - origin, point.step + 1, point.epoch + 1)
+            seconds = point.time - origin
+            return Reached(seconds if seconds >= 0 else None, point.step + 1, point.epoch + 1)
     return None
 
 

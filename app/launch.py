@@ -16,6 +16,7 @@ from types import FrameType
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.queue.embedded import EmbeddedRedis
+from backend.queue.presence import is_held
 from backend.settings import Settings
 
 
@@ -134,16 +135,26 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 def agent(backend: Backend) -> Iterator[None]:
     """A node agent for as long as the block runs, unless one is alive on this node."""
     settings = backend.settings
-    if any(node.alive and node.name == settings.node for node in backend.nodes.list()):
+    if is_held(settings):
         yield
         return
     with process(agent_command(), settings, "agent.log") as child:
         _await(
             child,
-            lambda: any(n.alive and n.name == settings.node for n in backend.nodes.list()),
+            lambda: is_held(settings) and settings.node in _alive(backend),
             f"the node agent did not start: see {settings.home / 'logs' / 'agent.log'}",
         )
         yield
+
+
+def has_agent(backend: Backend) -> bool:
+    """Does somebody take jobs? Of the own node the lock tells, of the others their signs of
+    life: one that was killed looks alive up to the end of its lease."""
+    return is_held(backend.settings) or bool(_alive(backend) - {backend.settings.node})
+
+
+def _alive(backend: Backend) -> set[str]:
+    return {node.name for node in backend.nodes.list() if node.alive}
 
 
 @contextmanager

@@ -120,7 +120,8 @@ def _outcome(
     num_microbatches: int,
 ) -> Outcome:
     prediction = predict(profile, cluster, plan, optimizer)
-    number = max(num_microbatches, microbatch_unit(plan))
+    unit = microbatch_unit(plan)
+    number = unit * max(1, round(num_microbatches / unit))
     program, timeline = predicted_program(profile, cluster, plan, number)
     return Outcome(
         pair,
@@ -132,6 +133,16 @@ def _outcome(
         memory(program, timeline, PlanSizes(profile, plan.partition, optimizer)),
         staleness(program),
     )
+
+
+def telling(profile: Profile, cluster: Cluster, pairs: Sequence[Pair], least: int) -> int:
+    """Microbatches in which every pair makes two updates at least: in one alone schedules
+    that overlap updates look like those that do not."""
+    found = [least]
+    for pair in pairs:
+        with suppress(StageflowError):
+            found.append(2 * microbatch_unit(plan_of(profile, cluster, pair)))
+    return max(found)
 
 
 def staleness(program: Program) -> tuple[int, ...]:

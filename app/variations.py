@@ -1,11 +1,13 @@
 """What if: the same model on other clusters, one thing changed at a time."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
+from math import inf
 
 from backend.cluster.cluster import Cluster, Device
+from backend.errors import InvalidInput
 from backend.planning.plan import Plan
 from backend.prediction.propose import Proposal
 
@@ -45,6 +47,40 @@ DEVICES: dict[str, Peak] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """Money per device and hour, in the user's currency: `usual`, and those of some types."""
+
+    usual: float
+    apart: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, device: str) -> float:
+        """The price of this type of device."""
+        return self.apart.get(device.casefold(), self.usual)
+
+
+def read_prices(usual: float, text: str) -> Prices:
+    """`text` is such as "H100 4.50, T4 0.35". Raises `InvalidInput`."""
+    apart = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, price = part.rpartition(" ")
+        try:
+            apart[name.strip().casefold()] = _price(price)
+        except ValueError:
+            raise InvalidInput(
+                f"the price {part[:40]!r} cannot be read",
+                "Write the type, a space and a price above 0, such as: H100 4.50, T4 0.35",
+            ) from None
+    return Prices(usual, apart)
+
+
+def _price(text: str) -> float:
+    price = float(text)
+    if not 0 <= price < inf:
+        raise ValueError(text)
+    return price
+
+
+@dataclass(frozen=True, slots=True)
 class Variation:
     """One point of a curve: `value` on the axis (`label` for people), and the question."""
 
@@ -72,12 +108,12 @@ class Point:
     def samples_per_second(self) -> float | None:
         return self.best.prediction.samples_per_second if self.best else None
 
-    def cost_per_million(self, price: float) -> float | None:
-        """Money per million samples, at `price` per device and hour, idle devices included."""
-        speed = self.samples_per_second
+    def cost_per_million(self, prices: Prices) -> float | None:
+        """Money per million samples, idle devices included."""
+        speed, cluster = self.samples_per_second, self.variation.cluster
         if not speed:
             return None
-        return price * self.variation.cluster.num_devices / 3600 / speed * 1e6
+        return prices.of(cluster.device.name) * cluster.num_devices / 3600 / speed * 1e6
 
 
 def variations(cluster: Cluster, batch: int, *, flushes: bool) -> tuple[Variation, ...]:

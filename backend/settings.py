@@ -62,6 +62,8 @@ class Settings(BaseSettings):
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
+    stall         seconds within which a rank that works must finish an action, or it counts as
+                  hung
     sandbox       the weakest sandbox in which a run may be carried
     data          folders whose files runs on this node may read, separated by the system's path
                   separator (":"); empty = none
@@ -87,6 +89,7 @@ class Settings(BaseSettings):
     notify: str = Field(default="", repr=False)
     heartbeat: float = Field(default=5.0, gt=0)
     lease: float = Field(default=30.0, gt=0)
+    stall: float = Field(default=600.0, gt=0)
     sandbox: SandboxLevel = SandboxLevel.LIMITS
     data: str = ""
     max_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)

@@ -5,6 +5,7 @@ import sys
 from types import FrameType
 
 from backend.errors import StageflowError
+from backend.queue.presence import Presence
 from backend.settings import load_settings
 from workers.celery_app import node_app, worker_arguments
 
@@ -13,6 +14,7 @@ def main() -> int:
     """Run until SIGTERM or Ctrl-C; 1 where the agent cannot start."""
     try:
         settings = load_settings()
+        presence = Presence(settings)
         app, agent = node_app(settings)
     except StageflowError as fault:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)
@@ -24,6 +26,7 @@ def main() -> int:
     finally:
         agent.stop()
         agent.join()
+        presence.close()
     return 0
 
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
+from backend.runs.attempt import Attempt
 from workers.devices import devices, gpus, versions
 from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
@@ -67,17 +68,20 @@ class NodeAgent:
     def _carry(self, run_id: int) -> None:
         """With the slot in hand, which is given back."""
         try:
-            if self._stop.is_set():
-                return
-            attempt = self._backend.runs.claim(run_id, self._backend.settings.node)
-            if attempt is not None:
+            while (attempt := self._claimed(run_id)) is not None:
                 log.info("run %d claimed, attempt %d", run_id, attempt.number)
                 Supervision(
                     self._backend, attempt, self._stop, self._num_gpus, sandbox=self._sandbox
                 ).run()
-                log.info("run %d ended", run_id)
+                log.info("run %d: attempt %d ended", run_id, attempt.number)
         finally:
             self._slot.release()
+
+    def _claimed(self, run_id: int) -> Attempt | None:
+        """An attempt at the run, again and again where one ends in a restart."""
+        if self._stop.is_set():
+            return None
+        return self._backend.runs.claim(run_id, self._backend.settings.node)
 
     def _look_out(self) -> None:
         """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
@@ -97,6 +101,8 @@ class NodeAgent:
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):
             log.warning("ended the processes that a dead agent left in %s", folder)
+            run_id, attempt = orphans.attempt_of(folder)
+            self._backend.runs.abandon(run_id, attempt, self._backend.settings.node)
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
         def loop() -> None:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Offset = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Epochs = Annotated[int, Field(ge=0, le=1_000_000)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Lines = Annotated[int, Field(ge=1, le=5000)]
 Points = Annotated[int, Field(ge=2, le=100_000)]

@@ -11,7 +11,7 @@ from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
 from backend.people.audit import NotAllowed
 from backend.runs.ports import QueueUnreachable
-from backend.runs.service import NotEnded
+from backend.runs.service import NotEnded, NothingToResume
 from backend.runs.states import IllegalMove
 from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
 
@@ -20,6 +20,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NotFound, 404),
     (NotAllowed, 403),
     (NotEnded, 409),
+    (NothingToResume, 409),
     (IllegalMove, 409),
     (StorageFull, 507),
     (DatabaseUnreachable, 503),

@@ -18,6 +18,8 @@ CAUSES: dict[Cause, str] = {
     Cause.STEP: palette.OPTIMIZER,
     Cause.ALL_REDUCE: palette.SYNCHRONISATION,
     Cause.AVERAGE: palette.SYNCHRONISATION,
+    Cause.DATA: palette.DATA,
+    Cause.CHECKPOINT: palette.CHECKPOINT,
     Cause.WAITING: palette.NEUTRAL,
     Cause.IDLE: palette.IDLE,
 }

@@ -1,7 +1,7 @@
 """Spans as columns of numbers: for timelines that are too long for one object per action."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from backend.pipeline.timeline import Timeline
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
-KINDS = "FBIWCSRA><"
-"""The letters of `backend.pipeline.notation`; a bar's kind is a place in this word."""
+KINDS = "FBIWCDSRA><"
+"""The letters of `backend.pipeline.notation`, and D for the loading of a forward's data; a bar's
+kind is a place in this word."""
 
 _LETTERS = np.zeros(256, np.uint8)
 _LETTERS[[ord(letter) for letter in KINDS]] = range(len(KINDS))
@@ -54,6 +55,23 @@ class Bars:
     def makespan(self) -> float:
         """Seconds from the first start to the last end (0 when empty)."""
         return float(self.end.max() - self.start.min()) if len(self) else 0.0
+
+
+def with_loading(bars: Bars, loading: Bars | None) -> Bars:
+    """The bars of a segment with those of the loading of its data, which count after all others
+    of their rank."""
+    if loading is None:
+        return bars
+    data = replace(
+        loading,
+        kind=np.full_like(loading.kind, KINDS.index("D")),
+        index=loading.index + int(bars.index.max(initial=-1)) + 1,
+        version=np.full_like(loading.version, -1),
+    )
+    pairs = [(getattr(bars, f.name), getattr(data, f.name)) for f in fields(Bars)]
+    joined = [np.concatenate(pair) for pair in pairs]
+    order = np.lexsort((joined[1], joined[0]))
+    return Bars(*(column[order] for column in joined))
 
 
 def bars_of(timeline: Timeline) -> Bars:

@@ -19,6 +19,7 @@ WORDS = {
     "I": "backward, inputs",
     "W": "backward, weights",
     "C": "recompute",
+    "D": "loading data",
     "S": "optimizer",
     "R": "all-reduce",
     "A": "averaging",
@@ -80,11 +81,12 @@ def _end(bars: Bars) -> float:
 
 
 def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None = None) -> Columns:
-    """What takes time and is drawn, by track: a rank's computes and meetings, then its sends.
-    Receives are the gaps between them. Starts are ticks, numbers as narrow as they can be."""
-    sends = bars.kind == KINDS.index(">")
+    """What takes time and is drawn, by track: a rank's computes and meetings, then what it does
+    beside them, sends and the loading of data. Receives are the gaps between them. Starts are
+    ticks, numbers as narrow as they can be."""
+    beside = (bars.kind == KINDS.index(">")) | (bars.kind == KINDS.index("D"))
     pick = np.flatnonzero((bars.kind != KINDS.index("<")) & (bars.end > bars.start))
-    track = 2 * bars.rank[pick] + sends[pick]
+    track = 2 * bars.rank[pick] + beside[pick]
     order = np.lexsort((bars.start[pick], track))
     pick, track = pick[order], track[order]
     columns: Columns = {

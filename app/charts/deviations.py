@@ -1,6 +1,7 @@
 """Measured beside predicted and where time went, over columns: the same figures as
 `backend.prediction.compare` and `backend.pipeline.bubbles`, for timelines of any length."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,20 +24,40 @@ CAUSES = {
     "<": Cause.WAITING,
 }
 COMPUTES = "FCBIWS"
+NONE: Mapping[Cause, Bars] = {}
 
 
-def spent(bars: Bars) -> tuple[dict[Cause, float], ...]:
-    """Per rank the seconds by cause, as `backend.prediction.compare.attribution`."""
+def spent(bars: Bars, beside: Mapping[Cause, Bars] = NONE) -> tuple[dict[Cause, float], ...]:
+    """Per rank the seconds by cause, as `backend.prediction.compare.attribution`. `beside` says
+    when what was done for which action (its samples loaded, its weights copied): as far as
+    that fell into the action itself it is told apart from it."""
     ranks, kinds = bars.num_ranks, len(KINDS)
     places = bars.rank.astype(np.int64) * kinds + bars.kind
     sums = np.bincount(places, weights=bars.seconds, minlength=ranks * kinds)
+    apart = {cause: np.zeros(ranks) for cause in beside}
+    for cause, parts in beside.items():
+        place, seconds = inside(bars, parts)
+        np.add.at(apart[cause], bars.rank[place], seconds)
+        np.subtract.at(sums, places[place], seconds)
     rows = [
         {cause: float(row[KINDS.index(letter)]) for letter, cause in CAUSES.items()}
-        for row in sums.reshape(ranks, kinds)
+        | {cause: float(seconds[rank]) for cause, seconds in apart.items()}
+        for rank, row in enumerate(sums.reshape(ranks, kinds))
     ]
     for row in rows:
         row[Cause.IDLE] = max(0.0, bars.makespan - sum(row.values()))
     return tuple({cause: value for cause, value in row.items() if value} for row in rows)
+
+
+def inside(bars: Bars, parts: Bars) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of each of the `parts` that are for an action of `bars`: that action's place, and the
+    seconds that fell into it. What was done ahead, beside other work, held up nobody."""
+    wide = int(max(bars.index.max(initial=0), parts.index.max(initial=0))) + 1
+    own, theirs = (found.rank.astype(np.int64) * wide + found.index for found in (bars, parts))
+    place = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
+    overlap = np.minimum(bars.end[place], parts.end) - np.maximum(bars.start[place], parts.start)
+    met = (own[place] == theirs) & (overlap > 0)
+    return place[met], overlap[met]
 
 
 def waiting(bars: Bars) -> float:

@@ -52,6 +52,6 @@ CONFIG: dict[str, Any] = {
     "displayModeBar": "hover",
     "scrollZoom": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
-    "toImageButtonOptions": {"format": "svg"},
+    "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "stageflow"},
 }
 """Options for the page that shows a figure (`st.plotly_chart(config=)`)."""

@@ -12,6 +12,8 @@ RECOMPUTE = "#D55E00"
 OPTIMIZER = "#CC79A7"
 COMMUNICATION = "#F0E442"
 SYNCHRONISATION = "#D55E00"
+CHECKPOINT = "#7A1F3D"  # wine, likewise
+DATA = "#5B3A8E"  # violet, darker than every other hue: told apart by lightness too
 
 IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black
@@ -25,6 +27,7 @@ COLOURS = {
     "backward, inputs": BACKWARD_INPUT,
     "backward, weights": BACKWARD_WEIGHT,
     "recompute": RECOMPUTE,
+    "loading data": DATA,
     "optimizer": OPTIMIZER,
     "send": COMMUNICATION,
     "receive": COMMUNICATION,

@@ -19,6 +19,7 @@ from backend.queue.client import ping
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings, load_settings
 from backend.storage import schema
+from backend.storage.soundness import violations
 
 LOW_DISK = 2 * 2**30
 """Bytes below which a run's weights and timelines may not find room: two VGG-16 in fp32."""
@@ -34,19 +35,29 @@ class Finding:
     advice: str = ""
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Check every stored run and read every kept file.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json")] = False,
+) -> None:
     """Look at Python, torch, devices, port, Redis, database, disk, workers and sandbox.
 
-    Ends with code 1 if something that is needed is missing.
+    Ends with code 1 if something that is needed is missing, or, with --deep, where what is
+    stored breaks a rule that must hold whatever happened (docs/reliability.md).
 
     Examples:
 
         stageflow doctor
 
+        stageflow doctor --deep
+
         stageflow doctor --json
     """
     settings = load_settings()
     findings = [_look(check, settings) for check in CHECKS]
+    if deep:
+        findings += _deep(settings)
     if as_json:
         print_json(findings)
     else:
@@ -71,6 +82,18 @@ def _look(check: Callable[[Settings], Finding], settings: Settings) -> Finding:
         return check(settings)
     except StageflowError as error:
         return Finding(check.__name__.strip("_"), False, str(error), error.advice)
+
+
+def _deep(settings: Settings) -> list[Finding]:
+    """One finding per broken rule."""
+    try:
+        broken = violations(connect(settings).database, settings)
+    except StageflowError as error:
+        return [Finding("stored", False, str(error), error.advice)]
+    if not broken:
+        return [Finding("stored", True, "every rule holds")]
+    advice = "Keep a copy of the state directory and report it: this should not happen."
+    return [Finding("stored", False, f"{one.rule}: {one.found}", advice) for one in broken]
 
 
 def _python(_: Settings) -> Finding:

@@ -30,7 +30,7 @@ class RunDidNotSucceed(StageflowError):
 def node_agent(backend: Backend) -> Iterator[None]:
     """Make sure that somebody takes jobs: an agent that lives, or one for this command."""
     with ExitStack() as stack:
-        if not any(node.alive for node in backend.nodes.list()):
+        if not launch.has_agent(backend):
             err.print("No node agent is running: starting one for this command.")
             stack.enter_context(launch.redis(backend.settings))
             stack.enter_context(launch.agent(backend))

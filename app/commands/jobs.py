@@ -6,6 +6,16 @@ from typing import Annotated
 import typer
 
 from app import formats
+from app.commands.data import (
+    Buckets,
+    Data,
+    HeldOut,
+    Inputs,
+    Last,
+    Length,
+    Targets,
+    data_spec,
+)
 from app.commands.follow import follow, node_agent
 from app.commands.history import show
 from app.commands.output import err, out, print_json, print_table, warn
@@ -16,7 +26,7 @@ from backend.errors import InvalidInput
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
 from backend.runs.run import Run
-from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.spec import OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 
 Model = Annotated[
     str,
@@ -143,10 +153,25 @@ def run(
     target: Annotated[
         float | None, typer.Option(min=0, max=1, help="Stop at this held-out accuracy.")
     ] = None,
-    data: Annotated[str, typer.Option(help="digits, synthetic or definition.")] = "",
+    data: Data = "",
+    inputs: Inputs = "",
+    targets: Targets = "",
+    held_out: HeldOut = 0.2,
+    length: Length = 64,
+    last: Last = "drop",
+    buckets: Buckets = "",
     optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
     seed: int = 0,
+    emulate: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SCALE",
+            help="Compute nothing: wait so many seconds for each that the plan's profile says, on "
+            "links as slow in proportion. Any number of ranks fits on any machine.",
+        ),
+    ] = 0.0,
     name: str = "",
     detach: Annotated[bool, typer.Option("--detach", help="Queue it and return.")] = False,
     as_json: Json = False,
@@ -158,6 +183,10 @@ def run(
         stageflow run --plan 1 --epochs 10 --target 0.97
 
         stageflow run --plan 1 --lr 0.02 --detach
+
+        stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
+
+        stageflow run --plan 2 --emulate 0.5 --epochs 1
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
@@ -166,11 +195,12 @@ def run(
         definition_id=profile.definition_id,
         plan=stored.prediction.plan,
         plan_id=stored.id,
-        data=DataSpec(name=data),
+        data=data_spec(data, inputs, targets, held_out, length, last, buckets),
         optimizer=optimizer_spec(optimizer, learning_rate),
         epochs=epochs,
         target_accuracy=target,
         seed=seed,
+        emulate=emulate,
     )
     definition = backend.definitions.get(profile.definition_id)
     if detach:

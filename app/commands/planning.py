@@ -10,7 +10,7 @@ from app import formats
 from backend.bootstrap import connect
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
-from backend.cluster.presets import local
+from backend.cluster.presets import this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule as schedule_named
@@ -84,7 +84,7 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
 
 def find_cluster(path: Path | None, devices: int) -> Cluster:
     """From a YAML file, or so many devices of this machine."""
-    return read_cluster(text(path)) if path else local(devices)
+    return read_cluster(text(path)) if path else this_machine(devices)
 
 
 def text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""The two ways a model comes in: a file of one's own, or one from the zoo."""
+"""The ways a model comes in: a file of one's own, in any form, or one from the zoo."""
 
 from hashlib import sha256
 
@@ -8,19 +8,33 @@ from app import services, state
 from app.boundary import guarded
 from app.formats import plain
 from backend.definitions.check import CONTRACT
+from backend.definitions.forms import FORMS, MAX_BYTES, MEBIBYTE
 from backend.definitions.zoo import ZooEntry, zoo_file
 
 EXAMPLE = "vgg_digits"
+LARGEST = max(MAX_BYTES.values()) // MEBIBYTE
+FORMS_FOR_PEOPLE = """
+| file | what it is |
+|---|---|
+| `.py` | a Python file with a factory, `def model()` |
+| `.json` | the `config.json` of a Hugging Face model; it needs no weights |
+| `.pt2` | a program saved by `torch.export.save` |
+| `.safetensors` | weights for a model that is kept here |
+"""
 
 
 def upload() -> None:
     """A file, checked without running it, and a name for it."""
     with st.form("upload", clear_on_submit=True, border=False):
-        file = st.file_uploader("Python file", type="py", max_upload_size=1)
+        file = st.file_uploader(
+            "Python file, Hugging Face config, program or weights",
+            type=[suffix.removeprefix(".") for suffix in FORMS],
+            max_upload_size=LARGEST,
+        )
         name = st.text_input("Name", placeholder="the file's name", max_chars=100)
         pressed = st.form_submit_button("Add model", icon=":material/add:", type="primary")
     if pressed and file is None:
-        st.warning("Choose a Python file first.", icon=":material/upload_file:")
+        st.warning("Choose a file first.", icon=":material/upload_file:")
     elif pressed and file is not None:
         _keep(file.name, file.getvalue(), name)
     _contract()
@@ -34,7 +48,8 @@ def _keep(filename: str, data: bytes, name: str) -> None:
 
 
 def _contract() -> None:
-    with st.expander("What the file must hold"):
+    with st.expander("What a file must hold"):
+        st.markdown(FORMS_FOR_PEOPLE)
         st.markdown(CONTRACT)
         st.caption(
             "It is read, never run, by this website; a node runs it in a process of its own. "
@@ -54,9 +69,10 @@ def zoo() -> None:
     """The bundled models, each with one button until it is kept as it is bundled."""
     definitions = services.backend().definitions
     kept = {(found.name, found.digest) for found in definitions.list()}
-    for entry in definitions.zoo():
-        digest = sha256(zoo_file(entry.name).read_bytes()).hexdigest()
-        _entry(entry, is_kept=(entry.name, digest) in kept)
+    with st.container(key="panels-zoo"):
+        for entry in definitions.zoo():
+            digest = sha256(zoo_file(entry.name).read_bytes()).hexdigest()
+            _entry(entry, is_kept=(entry.name, digest) in kept)
 
 
 def _entry(entry: ZooEntry, *, is_kept: bool) -> None:

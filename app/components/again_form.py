@@ -6,11 +6,11 @@ from typing import Any, cast
 import streamlit as st
 
 from app import services, state
-from app.components.launch_form import DATA
+from app.components.data_form import data_form
 from app.components.plan_form import OPTIMIZERS
 from app.state import Page, Param
 from backend.runs.run import Run
-from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 
 BOUND: dict[str, Any] = {"bind": "query-params"}
 
@@ -23,6 +23,8 @@ def again_form(spec: RunSpec, name: str, origin: Run | None) -> None:
         first = _profile_left(spec) if isinstance(spec, ProfileSpec) else _train_left(spec)
     with right:
         second = _profile_right(spec) if isinstance(spec, ProfileSpec) else _train_right(spec)
+    if isinstance(spec, TrainSpec):
+        second["data"] = data_form(spec.data, bound=True)
     if st.button("Start run", type="primary", icon=":material/play_arrow:"):
         changed = _changed(spec, first | second)
         run = services.backend().runs.submit(changed, title, origin.id if origin else None)
@@ -35,7 +37,7 @@ def _changed(spec: RunSpec, values: dict[str, Any]) -> RunSpec:
         return replace(spec, **values)
     return replace(
         spec,
-        data=DataSpec(values["data"], values["samples"]),
+        data=values["data"],
         optimizer=replace(
             spec.optimizer, name=values["optimizer"], learning_rate=values["learning_rate"]
         ),
@@ -49,14 +51,6 @@ def _train_left(spec: TrainSpec) -> dict[str, Any]:
     names = list(dict.fromkeys([*OPTIMIZERS, spec.optimizer.name]))
     return {
         "epochs": _whole("Epochs, at most", spec.epochs, Param.EPOCHS),
-        "data": st.selectbox(
-            "Data",
-            list(DATA),
-            index=list(DATA).index(spec.data.name),
-            format_func=DATA.__getitem__,
-            key=Param.DATA.value,
-            **BOUND,
-        ),
         "optimizer": st.selectbox(
             "Optimizer",
             names,
@@ -81,7 +75,6 @@ def _train_right(spec: TrainSpec) -> dict[str, Any]:
             key=Param.TARGET.value,
             **BOUND,
         ),
-        "samples": _whole("Synthetic samples", spec.data.samples, Param.SAMPLES),
         "learning_rate": st.number_input(
             "Learning rate",
             1e-6,

@@ -102,7 +102,7 @@ def _by_form(now: Cluster) -> None:
         )
         if not st.form_submit_button("Use this cluster", type="primary"):
             return
-    levels = [Level(int(devices), inside * 1e9, inner.latency)]
+    levels = [Level(int(devices), inside * 1e9, inner.latency, inner.cores)]
     if servers > 1:
         levels.append(Level(int(servers), between * 1e9, outer.latency))
     device = Device(name.strip() or "device", memory * 2**30 or None, speed)

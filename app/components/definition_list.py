@@ -4,64 +4,83 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import services, state
+from app import state
 from app.boundary import guarded
+from app.components.definition_actions import remove
 from app.components.grid import Column, grid
 from app.components.profile_form import profile_form
 from app.formats import ago, plain, size
+from app.state import Page
 from backend.definitions.definition import Definition
+from backend.definitions.forms import Form, form_of
+
+WORDS: dict[Form, str] = {
+    "python": "Python",
+    "huggingface": "Hugging Face",
+    "program": "program",
+    "weights": "weights",
+}
+
+
+def form_word(definition: Definition) -> str:
+    """What it is, for people: "zoo", "Hugging Face" ..."""
+    return "zoo" if definition.source == "zoo" else WORDS[form_of(definition.filename)]
 
 
 def definition_list(definitions: Sequence[Definition]) -> None:
-    """One row per version, newest first, with its file and the way to profile it."""
+    """One row per version, newest first, with the way to its page and to a profile."""
     grid(
         "definitions",
         (
-            Column("Model", 2.6, _name),
-            Column("Version", 0.9, lambda d: st.markdown(f"v{d.version}")),
+            Column("Model", 2.4, _name),
+            Column("Form", 1.1, lambda d: st.markdown(f":gray[{form_word(d)}]")),
+            Column("Version", 0.8, lambda d: st.markdown(f"v{d.version}")),
             Column("Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]")),
-            Column("Size", 1.0, lambda d: st.markdown(size(d.size))),
-            Column("Added", 1.2, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
-            Column("", 2.4, _actions),
+            Column("Size", 0.9, lambda d: st.markdown(size(d.size))),
+            Column("Added", 1.1, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
+            Column("", 1.4, _profile_button),
         ),
         definitions,
     )
 
 
+def weights_list(weights: Sequence[Definition]) -> None:
+    """One row per file of weights."""
+    grid(
+        "weights",
+        (
+            Column("Weights", 2.4, _name),
+            Column("Version", 0.8, lambda d: st.markdown(f"v{d.version}")),
+            Column("Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]")),
+            Column("Size", 0.9, lambda d: st.markdown(size(d.size))),
+            Column("Added", 1.1, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
+            Column("", 1.4, remove),
+        ),
+        weights,
+    )
+
+
 def _name(definition: Definition) -> None:
-    origin = "zoo" if definition.source == "zoo" else definition.filename
-    st.markdown(f"**{plain(definition.name)}** &ensp;:gray[:small[{plain(origin)}]]")
+    st.page_link(
+        Page.MODELS.value,
+        label=f"**{plain(definition.name)}**",
+        query_params={"id": str(definition.id)},
+    )
 
 
-def _actions(definition: Definition) -> None:
-    with st.container(horizontal=True, horizontal_alignment="right", gap="small"):
-        if st.button("Source", key=f"source-{definition.id}", type="tertiary"):
-            _source(definition)
+def _profile_button(definition: Definition) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Profile", key=f"profile-{definition.id}", icon=":material/bar_chart:"):
             _profile(definition)
 
 
-@st.dialog("Source", width="large")
-@guarded
-def _source(definition: Definition) -> None:
-    text = services.backend().definitions.source(definition.id)
-    zone = state.zone()
-    st.caption(
-        f"{plain(definition.label)} · {size(definition.size)} · "
-        f"added {definition.created_at.astimezone(zone):%Y-%m-%d %H:%M}"
-    )
-    st.code(text.decode("utf-8", "replace"), language="python", line_numbers=True, height=480)
-    st.download_button(
-        "Download",
-        text,
-        file_name=definition.filename,
-        mime="text/x-python",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-
-
-@st.dialog("Profile a model")
+@st.dialog("Profile a model", width="medium")
 @guarded
 def _profile(definition: Definition) -> None:
     profile_form(definition)
+
+
+def back() -> None:
+    """The way from one model to all of them."""
+    if st.button("All models", icon=":material/arrow_back:", type="tertiary"):
+        state.go(Page.MODELS)

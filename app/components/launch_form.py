@@ -5,18 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from app import services, state
+from app.components.data_form import data_form
 from app.components.plan_form import OPTIMIZERS, OptimizerName
 from app.state import Page
 from backend.planning.plan import Plan
 from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
-
-DATA = {
-    "": "the model's default",
-    "digits": "handwritten digits",
-    "synthetic": "synthetic, of the model's shape",
-    "definition": "the model file's own data()",
-}
-
 
 def launch_form(
     definition_id: int, plan: Plan, keep: Callable[[], int], optimizer: OptimizerName, name: str
@@ -25,6 +18,7 @@ def launch_form(
 
     Raises `InvalidInput` on values out of range.
     """
+    data = data_form(DataSpec(), bound=False)
     with st.form("launch", border=False):
         title = st.text_input("Name", name, max_chars=120)
         left, right = st.columns(2)
@@ -38,8 +32,6 @@ def launch_form(
             format="%.1f",
             help="On held-out data; 0 = never stop early",
         )
-        data = left.selectbox("Data", list(DATA), format_func=DATA.__getitem__)
-        samples = right.number_input("Synthetic samples", min_value=1, value=1024)
         chosen = left.selectbox("Optimizer", OPTIMIZERS, index=OPTIMIZERS.index(optimizer))
         rate = right.number_input("Learning rate", 1e-6, 10.0, 0.01, format="%.5f")
         seed = left.number_input("Seed", min_value=0, value=0)
@@ -49,7 +41,7 @@ def launch_form(
         definition_id=definition_id,
         plan=plan,
         plan_id=keep(),
-        data=DataSpec(data, int(samples)),
+        data=data,
         optimizer=OptimizerSpec(chosen, learning_rate=rate),
         epochs=int(epochs),
         target_accuracy=target / 100 if target else None,

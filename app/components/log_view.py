@@ -7,6 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from app import state
+from app.state import Param
 from backend.runs.records import LogLine
 
 SHOWN = 500
@@ -21,7 +22,8 @@ def log_view(
     with st.container(horizontal=True, vertical_alignment="center"):
         wanted = st.text_input(
             "Search in the log",
-            key=f"log-search-{run_id}",
+            key=Param.SEARCH.value,
+            bind="query-params",
             placeholder="Search",
             label_visibility="collapsed",
             icon=":material/search:",

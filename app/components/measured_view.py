@@ -1,14 +1,15 @@
 """What the ranks did: the measured timeline above the predicted one, and where time went."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
-from app import services
+from app import services, state
 from app.charts.attribution import attribution as attribution_chart
-from app.charts.bars import Bars
+from app.charts.bars import Bars, with_loading
 from app.charts.canvas import canvas_bytes
 from app.charts.deviations import spent
 from app.charts.frame import CONFIG
@@ -36,6 +37,7 @@ class Shown:
 
     measured: Bars
     predicted: Bars | None
+    beside: Mapping[Cause, Bars]
 
 
 def measured_view(run: Run) -> Shown | None:
@@ -50,12 +52,16 @@ def measured_view(run: Run) -> Shown | None:
         if measured is None:
             return None
         predicted = predicted_bars(run, segment, measured)
-        _timeline(run, run.spec, segment, measured, predicted, closed=closed)
+        loading = segment_bars(run, "loading", segment, closed=closed)
+        shown = with_loading(measured, loading)
+        _timeline(run, run.spec, segment, shown, predicted, closed=closed)
         if predicted is not None:
             deviation_view(run.id, segment, measured, predicted)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
-    return Shown(measured, predicted)
+        saving = segment_bars(run, "saving", segment, closed=closed)
+    beside = {Cause.DATA: loading, Cause.CHECKPOINT: saving}
+    return Shown(measured, predicted, {cause: bars for cause, bars in beside.items() if bars})
 
 
 def _timeline(
@@ -89,11 +95,11 @@ def _packed(measured: Bars, predicted: Bars | None, names: Names) -> bytes:
     )
 
 
-def time_view(run: Run, measured: Bars) -> None:
+def time_view(run: Run, shown: Shown) -> None:
     """Where each rank's time went, over the whole segment."""
     if not isinstance(run.spec, TrainSpec):
         return
-    rows = list(zip(rank_names(run.spec.plan), spent(measured), strict=False))
+    rows = list(zip(rank_names(run.spec.plan), spent(shown.measured, shown.beside), strict=False))
     with card("Where the time went", "of each rank"):
         st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
         with st.expander("As a table", icon=":material/table:"):
@@ -114,17 +120,20 @@ def shares(rows: list[tuple[str, dict[Cause, float]]]) -> dict[str, list[Any]]:
 
 
 def _segment(segments: list[int], run: Run) -> int:
-    """The newest unless another is chosen; a new one does not move a choice."""
+    """The newest unless the URL names another; a new one does not move a choice."""
     if len(segments) == 1:
         return segments[0]
     newest = segments[-1] if run.state.is_final else _steady(segments[-1], run.id)
+    key, named = f"segment-{run.id}", (state.number(Param.EPOCH) or 0) - 1
+    st.session_state[key] = named if named in segments else NEWEST
     chosen: int = st.selectbox(
         "Epoch",
         [NEWEST, *reversed(segments)],
         format_func=lambda s: "Newest epoch" if s == NEWEST else f"Epoch {s + 1}",
-        key=f"segment-{run.id}",
+        key=key,
         label_visibility="collapsed",
         width=170,
+        on_change=lambda: state.put(Param.EPOCH, st.session_state[key] + 1 or None),
     )
     return newest if chosen == NEWEST else chosen
 

@@ -108,13 +108,15 @@ def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
     """Labels and figures of some layers together; what was not measured is left out."""
     total = profile.compute
     forward, backward = (sum(getattr(layer, way) for layer in layers) for way in WAYS)
-    halves = sum(layer.backward_input for layer in layers)
+    halves, update = (
+        sum(getattr(la, way) for la in layers) for way in ("backward_input", "update")
+    )
     kept, flops = _sum(la.saved_bytes for la in layers), _sum(la.flops for la in layers)
     rows = [
         ("Forward", seconds(forward)),
         ("Backward", seconds(backward)),
         ("of which the input's", seconds(halves) if halves else ""),
-        ("Update", seconds(sum(layer.update for layer in layers))),
+        ("Update", seconds(update) if update else ""),
         ("Of the model's time", percent((forward + backward) / total) if total else ""),
         ("Parameters", size(sum(layer.parameter_bytes for layer in layers))),
         ("Buffers", size(sum(layer.buffer_bytes for layer in layers))),

@@ -27,9 +27,19 @@ TIMES: dict[str, Time] = {
 def profile_comparison(
     stored: StoredProfile, others: Sequence[StoredProfile], describe: Callable[[StoredProfile], str]
 ) -> None:
-    """Choose the other one; those of the same definition come first."""
-    alike = sorted(others, key=lambda other: other.definition_id != stored.definition_id)
-    other = pick("Compare with", alike, Param.OTHER, lambda p: p.id, describe, width=420)
+    """Choose the other one; the newest of the same definition is chosen already."""
+    alike = [other for other in others if other.definition_id == stored.definition_id]
+    unlike = [other for other in others if other not in alike]
+    other = pick(
+        "Compare with",
+        [*alike, *unlike] if alike else [None, *unlike],
+        Param.OTHER,
+        lambda p: p.id if p else "",
+        lambda p: describe(p) if p else "none of the same model; choose another",
+        width=420,
+    )
+    if other is None:
+        return
     pair = ProfilePair(stored.profile, other.profile)
     if pair.per_sample:
         st.caption(

@@ -17,8 +17,9 @@ def run_actions(run: Run) -> None:
     """Buttons for the head of the run's page."""
     _labels(run)
     with st.popover("Export", icon=":material/download:"):
+        has_timeline = bool(services.backend().runs.segments(run.id))
         for export in EXPORTS.values():
-            _download(run, export)
+            _download(run, export, has_timeline)
     if st.button("Clone", icon=":material/content_copy:", help="Launch it again, with changes"):
         state.go(Page.LAUNCH, run=run.id)
     if run.state.is_final:
@@ -26,8 +27,7 @@ def run_actions(run: Run) -> None:
         _delete(run)
 
 
-def _download(run: Run, export: Export) -> None:
-    has_timeline = run.kind == "train"
+def _download(run: Run, export: Export, has_timeline: bool) -> None:
     st.download_button(
         export.title,
         data=_reader(run.id, export),
@@ -35,7 +35,7 @@ def _download(run: Run, export: Export) -> None:
         mime=export.media,
         key=f"export-{export.name}",
         type="tertiary",
-        disabled=not has_timeline and export.name in ("spans", "trace", "html"),
+        disabled=export.needs_timeline and not has_timeline,
         on_click="ignore",
     )
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.components.run_words import plan_label, share_done, took
 from app.components.state_badge import state_badge
-from app.formats import NOTHING, ago, number, percent, plain, rate, shorten
+from app.formats import NOTHING, ago, duration, number, percent, plain, rate, shorten
 from app.state import Page
 from backend.runs.listing import RunSort
 from backend.runs.run import Run
@@ -64,6 +64,9 @@ COLUMNS: Mapping[str, RunColumn] = {
     "Plan": RunColumn("Plan", 1.9, _small(plan_label)),
     "Accuracy": RunColumn(
         "Accuracy", 1.1, _text(lambda run: percent(run.summary.accuracy)), RunSort.ACCURACY
+    ),
+    "To target": RunColumn(
+        "To target", 1.1, _text(lambda run: duration(run.summary.seconds_to_target))
     ),
     "Loss": RunColumn("Loss", 0.9, _text(lambda run: number(run.summary.loss))),
     "Throughput": RunColumn(

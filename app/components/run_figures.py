@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from app.comparison import reached
 from app.components.figures import Figure
-from app.formats import NOTHING, change, number, percent, rate, seconds
+from app.formats import NOTHING, change, duration, number, percent, rate, seconds
 from backend.prediction.prediction import Prediction
 from backend.runs.records import MetricPoint
 from backend.runs.run import Run
@@ -59,13 +60,14 @@ def epoch_means(points: Sequence[MetricPoint]) -> list[float]:
 def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:
     target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
     value = points[-1].value if points else run.summary.accuracy
-    met = target is not None and value is not None and value >= target
-    return Figure(
-        "Accuracy, held out",
-        percent(value),
-        f"target {percent(target, 0)}" if target is not None else "no target",
-        "green" if met else "gray",
-    )
+    if target is None:
+        return Figure("Accuracy, held out", percent(value), "no target", "gray")
+    first = reached(run, points, target)
+    took = first.seconds if first else run.summary.seconds_to_target
+    when = f" after {duration(took)}" if took is not None else ""
+    met = value is not None and value >= target
+    note = f"target {percent(target, 0)}{when}"
+    return Figure("Accuracy, held out", percent(value), note, "green" if met else "gray")
 
 
 def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:

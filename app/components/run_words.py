@@ -11,7 +11,8 @@ from backend.runs.spec import TrainSpec
 def plan_label(run: Run) -> str:
     """The plan's short form, or what else the run does."""
     if isinstance(run.spec, TrainSpec):
-        return plan_name(run.spec.plan)
+        emulated = f" · emulated at {run.spec.emulate:g}" if run.spec.emulate else ""
+        return plan_name(run.spec.plan) + emulated
     return f"profile · microbatch {run.spec.microbatch}"
 
 

@@ -9,7 +9,7 @@ from app.components.card import card
 from app.components.grid import Column, grid
 from app.formats import ago, count, plain, rate
 from app.naming import plan_name
-from app.state import Page
+from app.state import Page, Param
 from backend.runs.plans import StoredPlan
 
 SHOWN = 8
@@ -21,8 +21,12 @@ def saved_plans() -> None:
     if not found:
         return
     with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
-        many = len(found) > SHOWN and st.toggle("Show all", key="all-plans")
+        many = len(found) > SHOWN and _all()
         grid("plans", COLUMNS, found if many else found[:SHOWN])
+
+
+def _all() -> bool:
+    return st.toggle("Show all", key=Param.ALL.value, bind="query-params")
 
 
 def _name(stored: StoredPlan) -> None:

@@ -22,12 +22,17 @@ def step_list(steps: Sequence[Step]) -> None:
     """A row each: its title as a link, its meaning, its mark. The first that is not done is
     marked as the next."""
     coming = next((step for step in steps if not step.done), None)
-    for number, step in enumerate(steps, start=1):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            with st.container(gap=None):
-                st.page_link(step.to.value, label=f"**{number} · {step.title}**")
-                st.caption(step.meaning)
-            if step.done:
-                st.badge("done", icon=":material/check:", color="green")
-            elif step is coming:
-                st.badge("next", icon=":material/arrow_forward:", color="blue")
+    with st.container(key="grid-steps", gap=None):
+        for number, step in enumerate(steps, start=1):
+            _row(number, step, is_next=step is coming)
+
+
+def _row(number: int, step: Step, *, is_next: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(gap=None):
+            st.page_link(step.to.value, label=f"**{number} · {step.title}**")
+            st.caption(step.meaning)
+        if step.done:
+            st.badge("done", icon=":material/check:", color="green")
+        elif is_next:
+            st.badge("next", icon=":material/arrow_forward:", color="blue")

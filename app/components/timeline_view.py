@@ -27,7 +27,8 @@ PLACES = ("Start", "Middle", "End", "All")
 
 
 def timeline_view(key: str, found: Timeline, rank_names: tuple[str, ...] = ()) -> None:
-    """Draw it; when it is long, with a choice of the stretch that is shown."""
+    """Draw it; when it is long, with a choice of the stretch that is shown. The URL holds the
+    choice, so there is one of these on a page."""
     total = num_microbatches(found)
     if len(found.spans) > MAX_BARS:
         _canvas(key, found, rank_names)
@@ -35,7 +36,7 @@ def timeline_view(key: str, found: Timeline, rank_names: tuple[str, ...] = ()) -
         _draw(key, whole(found), rank_names)
     else:
         _stretch(key, found, total, rank_names)
-    if st.toggle("As a table", key=f"{key}-as-table"):
+    if st.toggle("As a table", key=Param.TABLE.value, bind="query-params"):
         action_table(key, bars_of(found), rank_names)
 
 
@@ -45,7 +46,8 @@ def _stretch(key: str, found: Timeline, total: int, rank_names: tuple[str, ...])
         PLACES,
         default="Start",
         required=True,
-        key=f"{key}-stretch",
+        key=Param.SHOW.value,
+        bind="query-params",
         label_visibility="collapsed",
     )
     window = _window(place, total)

@@ -37,7 +37,7 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
             figures(run_figures(run, readings, prediction_of(run)), "run")
     with st.container(key="panels-run"):
         if shown is not None:
-            time_view(run, shown.measured)
+            time_view(run, shown)
         _curves(run, losses, accuracies)
 
 

@@ -11,7 +11,7 @@ from app.components.card import card
 from app.formats import NOTHING, count, number, rate
 from app.naming import plan_name
 from app.sweeps import Sweep
-from app.variations import Axis, Point, changes, plan_word
+from app.variations import Axis, Point, Prices, changes, plan_word
 
 SPEED, COST, EACH = "Throughput", "Cost", "Throughput per device"
 MEASURES = (SPEED, COST, EACH)
@@ -23,9 +23,9 @@ REMARKS = {
 Value = Callable[[Point], float | None]
 
 
-def what_if_view(sweep: Sweep, measure: str, price: float) -> None:
+def what_if_view(sweep: Sweep, measure: str, prices: Prices) -> None:
     """One panel per changed thing, as far as the sweep is."""
-    value, text = _measure(measure, price)
+    value, text = _measure(measure, prices)
     with st.container(key="panels-what-if"):
         for axis in Axis:
             points = sweep.along(axis)
@@ -35,7 +35,7 @@ def what_if_view(sweep: Sweep, measure: str, price: float) -> None:
     if every:
         with st.expander("As a table", icon=":material/table:"):
             alt = "Best plan, throughput and cost at every point"
-            st.dataframe(point_rows(every, price), hide_index=True, key="what-if", alt=alt)
+            st.dataframe(point_rows(every, prices), hide_index=True, key="what-if", alt=alt)
 
 
 def _panel(
@@ -67,9 +67,9 @@ def said(points: list[Point]) -> str:
     return "; ".join(parts) + "."
 
 
-def _measure(name: str, price: float) -> tuple[Value, Callable[[float | None], str]]:
+def _measure(name: str, prices: Prices) -> tuple[Value, Callable[[float | None], str]]:
     if name == COST:
-        return (lambda point: point.cost_per_million(price)), number
+        return (lambda point: point.cost_per_million(prices)), number
     if name == EACH:
         return _each, rate
     return (lambda point: point.samples_per_second), rate
@@ -80,7 +80,7 @@ def _each(point: Point) -> float | None:
     return speed / point.variation.cluster.num_devices if speed else None
 
 
-def point_rows(points: list[Point], price: float) -> dict[str, list[Any]]:
+def point_rows(points: list[Point], prices: Prices) -> dict[str, list[Any]]:
     """The table by columns."""
     return {
         "changed": [point.variation.axis.value for point in points],
@@ -90,5 +90,5 @@ def point_rows(points: list[Point], price: float) -> dict[str, list[Any]]:
         ],
         "best plan": [plan_name(p.plan) if p.plan else p.reason or NOTHING for p in points],
         "samples": [rate(point.samples_per_second) for point in points],
-        "per million samples": [number(point.cost_per_million(price)) for point in points],
+        "per million samples": [number(point.cost_per_million(prices)) for point in points],
     }

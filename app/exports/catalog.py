@@ -16,7 +16,7 @@ from backend.runs.run import Run
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """`title` is for menus; the file is named "run-7-<suffix>"."""
+    """`title` is for menus; the file is named "run-7<suffix>"."""
 
     name: str
     title: str
@@ -26,6 +26,11 @@ class Export:
 
     def file_name(self, run: Run) -> str:
         return f"run-{run.id}{self.suffix}"
+
+    @property
+    def needs_timeline(self) -> bool:
+        """Whether a run without a timeline has nothing to give in this form."""
+        return self.name in ("spans", "trace", "html", "png")
 
 
 def _document(backend: Backend, run: Run) -> bytes:
@@ -46,6 +51,12 @@ def _page(backend: Backend, run: Run) -> bytes:
     return timeline_page(backend, run)
 
 
+def _picture(backend: Backend, run: Run) -> bytes:
+    from app.exports.timeline_picture import timeline_picture  # so is what it draws with
+
+    return timeline_picture(backend, run)
+
+
 PARQUET = "application/vnd.apache.parquet"
 EXPORTS = {
     export.name: export
@@ -56,6 +67,7 @@ EXPORTS = {
         Export("spans", "Timelines, as Parquet", "-spans.parquet", PARQUET, spans_parquet),
         Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", chrome_trace),
         Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", _page),
+        Export("png", "Timeline, as a picture", ".png", "image/png", _picture),
         Export("log", "Log, as text", ".log", "text/plain; charset=utf-8", _log),
     )
 }

@@ -1,6 +1,7 @@
 """A run's metrics and spans as tables, for CSV and Parquet."""
 
 from io import BytesIO
+from typing import get_args
 
 import pyarrow as pa
 from pyarrow import csv, parquet
@@ -49,7 +50,7 @@ def spans_parquet(backend: Backend, run: Run) -> bytes:
     """One row per action: kind of timeline, segment (epoch), rank, seconds since it began."""
     tables = [
         _spans(backend, run, kind, segment)
-        for kind in KINDS
+        for kind in get_args(TimelineKind)
         for segment in backend.runs.segments(run.id, kind)
     ]
     return _parquet(pa.concat_tables(tables) if tables else SPANS.empty_table())

@@ -2,36 +2,51 @@
 
 import streamlit as st
 
-from app import services
+from app import services, state
 from app.components import add_model
 from app.components.card import card
-from app.components.definition_list import definition_list
+from app.components.definition_list import definition_list, weights_list
+from app.components.definition_view import definition_view
 from app.components.empty_state import empty_state
 from app.components.page_header import page_header
 from app.formats import count
+from app.state import Param
 
 
 def page() -> None:
-    """The kept definitions beside the ways to add one."""
-    definitions = services.backend().definitions.list()
-    page_header("Models", "A model is a Python file. Profile it, plan it, train it.")
+    """The one that ?id= names, else the kept definitions beside the ways to add one."""
+    definitions = services.backend().definitions
+    wanted = state.number(Param.ID)
+    if wanted is not None:
+        definition_view(definitions.get(wanted))
+        return
+    page_header("Models", "A file, a config, a program or one of the zoo: profile, plan, train it.")
     with st.container(key="split-models"):
         kept, adding = st.columns([2.2, 1], gap="medium")
     with kept:
-        if definitions:
-            with card("Kept models", f"{count(len(definitions), 'version')}, newest first"):
-                definition_list(definitions)
-        else:
-            empty_state(
-                "No model yet",
-                "Add one from the zoo with one click, or upload a Python file of your own. "
-                "Then profile it: a node times its layers, and the plan is made from that.",
-            )
-    with adding:
-        with card("Upload"):
-            add_model.upload()
-        with card("Zoo"):
+        _kept()
+        with card("Zoo", "models of the papers and of today, their sizes as parameters"):
             add_model.zoo()
+    with adding, card("Upload"):
+        add_model.upload()
+
+
+def _kept() -> None:
+    definitions = services.backend().definitions
+    found, weights = definitions.list(), definitions.weights()
+    if found:
+        with card("Kept models", f"{count(len(found), 'version')}, newest first"):
+            definition_list(found)
+    else:
+        empty_state(
+            "No model yet",
+            "Add one from the zoo with one click, or upload a file of your own: Python, a Hugging "
+            "Face config.json, or a program of torch.export. "
+            "Then profile it: a node times its layers, and the plan is made from that.",
+        )
+    if weights:
+        with card("Weights", "to begin a training with"):
+            weights_list(weights)
 
 
 page()

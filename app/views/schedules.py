@@ -12,7 +12,7 @@ from app.components.page_header import page_header
 from app.components.pair_list import pair_list
 from app.components.plan_form import Asked, asked_form
 from app.formats import plain
-from app.outcomes import Failed, Outcome, outcome, pipeline, reference
+from app.outcomes import Failed, Outcome, outcome, pipeline, reference, telling
 from app.pairs import Pair, default_pairs, read_pairs
 from app.state import Page, Param
 
@@ -33,12 +33,12 @@ def page() -> None:
         return
     with st.container(border=True, key="panels-plan"):
         asked = asked_form(profiles)
-        number = _microbatches()
-    if asked is None:
+        below = st.container()
+    pairs = _pairs(asked) if asked else None
+    if asked is None or not pairs:
         return
-    pairs = _pairs(asked)
-    if not pairs:
-        return
+    with below:
+        number = _microbatches(telling(asked.stored.profile, asked.cluster, pairs, DEFAULT))
     pair_list(pairs, asked.stored.id)
     _show(
         asked,
@@ -72,18 +72,21 @@ def _show(asked: Asked, found: list[Outcome | Failed]) -> None:
     outcome_panels.stages(outcomes)
 
 
-def _microbatches() -> int:
-    wanted = st.number_input(
+def _microbatches(usual: int) -> int:
+    """As the URL says; without that `usual`, which changes with the pairs."""
+    key = "microbatches-input"
+    wanted = min(max(state.number(Param.MICROBATCHES) or usual, FEWEST), MOST)
+    st.session_state[key] = wanted
+    st.number_input(
         "Microbatches",
         FEWEST,
         MOST,
-        min(max(state.number(Param.MICROBATCHES) or DEFAULT, FEWEST), MOST),
         help="How many the timelines cover; a plan that needs whole rounds takes more or fewer",
-        key="microbatches-input",
+        key=key,
         width=130,
+        on_change=lambda: state.put(Param.MICROBATCHES, st.session_state[key]),
     )
-    state.put(Param.MICROBATCHES, wanted if wanted != DEFAULT else None)
-    return int(wanted)
+    return wanted
 
 
 page()

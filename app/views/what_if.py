@@ -10,6 +10,7 @@ from app.components.plan_form import Wanted, plan_form
 from app.components.what_if_view import MEASURES, SPEED, what_if_view
 from app.state import Key, Page, Param
 from app.sweeps import Sweep, sweep_of
+from app.variations import Prices, read_prices
 
 REFRESH = 0.6
 LINE = "The best plan when one thing of the cluster changes."
@@ -31,13 +32,15 @@ def page() -> None:
     wanted = plan_form(profiles)
     if wanted is None:
         return
-    measure, price = _measure()
+    measure, prices = _measure()
+    if prices is None:
+        return
     sweep = _sweep(wanted)
     running = sweep.is_running
-    st.fragment(_curves, run_every=REFRESH if running else None)(sweep, measure, price, running)
+    st.fragment(_curves, run_every=REFRESH if running else None)(sweep, measure, prices, running)
 
 
-def _measure() -> tuple[str, float]:
+def _measure() -> tuple[str, Prices | None]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         measure = st.segmented_control(
             "Show",
@@ -56,10 +59,23 @@ def _measure() -> tuple[str, float]:
             format="%.2f",
             key=Param.PRICE.value,
             bind="query-params",
-            help="In your currency; the same for every type of device",
+            help="In your currency",
             width=190,
         )
-    return measure or SPEED, price
+        others = st.text_input(
+            "Other prices by type",
+            key=Param.PRICES.value,
+            bind="query-params",
+            placeholder="H100 4.50, T4 0.35",
+            help="Types of devices whose price is another one",
+            width=220,
+        )
+    return measure or SPEED, _prices(float(price), others or "")
+
+
+@guarded
+def _prices(usual: float, others: str) -> Prices:
+    return read_prices(usual, others)
 
 
 def _sweep(wanted: Wanted) -> Sweep:
@@ -75,7 +91,7 @@ def _sweep(wanted: Wanted) -> Sweep:
 
 
 @guarded
-def _curves(sweep: Sweep, measure: str, price: float, was_running: bool) -> None:
+def _curves(sweep: Sweep, measure: str, prices: Prices, was_running: bool) -> None:
     """Drawn again while the sweep runs, and once more by the page when it has ended."""
     if was_running and not sweep.is_running:
         st.rerun()
@@ -89,7 +105,7 @@ def _curves(sweep: Sweep, measure: str, price: float, was_running: bool) -> None
             if st.button("Start again", icon=":material/restart_alt:"):
                 st.session_state[Key.SWEEP.value] += 1
                 st.rerun()
-    what_if_view(sweep, measure, price)
+    what_if_view(sweep, measure, prices)
 
 
 page()

@@ -23,11 +23,14 @@ class Device:
 @dataclass(frozen=True, slots=True)
 class Level:
     """`count` members joined by links of `bandwidth` bytes/s and `latency` seconds.
-    A member is a device at the innermost level and a whole inner level above it."""
+    A member is a device at the innermost level and a whole inner level above it. `cores`, at
+    the innermost level: the processor cores on which the `count` devices of a host take turns
+    (None = each computes on its own)."""
 
     count: int
     bandwidth: float
     latency: float = 0.0
+    cores: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ class Cluster:
                     f"bandwidth {level.bandwidth:g}, latency {level.latency:g}",
                     "count must be 1 or more, bandwidth above 0, latency 0 or more.",
                 )
+        if self.levels[0].cores == 0 or any(level.cores is not None for level in self.levels[1:]):
+            raise InvalidInput(
+                "cluster: cores are 0, or not those of the innermost level",
+                "Give the innermost level, which is a host, 1 core or more.",
+            )
         if self.devices and len(self.devices) != self.num_devices:
             raise InvalidInput(
                 f"cluster: {len(self.devices)} devices are listed, the levels hold "

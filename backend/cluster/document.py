@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import yaml
@@ -43,7 +44,7 @@ def write_cluster(cluster: Cluster) -> str:
     """`cluster` as YAML that `read_cluster` reads back to an equal value."""
     device = [_plain(each) for each in cluster.devices] or _plain(cluster.device)
     levels = [
-        {"count": level.count, "bandwidth": level.bandwidth, "latency": level.latency}
+        {name: value for name, value in asdict(level).items() if value is not None}
         for level in cluster.levels
     ]
     return yaml.safe_dump({"levels": levels, "device": device}, sort_keys=False)
@@ -77,17 +78,16 @@ def _mapping(field: str, value: object, known: set[str]) -> Mapping[str, object]
 
 
 def _level(field: str, entry: object) -> Level:
-    level = _mapping(field, entry, {"count", "bandwidth", "latency"})
+    level = _mapping(field, entry, {"count", "bandwidth", "latency", "cores"})
     for name in ("count", "bandwidth"):
         if name not in level:
             raise InvalidInput(f"{field}: {name} is missing", ADVICE)
-    count = _number(f"{field}.count", level["count"])
-    if count != int(count):
-        raise InvalidInput(f"{field}.count: {count:g} is not a whole number", ADVICE)
+    cores = level.get("cores")
     return Level(
-        int(count),
+        _whole(f"{field}.count", level["count"]),
         _number(f"{field}.bandwidth", level["bandwidth"]),
         _number(f"{field}.latency", level.get("latency", 0.0)),
+        None if cores is None else _whole(f"{field}.cores", cores),
     )
 
 
@@ -99,6 +99,13 @@ def _device(field: str, entry: object) -> Device:
         memory=None if memory is None else _number(f"{field}.memory", memory),
         speed=_number(f"{field}.speed", device.get("speed", 1.0)),
     )
+
+
+def _whole(field: str, value: object) -> int:
+    number = _number(field, value)
+    if number != int(number):
+        raise InvalidInput(f"{field}: {number:g} is not a whole number", ADVICE)
+    return int(number)
 
 
 def _number(field: str, value: object) -> float:

@@ -1,5 +1,6 @@
 """Clusters known by name: this machine's cores, and those of the PipeDream paper."""
 
+import os
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,8 +11,9 @@ LOOPBACK_BANDWIDTH = 2.5e9
 LOOPBACK_LATENCY = 60e-6
 
 
-def local(num_devices: int) -> Cluster:
-    """`num_devices` processes on the cores of one machine, joined by gloo over loopback.
+def local(num_devices: int, cores: int | None = None) -> Cluster:
+    """`num_devices` processes on the `cores` of one machine (None = a core for each), joined by
+    gloo over loopback.
 
     Measured on 2026-11-20 between two single-threaded torch 2.13 processes on a 2-core AMD
     EPYC machine, medians of two runs. Send/recv (half a ping-pong): 4 B 55-71 us, 64 KiB
@@ -21,7 +23,13 @@ def local(num_devices: int) -> Cluster:
     all-reduce, where bandwidth counts, and send/recv of up to 1 MiB within a factor of two.
     Other machines differ: measure yours and write it into a cluster file.
     """
-    return Cluster((Level(num_devices, LOOPBACK_BANDWIDTH, LOOPBACK_LATENCY),), Device("cpu"))
+    level = Level(num_devices, LOOPBACK_BANDWIDTH, LOOPBACK_LATENCY, cores)
+    return Cluster((level,), Device("cpu"))
+
+
+def this_machine(num_devices: int) -> Cluster:
+    """`local` on the cores that this machine has."""
+    return local(num_devices, os.cpu_count())
 
 
 def cluster_a(servers: int = 4) -> Cluster:
@@ -51,7 +59,7 @@ class Preset(NamedTuple):
 
 
 PRESETS: dict[str, Preset] = {
-    "local": Preset("This machine's cores", local),
+    "local": Preset("This machine's cores", this_machine),
     "cluster-a": Preset("PipeDream's Cluster-A: 4 V100 a server, 10 Gbit/s", cluster_a),
     "cluster-b": Preset("PipeDream's Cluster-B: 8 V100 a server, 25 Gbit/s", cluster_b),
     "cluster-c": Preset("PipeDream's Cluster-C: 1 Titan X a server, 40 Gbit/s", cluster_c),

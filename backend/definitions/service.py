@@ -23,7 +23,7 @@ class DefinitionService:
         self._access = access
 
     def add(self, filename: str, data: bytes, name: str | None = None) -> Definition:
-        """Keep a file under `name` (its stem by default). Equal bytes under an old name give
+        """Keep a file under `name` (by default its own). Equal bytes under an old name give
         the version that is there; new bytes make the next one. Raises `InvalidDefinition`."""
         return self._add(filename, data, name, "upload")
 
@@ -85,14 +85,14 @@ class DefinitionService:
         )
 
     def _add(self, filename: str, data: bytes, name: str | None, source: Source) -> Definition:
-        name = (name or Path(filename).stem).strip()
+        described = check(filename, data)
+        name = (name or _own_name(filename, described)).strip()
         if not name or len(name) > MAX_NAME or "@" in name or not name.isprintable():
             raise InvalidDefinition(
                 f"{name[:MAX_NAME]!r} cannot name a definition",
                 f"Use 1 to {MAX_NAME} printable characters without @.",
             )
         self._access.require(Right.EDIT, "add", f"model {name}")
-        check(filename, data)
         return self._store.add(name, filename, data, source)
 
     def _from_file(self, path: Path) -> Definition:
@@ -108,3 +108,9 @@ class DefinitionService:
         if found is None:
             raise NotFound(f"no version {version} of {name!r}", "List them: stageflow models")
         return found
+
+
+def _own_name(filename: str, described: Description) -> str:
+    """The file's stem; of a plain config.json the type of its model."""
+    stem = Path(filename).stem
+    return dict(described.facts)["model type"] if stem == "config" and described.facts else stem

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from heapq import heapreplace
 from typing import Protocol
 
 from backend.pipeline.actions import (
@@ -45,16 +46,30 @@ class Durations(Protocol):
 OWN_LINKS = OwnLinks()
 
 
-def simulate(program: Program, durations: Durations, links: Links = OWN_LINKS) -> Timeline:
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Device d of a program computes on one of the `each` cores of the host `hosts[d]`."""
+
+    hosts: tuple[int, ...]
+    each: int
+
+
+def simulate(
+    program: Program,
+    durations: Durations,
+    links: Links = OWN_LINKS,
+    cores: Cores | None = None,
+) -> Timeline:
     """The timeline of `program`, in seconds from the start of the segment.
 
     An action starts as soon as its rank is free and what it waits for is there. A transfer
     keeps its wires busy and not the ranks; messages between two ranks stay in order. The span
     of a send is the transfer, that of a receive the wait. Lanes on one device compute one at
-    a time, first come, first served (ours: real devices overlap small kernels a little);
-    all-reduces use no wire. Raises `ProgramStuck`.
+    a time, first come, first served (ours: real devices overlap small kernels a little), and
+    so do devices that share `cores` (ours: a real kernel deals them out in slices; the work
+    done by the end is the same). All-reduces use no wire. Raises `ProgramStuck`.
     """
-    clock = _Clock(program, durations, links)
+    clock = _Clock(program, durations, links, cores)
     for played in replay(program, clock.now):
         clock.run(played)
     return Timeline(tuple(span for spans in clock.spans for span in spans))
@@ -62,18 +77,22 @@ def simulate(program: Program, durations: Durations, links: Links = OWN_LINKS) -
 
 @dataclass(slots=True)
 class _Clock:
-    """`free[rank][n]`: when the rank can go on after n actions; `wires`, `devices`: until when
-    each is taken."""
+    """`free[rank][n]`: when the rank can go on after n actions; `wires`, `devices` and
+    the cores of each host (`taken`): until when each is taken."""
 
     program: Program
     durations: Durations
     links: Links
+    cores: Cores | None
     spans: list[list[Span]] = field(init=False)
     free: list[list[float]] = field(init=False)
     devices: list[float] = field(init=False)
     wires: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(float))
+    taken: dict[int, list[float]] = field(init=False)
 
     def __post_init__(self) -> None:
+        cores = self.cores or Cores((), 0)
+        self.taken = {host: [0.0] * cores.each for host in cores.hosts}
         self.spans = [[] for _ in self.program.ranks]
         self.free = [[0.0] for _ in self.program.ranks]
         self.devices = [0.0] * self.program.shape.num_devices
@@ -104,7 +123,12 @@ class _Clock:
     def _compute(self, rank: int, action: Compute) -> tuple[float, float]:
         device = self.program.shape.device_of(rank)
         start = max(self.now(rank), self.devices[device])
-        self.devices[device] = start + self.durations.compute(rank, action)
+        seconds = self.durations.compute(rank, action)
+        if self.cores is not None:
+            free = self.taken[self.cores.hosts[device]]
+            start = max(start, free[0])
+            heapreplace(free, start + seconds)
+        self.devices[device] = start + seconds
         return start, self.devices[device]
 
     def _transfer(self, message: Message, rank: int, to: int) -> tuple[float, float]:

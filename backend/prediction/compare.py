@@ -32,6 +32,8 @@ class Cause(StrEnum):
     STEP = "optimizer"
     ALL_REDUCE = "all-reduce"
     AVERAGE = "averaging"
+    DATA = "data"
+    CHECKPOINT = "checkpoint"
     WAITING = "waiting"
     IDLE = "idle"
 

@@ -25,8 +25,8 @@ class PlanDurations:
     """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
 
     Compute is the profile's seconds divided by the device's speed. The lanes of a pipeline
-    share its devices. Not known here: what ranks lose by sharing a core, a memory bus or a
-    link with others.
+    share its devices. Not known here: what ranks lose by sharing a memory bus or a link with
+    others; cores are shared in `sharing`.
     """
 
     profile: Profile
@@ -48,15 +48,17 @@ class PlanDurations:
         return min(self.cluster.at(device).speed for device in devices)
 
     def compute(self, rank: int, action: Compute) -> float:
-        """Seconds of `action`. A profile does not split a backward; each half counts half."""
+        """Seconds of `action`."""
         faster = self.cluster.at(self.device(rank)).speed / self.pace(action.stage)
         match action:
             case Forward(stage) | Recompute(stage):
                 return self.forward[stage] / faster
             case Backward(stage):
                 return self.backward[stage] / faster
-            case BackwardInput(stage) | BackwardWeight(stage):
-                return self.backward[stage] / 2 / faster
+            case BackwardInput(stage):
+                return self.backward_input[stage] / faster
+            case BackwardWeight(stage):
+                return (self.backward[stage] - self.backward_input[stage]) / faster
             case Step(stage):
                 return self.update[stage] / faster
 
@@ -96,6 +98,13 @@ class PlanDurations:
     @cached_property
     def backward(self) -> tuple[float, ...]:
         return self._seconds([sum(layer.backward for layer in part) for part in self._parts])
+
+    @cached_property
+    def backward_input(self) -> tuple[float, ...]:
+        """The input's half of a backward; where the profile has not measured it, half counts."""
+        return self._seconds(
+            [sum(layer.backward_input or layer.backward / 2 for layer in p) for p in self._parts]
+        )
 
     @cached_property
     def update(self) -> tuple[float, ...]:

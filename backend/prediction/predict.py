@@ -17,6 +17,7 @@ from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
+from backend.prediction.sharing import shared_cores
 from backend.profiles.profile import Profile
 
 
@@ -36,7 +37,7 @@ def predict(
     check_memory(memory, smallest_devices(cluster, plan))
     durations = PlanDurations(profile, plan.partition, cluster)
     table = lower_table(rule, shape)
-    times = simulate_table(table, durations)
+    times = simulate_table(table, durations, shared_cores(cluster, durations))
     seconds = plan.batch * _seconds_per_microbatch(times, microbatch_unit(plan))
     return Prediction(
         plan=plan,
@@ -58,7 +59,8 @@ def predicted_program(
     are used) and its predicted timeline. Raises as `predict`, but does not check memory."""
     check_plan(profile, cluster, plan)
     table = lower_table(schedule(plan.schedule), training_shape(plan, num_microbatches))
-    times = simulate_table(table, PlanDurations(profile, plan.partition, cluster))
+    durations = PlanDurations(profile, plan.partition, cluster)
+    times = simulate_table(table, durations, shared_cores(cluster, durations))
     return unpack(table), times.timeline()
 
 

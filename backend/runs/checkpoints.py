@@ -1,11 +1,13 @@
 """Checkpoints of trainings: what is kept of a run's state, and where the next attempt begins."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from backend.errors import NotFound
 from backend.runs.fence import Fence
 from backend.runs.run import Run, RunError
 from backend.runs.spec import TrainSpec
@@ -72,6 +74,10 @@ class CheckpointStore(Protocol):
         """The newest first."""
         ...
 
+    def forget(self, run_id: int) -> None:
+        """Remove the files of a run that is no more."""
+        ...
+
 
 def may_restart(run: Run, error: RunError | None, newest: Checkpoint | None) -> bool:
     """Does a run that this error ended go on by itself from `newest`?"""
@@ -83,8 +89,9 @@ def may_restart(run: Run, error: RunError | None, newest: Checkpoint | None) -> 
 
 def beginnings(run: Run, store: CheckpointStore) -> Sequence[Checkpoint]:
     """Where the next attempt may begin, the best first: the run's own checkpoints, then the
-    one that it was launched from. Raises `NotFound` where that is gone."""
+    one that it was launched from, if it is still there."""
     own = tuple(store.list(run.id))
     if isinstance(run.spec, TrainSpec) and run.spec.checkpoint_id is not None:
-        return (*own, store.get(run.spec.checkpoint_id))
+        with suppress(NotFound):
+            return (*own, store.get(run.spec.checkpoint_id))
     return own

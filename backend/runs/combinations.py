@@ -14,6 +14,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_schedule(spec)
     _check_optimizer(spec.optimizer)
     _check_clipping(spec)
+    _check_precision(spec)
     _check_lanes(spec)
 
 
@@ -72,6 +73,16 @@ def _check_clipping(spec: TrainSpec) -> None:
             f"schedule {spec.plan.schedule!r} never drains, so no moment has the gradients of "
             "all stages at once, and the norm of the whole is not known",
             "Use a schedule that flushes, such as '1f1b-flush', or no clipping.",
+        )
+
+
+def _check_precision(spec: TrainSpec) -> None:
+    if spec.precision == "float16" and not schedule(spec.plan.schedule).flushes:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} never drains, so the stages cannot agree whether a "
+            "gradient overflowed float16 before the next update",
+            "Use 'bfloat16', which needs no scale, or a schedule that flushes, such as "
+            "'1f1b-flush'.",
         )
 
 

@@ -55,13 +55,13 @@ class Metrics:
 @dataclass(frozen=True, slots=True)
 class Spans:
     """A file of spans (Arrow) of one rank and segment is ready in the job's folder: what it
-    did, or when it loaded the samples of its forwards."""
+    did, when it loaded the samples of its forwards, or when it copied for a checkpoint."""
 
     rank: int
     segment: int
     path: str
     num_spans: int
-    kind: Literal["measured", "loading"] = "measured"
+    kind: Literal["measured", "loading", "saving"] = "measured"
     event: Literal["spans"] = "spans"
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-TimelineKind = Literal["measured", "predicted", "loading"]
-"""What ranks did, what they were expected to do, when they loaded the samples of a forward."""
+TimelineKind = Literal["measured", "predicted", "loading", "saving"]
+"""What ranks did, what they were expected to do; when they loaded the samples of a forward, and
+when they copied weights for a checkpoint in an action."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ class RunSummary:
     seconds_per_minibatch  measured, steady state
     bubble                 measured share of rank time spent waiting
     profile_id             the profile that a profiling run made
+    seconds_to_target      from the start of the run to the first evaluation that met its target
     """
 
     accuracy: float | None = None
@@ -47,6 +48,7 @@ class RunSummary:
     samples_per_second: float | None = None
     bubble: float | None = None
     profile_id: int | None = None
+    seconds_to_target: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

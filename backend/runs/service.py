@@ -84,6 +84,7 @@ class RunService:
         if not self._stores.runs.delete(run_id):
             return self._ended(run_id)  # somebody was faster: it is gone, or works again
         self._stores.artifacts.prune(files)
+        self._stores.checkpoints.forget(run_id)
         return run
 
     def _ended(self, run_id: int) -> Run:
@@ -237,20 +238,18 @@ class RunService:
         return self._stores.checkpoints.list(run_id)
 
     def resume(
-        self, run_id: int, plan: Plan | None = None, plan_id: int | None = None, epochs: int = 0
+        self, run_id: int, plan_id: int | None = None, epochs: int = 0, plan: Plan | None = None
     ) -> Run:
-        """A new run that goes on from the newest checkpoint of an ended one, on the same plan
-        or on another, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
+        """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
+        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
         `NotEnded`, and `NothingToResume`."""
-        run = self._stores.runs.get(run_id)
-        if not run.state.is_final:
-            raise NotEnded(
-                f"run {run_id} is {run.state.value}", "Cancel it first, or wait for its end."
-            )
+        run = self._ended(run_id)
         newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
         if newest is None or not isinstance(run.spec, TrainSpec):
             raise NothingToResume(f"run {run_id} has no checkpoint", "Launch it again instead.")
         spec = replace(run.spec, checkpoint_id=newest.id, epochs=epochs or run.spec.epochs)
+        if plan_id is not None:
+            plan = self._stores.plans.get(plan_id).prediction.plan
         if plan is not None:
             spec = replace(spec, plan=plan, plan_id=plan_id)
         resumed = self.submit(spec, run.name, origin=run_id)

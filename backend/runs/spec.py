@@ -94,13 +94,17 @@ class ProfileSpec:
 class TrainSpec:
     """Train a definition by a plan until `target_accuracy` or `epochs`, whichever is first.
 
-    precision    of the compute: "bfloat16" casts where torch's autocast does; weights,
-                 gradients and updates stay as the model has them
+    precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does;
+                 weights, gradients and updates stay as the model has them. In float16 the loss
+                 is scaled, and updates with an overflow are left out
     elasticity   how much of the distance to the reference a lane gives up per averaging;
                  None = 1 / lanes (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
     checkpoint_id  a checkpoint, of whichever run, to go on from
+    emulate      seconds to wait for each second of compute in the plan's profile, in place of
+                 computing (0 = compute); nothing is learned, and an epoch is as long as the
+                 segment of a prediction
     """
 
     definition_id: int
@@ -111,13 +115,14 @@ class TrainSpec:
     epochs: int = 10
     target_accuracy: float | None = None
     seed: int = 0
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     elasticity: float | None = None
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""
     weights_id: int | None = None
     checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
     checkpoint_id: int | None = None
+    emulate: float = 0.0
     kind: Literal["train"] = "train"
 
 

@@ -1,13 +1,14 @@
 """What must hold before a run is stored."""
 
+from math import isfinite
+
 from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
 from backend.profiles.roofline import PEAKS
 from backend.runs.combinations import check_combinations
+from backend.runs.data_forms import FORMS
 from backend.runs.ports import Stores
-from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
-
-DATA_SETS = ("", "digits", "synthetic", "definition")
+from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
 
 
 def validate(spec: RunSpec, stores: Stores) -> None:
@@ -26,6 +27,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
                 )
         case TrainSpec():
             _validate_training(spec)
+            _validate_emulation(spec)
             _validate_plan(spec, stores)
 
 
@@ -37,9 +39,46 @@ def _validate_training(spec: TrainSpec) -> None:
             f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
             "0.95 means 95 % of the held-out samples.",
         )
-    if spec.data.name not in DATA_SETS:
+    _validate_data(spec.data)
+
+
+def _validate_data(data: DataSpec) -> None:
+    form = FORMS.get(data.name)
+    if data.name and form is None:
+        raise InvalidInput(f"no data set {data.name!r}", f"There are {', '.join(FORMS)}.")
+    needs = form.path if form else ""
+    if needs and not data.path:
+        raise InvalidInput(f"data of the form {data.name!r} need a path", f"Give {needs}.")
+    if data.path and not needs:
         raise InvalidInput(
-            f"no data set {spec.data.name!r}", f"There are {', '.join(DATA_SETS[1:])}."
+            f"data of the form {data.name or 'default'!r} take no path, but {data.path} is given",
+            f"Choose one of {', '.join(name for name, each in FORMS.items() if each.path)}.",
+        )
+    if not 0 <= data.held_out < 1:
+        raise InvalidInput(
+            f"{data.held_out:g} of the samples cannot be held out", "Use a share from 0 to 0.99."
+        )
+    if data.length < 0 or list(data.buckets) != sorted({b for b in data.buckets if b > 0}):
+        raise InvalidInput(
+            f"length {data.length}, buckets {', '.join(map(str, data.buckets))}",
+            "Lengths are above 0, and buckets ascend, such as 16, 32, 64.",
+        )
+
+
+def _validate_emulation(spec: TrainSpec) -> None:
+    if not (isfinite(spec.emulate) and spec.emulate >= 0):
+        raise InvalidInput(
+            f"{spec.emulate:g} seconds cannot be waited for each profiled one", "Try 1."
+        )
+    if spec.emulate and spec.plan_id is None:
+        raise InvalidInput(
+            "emulated devices wait for the seconds of a profile, and this plan has none",
+            "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
+        )
+    if spec.emulate and spec.target_accuracy is not None:
+        raise InvalidInput(
+            "on emulated devices nothing is learned, so no accuracy is reached",
+            "Leave the target out.",
         )
 
 

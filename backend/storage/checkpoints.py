@@ -51,6 +51,9 @@ class SqlCheckpoints:
         with self._database.read() as session:
             return [self._of(row) for row in session.scalars(_newest_first(run_id))]
 
+    def forget(self, run_id: int) -> None:
+        shutil.rmtree(self._folder / str(run_id), ignore_errors=True)
+
     def _of(self, row: CheckpointRow) -> Checkpoint:
         return Checkpoint(
             id=row.id,

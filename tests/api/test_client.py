@@ -46,6 +46,8 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
         served.seeded.profile, cluster, proposals[0]["prediction"]["plan"], "over http"
     )
     assert client.plan(plan.id) == plan
+    bare = proposals[0]["prediction"]["plan"]
+    assert client.predict(served.seeded.profile, cluster, bare) == plan.prediction
     assert plan.name == "over http"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
@@ -112,7 +114,7 @@ def test_every_export(served: Served) -> None:
     table = pyarrow.parquet.read_table(BufferReader(files["parquet"]))
     assert table.num_rows == files["csv"].count(b"\n") - 1 == 96 + 4 + 4
     spans = pyarrow.parquet.read_table(BufferReader(files["spans"])).to_pydict()
-    assert set(spans["kind"]) == {"measured", "predicted"}
+    assert set(spans["kind"]) == {"measured", "predicted", "loading"}
     assert set(spans["segment"]) == {0, 1, 2, 3}
     events = orjson.loads(files["trace"])["traceEvents"]
     assert {"M", "X"} <= {event["ph"] for event in events}
@@ -121,6 +123,7 @@ def test_every_export(served: Served) -> None:
     assert all(event["dur"] >= 0 for event in events if event["ph"] == "X")
     assert b"src=" not in files["html"].split(b"</style>")[0]
     assert b"update 95 loss" in files["log"]
+    assert files["png"].startswith(b"\x89PNG")
 
 
 def test_artifacts(served: Served) -> None:
@@ -130,6 +133,7 @@ def test_artifacts(served: Served) -> None:
 
 
 def test_nodes(served: Served) -> None:
+    served.backend.nodes.beat("node-1")
     assert [(node.name, node.alive) for node in served.client.nodes()] == [("node-1", True)]
 
 

@@ -3,13 +3,19 @@
 By hand:  STAGEFLOW_HOME=/tmp/seeded python tests/app/seed.py  then  stageflow up
 """
 
+import os
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from backend.bootstrap import Backend, connect
 from backend.cluster.presets import local
+from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
 from backend.prediction.predict import predicted_program
@@ -44,6 +50,18 @@ class Seeded:
     cancelled: int
     running: int
     queued: int
+
+
+@contextmanager
+def settings(home: Path, **variables: str) -> Iterator[None]:
+    """STAGEFLOW_HOME and these variables, and no other of Stageflow's."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
+            patch.delenv(name)
+        patch.setenv("STAGEFLOW_HOME", str(home))
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield
 
 
 def fresh() -> Backend:
@@ -185,19 +203,22 @@ def train_epoch(backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int
     """Losses, an evaluation, both timelines and a few lines of log of one epoch."""
     first = epoch * PER_EPOCH
     steps = tuple(range(first, first + PER_EPOCH))
-    start = time.time() - 60
+    start = time.time()
     noise = random.Random(epoch)
     losses = tuple(2.3 * 0.965**step + 0.05 * noise.random() for step in steps)
     attempt.metrics(Metrics("loss", steps, losses, tuple(start + 0.1 * s for s in steps), epoch))
     last = (steps[-1],)
-    attempt.metrics(Metrics("accuracy", last, (1 - 0.5 / (epoch + 1) ** 2,), (start,), epoch))
-    attempt.metrics(Metrics("throughput", last, (1322.0,), (start,), epoch))
+    end = (start + 0.1 * steps[-1],)
+    attempt.metrics(Metrics("accuracy", last, (1 - 0.5 / (epoch + 1) ** 2,), end, epoch))
+    attempt.metrics(Metrics("throughput", last, (1322.0,), end, epoch))
     attempt.logs([(1, start + 0.1 * s, f"update {s} loss {losses[s - first]:.3f}") for s in steps])
     attempt.progress(RunProgress("train", first + PER_EPOCH, 4 * PER_EPOCH))
     measured = a_measured_timeline(backend, plan, noise)
     for rank in range(measured.num_ranks):
         spans = [span for span in measured.spans if span.rank == rank]
         attempt.spans("measured", rank, epoch, encode(spans), len(spans))
+    loading = [_loading(s) for s in measured.spans if s.rank == 0 and isinstance(s.action, Forward)]
+    attempt.spans("loading", 0, epoch, encode(loading), len(loading))
 
 
 def a_measured_timeline(backend: Backend, plan: StoredPlan, noise: random.Random) -> Timeline:
@@ -205,6 +226,12 @@ def a_measured_timeline(backend: Backend, plan: StoredPlan, noise: random.Random
     profile = backend.profiles.get(plan.profile_id).profile
     _, predicted = predicted_program(profile, plan.cluster, plan.plan, PER_EPOCH)
     return Timeline(tuple(_shaken(span, noise) for span in predicted.spans))
+
+
+def _loading(forward: Span) -> Span:
+    """Half before the forward and half while it waits."""
+    half = 0.05 * forward.seconds
+    return replace(forward, start=forward.start - half, end=forward.start + half)
 
 
 def _shaken(span: Span, noise: random.Random) -> Span:

@@ -2,7 +2,7 @@
 
 from app.state import Page
 from backend.bootstrap import Backend
-from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.spec import DataSpec, ProfileSpec, TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
@@ -43,6 +43,36 @@ def test_a_link_says_every_value(backend: Backend, seeded: seed.Seeded, open_pag
     assert page.number_input(key="epochs").value == 7
     assert page.number_input(key="lr").value == 0.002
     assert page.selectbox(key="optimizer").value == "adam"
+
+
+def test_data_of_the_node_are_chosen(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="data").set_value("csv").run()
+    page.text_input(key="path").set_value("plants/leaves.csv")
+    page.text_input(key="targets").set_value("species")
+    page.selectbox(key="last").set_value("keep")
+    page.text_input(key="buckets").set_value("8, 16")
+    page.number_input(key="held-out").set_value(10).run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.data == DataSpec(
+        "csv",
+        path="plants/leaves.csv",
+        targets=("species",),
+        held_out=0.1,
+        last="keep",
+        buckets=(8, 16),
+    )
+
+
+def test_data_without_a_path_are_refused(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="data").set_value("images").run()
+    button(page, "Start run").click().run()
+    assert "need a path" in page.error[0].value
 
 
 def test_a_training_by_a_kept_plan(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:

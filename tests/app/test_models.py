@@ -1,12 +1,23 @@
-"""Models: empty, one from the zoo, an upload, bad uploads, the way to a profile run."""
+"""Models: empty, one from the zoo, uploads of every form, bad ones, one model's own page."""
+
+import json
+import struct
+from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
 from app.state import Page
 from backend.bootstrap import Backend
+from backend.cluster.cluster import Device
+from backend.profiles.graph_txt import write_graph
+from backend.runs.spec import ProfileSpec
+from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import button, text_of
+from tests.app.pages import button, param, text_of
 
+CONFIG = json.dumps({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}).encode()
+HEADER = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+WEIGHTS = struct.pack("<Q", len(HEADER)) + HEADER + bytes(4)
 GOOD = b"from torch import nn\n\ndef model():\n    return nn.Linear(2, 2)\n"
 
 
@@ -56,14 +67,90 @@ def test_a_file_without_a_model_is_refused(backend: Backend, open_page: Open) ->
 
 def test_without_a_file_the_button_asks_for_one(backend: Backend, open_page: Open) -> None:
     page = button(open_page(Page.MODELS), "Add model").click().run()
-    assert "Choose a Python file" in page.warning[0].value
+    assert "Choose a file" in page.warning[0].value
 
 
-def test_the_source_can_be_read(backend: Backend, open_page: Open) -> None:
+def test_a_model_has_a_page_with_its_file_and_parameters(backend: Backend, open_page: Open) -> None:
+    kept = backend.definitions.add_zoo("gpt2")
+    page = open_page(Page.MODELS, id=kept.id)
+    assert kept.digest in text_of(page)
+    assert "def model(" in page.code[0].value
+    (parameters,) = [table.value for table in page.dataframe]
+    assert list(parameters["parameter"])[:2] == ["tokens", "width"]
+    fields = {field.label: field.value for field in page.number_input}
+    assert fields["depth"] == 12
+    assert isinstance(fields["dropout"], float)
+
+
+def test_a_config_is_described_and_profiled_with_its_parameters(
+    backend: Backend, open_page: Open
+) -> None:
+    upload(open_page(Page.MODELS), "config.json", CONFIG)
+    (kept,) = backend.definitions.list()
+    assert kept.label == "gpt2@1"
+    page = open_page(Page.MODELS, id=kept.id)
+    assert "causal-lm" in text_of(page)
+    page.number_input(key=f"parameter-{kept.id}-length").set_value(16)
+    next(field for field in page.text_input if field.label == "Further sizes").set_value("1, 4")
+    page = button(page, "Start profiling").click().run()
+    (run,) = backend.runs.list().runs
+    assert run.spec == ProfileSpec(kept.id, parameters={"length": 16}, further=(1, 4))
+
+
+def test_weights_are_kept_apart_from_models(backend: Backend, open_page: Open) -> None:
+    page = upload(open_page(Page.MODELS), "tiny.safetensors", WEIGHTS)
+    assert "No model yet" in text_of(page)
+    (kept,) = backend.definitions.weights()
+    page = open_page(Page.MODELS, id=kept.id)
+    assert "tensors" in text_of(page)
+    assert not [found for found in page.button if found.label == "Start profiling"]
+
+
+def test_a_clone_begins_under_its_own_name(backend: Backend, open_page: Open) -> None:
     kept = backend.definitions.add("net.py", GOOD)
-    page = open_page(Page.MODELS)
-    page.button(key=f"source-{kept.id}").click().run()
-    assert page.code[0].value == GOOD.decode().strip()
+    page = open_page(Page.MODELS, id=kept.id)
+    page.button(key=f"clone-{kept.id}").click().run()
+    assert {found.label for found in backend.definitions.list()} == {"net@1", "net copy@1"}
+
+
+def test_what_a_run_needs_is_not_deleted_and_says_why(backend: Backend, open_page: Open) -> None:
+    kept = backend.definitions.add("net.py", GOOD)
+    backend.runs.submit(ProfileSpec(kept.id), "measure it")
+    page = open_page(Page.MODELS, id=kept.id)
+    page = page.button(key=f"delete-{kept.id}").click().run()
+    assert "run" in page.error[0].value
+    assert backend.definitions.list()
+
+
+def test_what_nobody_needs_is_deleted(backend: Backend, open_page: Open) -> None:
+    kept = backend.definitions.add("net.py", GOOD)
+    page = open_page(Page.MODELS, id=kept.id)
+    page = page.button(key=f"delete-{kept.id}").click().run()
+    assert not page.exception
+    assert not backend.definitions.list()
+
+
+def test_a_profile_from_elsewhere_is_imported(backend: Backend, open_page: Open) -> None:
+    kept = backend.definitions.add_zoo("vgg_digits")
+    page = open_page(Page.MODELS, id=kept.id)
+    text = write_graph(seed.a_profile())
+    page.file_uploader[0].upload("graph.txt", text.encode(), "text/plain")
+    page = button(page, "Import").click().run()
+    (stored,) = backend.profiles.list()
+    assert (stored.definition_id, len(stored.profile.layers)) == (kept.id, 16)
+
+
+def test_a_profile_that_is_kept_is_opened_and_not_measured_again(
+    backend: Backend, open_page: Open
+) -> None:
+    kept = backend.definitions.add("net.py", GOOD)
+    versions = {"python": "3", "torch": "2", "stageflow": "1"}
+    backend.nodes.beat("node-1", (Device("cpu"),), versions)
+    stored = backend.profiles.add(replace(seed.a_profile(), versions=versions), kept.id)
+    page = button(open_page(Page.MODELS, id=kept.id), "Start profiling").click().run()
+    assert page.title[0].value == "vgg\\_digits"
+    assert not backend.runs.list().total
+    assert param(page, "id") == str(stored.id)
 
 
 def test_a_profile_is_asked_for_in_a_form(backend: Backend, open_page: Open) -> None:

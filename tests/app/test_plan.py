@@ -148,7 +148,7 @@ def test_an_unknown_plan_or_schedule_in_the_url_is_calm(
 
 def test_the_predicted_timeline_is_also_a_table(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.PLAN)
-    page.toggle(key="predicted-as-table").set_value(True).run()
+    page.toggle(key="table").set_value(True).run()
     table = next(found.value for found in page.dataframe if "takes" in found.value.columns)
     assert {"forward", "backward"} <= set(table["action"])
     assert not page.exception

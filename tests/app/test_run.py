@@ -48,6 +48,8 @@ def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     (search,) = [field for field in page.text_input if field.label == "Search in the log"]
     search.set_value("update 7 ").run()
     assert len(page.code[0].value.splitlines()) == 1
+    shared = open_page(Page.RUN, id=seeded.running, search="update 7 ")
+    assert len(shared.code[0].value.splitlines()) == 1
     search.set_value("nowhere").run()
     assert "No line holds" in text_of(page)
 
@@ -71,6 +73,9 @@ def test_an_older_epoch_can_be_looked_at(seeded: seed.Seeded, open_page: Open) -
     page.selectbox[0].select_index(4).run()
     after = [line for line in text_of(page).splitlines() if "Median error" in line]
     assert before != after
+    assert param(page, "epoch") == "1"
+    shared = open_page(Page.RUN, id=seeded.succeeded, epoch=1)
+    assert after == [line for line in text_of(shared).splitlines() if "Median error" in line]
     assert not page.exception
 
 

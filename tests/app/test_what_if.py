@@ -44,8 +44,16 @@ def test_cost_follows_the_price(seeded: seed.Seeded, open_page: Open) -> None:
     next(b for b in page.number_input if b.label.startswith("Price")).set_value(4.0).run()
     after = finished(page).dataframe[0].value["per million samples"][0]
     assert before != after
+    apart = open_page(Page.WHAT_IF, prices="cpu 8")
+    assert finished(apart).dataframe[0].value["per million samples"][0] != after
     page.segmented_control[0].set_value("Cost").run()
     assert "per million samples" in text_of(finished(page))
+
+
+def test_prices_that_cannot_be_read_are_said(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.WHAT_IF, prices="H100")
+    assert "cannot be read" in page.error[0].value
+    assert not page.exception
 
 
 def test_a_cancelled_sweep_can_be_begun_again(seeded: seed.Seeded, open_page: Open) -> None:

@@ -23,16 +23,21 @@ from published import FOLDER, at_batch, load  # noqa: E402
 from backend.cluster.presets import cluster_a  # noqa: E402
 from backend.codec import to_json  # noqa: E402
 from backend.pipeline.columns import decode  # noqa: E402
+from backend.pipeline.links import ServerLinks  # noqa: E402
+from backend.pipeline.lower import lower  # noqa: E402
+from backend.pipeline.schedules.catalog import schedule  # noqa: E402
+from backend.pipeline.simulate import simulate  # noqa: E402
 from backend.pipeline.timeline import Timeline  # noqa: E402
 from backend.planning.baselines import data_parallel, straight  # noqa: E402
 from backend.planning.pipedream_dp import optimum  # noqa: E402
 from backend.planning.plan import Partition, Plan  # noqa: E402
+from backend.prediction.durations import PlanDurations  # noqa: E402
 from backend.prediction.predict import predict, seconds_per_microbatch  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
 from backend.runs.emulation import Emulation  # noqa: E402
 from backend.runs.job import Job  # noqa: E402
-from backend.runs.spec import DataSpec, TrainSpec  # noqa: E402
+from backend.runs.spec import TrainSpec  # noqa: E402
 from tests.benchmarks.ranks import launch  # noqa: E402
 
 PAPER = {
@@ -50,12 +55,14 @@ PORT = 29_700
 
 @dataclass(frozen=True)
 class Measured:
-    """Samples per second of the emulated devices, and what the simulator says."""
+    """Samples per second of the emulated devices, what a prediction says, and what the simulator
+    says where the devices of a server share its wire to the others, as they do here."""
 
     title: str
     partition: Partition
     measured: float
     simulated: float
+    shared: float
 
 
 def main() -> None:
@@ -66,8 +73,8 @@ def main() -> None:
     if not FOLDER.is_dir():
         return print(f"no published profiles at {FOLDER}: nothing to run")
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    print("| model | plan | paper | simulated | emulated | of the simulated rate |")
-    print("|---|---|---|---|---|---|", flush=True)
+    print("| model | plan | paper | predicted | shared wires | emulated | of shared |")
+    print("|---|---|---|---|---|---|---|", flush=True)
     for model in given.models.split(","):
         table(model, given.seconds)
     return None
@@ -83,8 +90,8 @@ def table(model: str, seconds: float) -> None:
         mark = factor if row.partition.label == plan or row.title == plan else ""
         print(
             f"| {name} | {row.title}: {row.partition.label} | {mark} | "
-            f"{row.simulated / base.simulated:.2f}x | {row.measured / base.measured:.2f}x | "
-            f"{row.measured / row.simulated:.3f} |",
+            f"{row.simulated / base.simulated:.2f}x | {row.shared / base.shared:.2f}x | "
+            f"{row.measured / base.measured:.2f}x | {row.measured / row.shared:.3f} |",
             flush=True,
         )
 
@@ -111,11 +118,10 @@ def job(profile: Profile, partition: Partition, seconds: float, folder: Path) ->
     """The folder of a job that emulates the plan for about so many seconds, long enough to show
     the steady state."""
     plan = Plan("", partition, "pipedream", profile.microbatch)
-    microbatches = steady_shape(plan).microbatches
-    samples = microbatches * profile.microbatch
+    samples = steady_shape(plan).microbatches * profile.microbatch
     rate = predict(profile, CLUSTER, plan).samples_per_second
     emulation = Emulation(profile, CLUSTER, seconds * rate / samples)
-    spec = TrainSpec(1, plan, data=DataSpec("synthetic", samples), epochs=1)
+    spec = TrainSpec(1, plan, epochs=1)
     folder.mkdir()
     whole = Job(
         1, 1, folder.name, spec, "", str(folder), partition.num_devices, emulation=emulation
@@ -129,9 +135,22 @@ def result(profile: Profile, partition: Partition, folder: Path) -> Measured:
     plan = Plan("", partition, "pipedream", profile.microbatch)
     spans = [s for file in sorted(folder.glob("spans-*.arrow")) for s in decode(file.read_bytes())]
     timeline = Timeline(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
-    each = seconds_per_microbatch(timeline, steady_shape(plan), microbatch_unit(plan))
     simulated = predict(profile, CLUSTER, plan).samples_per_second
-    return Measured(folder.name, partition, profile.microbatch / each, simulated)
+    measured, shared = (rate(plan, found) for found in (timeline, on_shared_wires(profile, plan)))
+    return Measured(folder.name, partition, measured, simulated, shared)
+
+
+def rate(plan: Plan, timeline: Timeline) -> float:
+    each = seconds_per_microbatch(timeline, steady_shape(plan), microbatch_unit(plan))
+    return plan.microbatch / each
+
+
+def on_shared_wires(profile: Profile, plan: Plan) -> Timeline:
+    durations = PlanDurations(profile, plan.partition, CLUSTER)
+    inner, outer = CLUSTER.levels
+    servers = tuple(device // inner.count for device in durations.devices)
+    program = lower(schedule(plan.schedule), steady_shape(plan))
+    return simulate(program, durations, ServerLinks(servers, outer.latency))
 
 
 if __name__ == "__main__":

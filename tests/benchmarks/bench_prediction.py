@@ -1,13 +1,15 @@
-"""Predicted against measured seconds per update, over models, cuts and schedules.
+"""Predicted against measured seconds per minibatch, over models, schedules and ranks.
 
-    python tests/benchmarks/bench_prediction.py [--rounds 3] [--models lstm]
+    python tests/benchmarks/bench_prediction.py [--rounds 2] [--models lstm] [--ranks 2,4]
 
-Both ranks profile at once, as they will train at once. A profile is taken again before each
-round of measurements, so that a machine that becomes busy slows both down alike. The links are
-those of the preset of this machine.
+A profile is taken before each round of measurements, on as many ranks at once as there are
+cores, because that many will compute at once; so a machine that becomes busy slows both down
+alike. With more ranks than cores the prediction lets them take turns. The links are those of
+the preset of this machine.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import sys
@@ -19,92 +21,127 @@ sys.path.insert(0, str(ROOT))
 
 MODELS = {"lstm": 8, "transformer": 4, "vgg": 8}
 """Samples per microbatch."""
-SCHEDULES = ("pipedream", "2bw", "1f1b-flush", "gpipe", "afp", "zb-h1", "interleaved")
-BATCH, MICROBATCHES, PORT = 8, 32, 29_645
+SCHEDULES = {
+    2: ("pipedream", "2bw", "1f1b-flush", "gpipe", "afp", "zb-h1", "interleaved"),
+    4: ("pipedream", "1f1b-flush", "gpipe"),
+}
+"""Per number of ranks."""
+BATCH, MICROBATCHES, PORT, PATIENCE = 8, 32, 29_645, 600
 
 
 def main() -> None:
     from tests.benchmarks.ranks import launch
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--ranks", default=",".join(map(str, SCHEDULES)))
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
         rank(given.rounds, given.models.split(","))
         return
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    head = f"{'model':14}{'ranks':>5}  {'schedule':14}{'predicted, ms':>14}{'measured, ms':>14}"
+    print(f"{head}{'error':>8}")
     arguments = ["--rank", "--rounds", str(given.rounds), "--models", given.models]
-    rows = launch(__file__, arguments, 2, PORT)
-    print(f"{'model':14}{'schedule':14}{'predicted, ms':>14}{'measured, ms':>14}{'error':>8}")
-    for model, name, predicted, measured, error in rows:
-        print(f"{model:14}{name:14}{predicted * 1e3:>14.1f}{measured * 1e3:>14.1f}{error:>8.0%}")
-    errors = sorted(row[-1] for row in rows)
+    errors = []
+    for size in map(int, given.ranks.split(",")):
+        for model, name, predicted, measured, error in launch(__file__, arguments, size, PORT):
+            place = f"{model:14}{size:>5}  {name:14}{predicted * 1e3:>14.1f}"
+            print(f"{place}{measured * 1e3:>14.1f}{error:>8.0%}", flush=True)
+            errors.append(abs(error))
     print(f"{len(errors)} combinations, median error {median(errors):.0%}, ", end="")
-    print(f"largest {errors[-1]:.0%}; load {os.getloadavg()[0]:.1f}")
+    print(f"largest {max(errors):.0%}; load {os.getloadavg()[0]:.1f}")
 
 
 def rank(rounds: int, models: list[str]) -> None:
-    from tests.benchmarks.contestants import Ours, Race, cuts
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
 
     die_with_parent()
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
     use_one_thread()
     keep_freed_memory()
     world = join()
     rows = []
     for model in models:
-        microbatch = MODELS[model]
-        file = Path(__file__).parent / "models" / f"{model}.py"
-        course = Race(world, file, microbatch, BATCH, (), ())
-        found = [cuts(course, None, parts) for parts in (2, 4)]
-        agreed = [tuple(int(world.agreed(b)) for b in each) for each in found]
-        course = Race(world, file, microbatch, BATCH, *agreed)
-        running = {name: Ours(course, name) for name in SCHEDULES}
-        pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in SCHEDULES}
-        for turn in range(rounds + 1):
-            for name, lap in running.items():
-                pair = compare(course, lap)
-                if turn:  # the first warms up
-                    pairs[name].append(pair)
+        pairs = raced(world, model, rounds)
         rows += [(model, name, *summary(found)) for name, found in pairs.items()]
     if world.rank == 0:
         print(json.dumps(rows))
     leave()
 
 
-def compare(course, lap) -> tuple[float, float]:
-    """Seconds per update: predicted from a profile of this moment, and measured."""
-    from backend.cluster.presets import local
+def raced(world, model: str, rounds: int) -> dict[str, list[tuple[float, float]]]:
+    """Per schedule the (predicted, measured) seconds per minibatch of each round."""
+    from tests.benchmarks.contestants import Ours, Race, cuts
+
+    file = Path(__file__).parent / "models" / f"{model}.py"
+    course = Race(world, file, MODELS[model], BATCH, (), ())
+    best = [cuts(course, None, parts) for parts in (world.size, 4)]
+    agreed = [tuple(int(world.agreed(b)) for b in each) for each in best]
+    course = Race(world, file, MODELS[model], BATCH, *agreed)
+    running = {name: Ours(course, name) for name in SCHEDULES[world.size]}
+    for lap in running.values():
+        lap(BATCH * 2)
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in running}
+    for _ in range(rounds):
+        found = profile(course)
+        for name, lap in running.items():
+            pairs[name].append((predicted(found, lap), measured(lap)))
+    return pairs
+
+
+def predicted(profile, lap) -> float:
+    from backend.cluster.presets import this_machine
     from backend.prediction.predict import predict
 
-    predicted = predict(profile(course), local(2), lap.plan).seconds_per_minibatch
-    steady = lap(MICROBATCHES).steady
-    return predicted, steady * lap.plan.batch
+    return predict(profile, this_machine(lap.race.world.size), lap.plan).seconds_per_minibatch
+
+
+def measured(lap) -> float:
+    """The same slope that a prediction is read from: the second half at the last stage."""
+    from backend.pipeline.timeline import Timeline
+    from backend.prediction.predict import seconds_per_microbatch
+    from backend.prediction.shapes import microbatch_unit
+
+    lap(MICROBATCHES)
+    shape, world = lap.program.shape, lap.race.world
+    is_last = world.rank in shape.group_of(shape.num_stages - 1)
+    timeline = Timeline(tuple(lap.recorder.spans))
+    mine = seconds_per_microbatch(timeline, shape, microbatch_unit(lap.plan)) if is_last else 0.0
+    return world.total([mine])[0] * lap.plan.batch
 
 
 def summary(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
     """Medians, and the median over rounds of the relative error."""
     predicted, measured = (median(values) for values in zip(*pairs, strict=True))
-    return predicted, measured, median(abs(p / m - 1) for p, m in pairs)
+    return predicted, measured, median(p / m - 1 for p, m in pairs)
 
 
 def profile(course):
-    """Rank 0's profile of this moment, taken while the other ranks profile too."""
+    """Rank 0's profile of this moment, taken on as many ranks at once as there are cores."""
     import torch.distributed as dist
 
     from backend.codec import from_json, to_json
     from backend.profiles.profile import Profile
+
+    told = [""]
+    if course.world.rank < (os.cpu_count() or 1):
+        told = [to_json(Profile, taken(course))]
+    course.world.barrier()
+    dist.broadcast_object_list(told, src=0)
+    return from_json(Profile, told[0])
+
+
+def taken(course):
+    """This process's profile of the model, as a profiling run takes it."""
     from backend.runs.spec import ProfileSpec
     from workers.profiler.main import profiled
 
-    spec = ProfileSpec(1, course.microbatch, repetitions=5)
-    found = profiled(course.file.stem, course.file, spec, _Silent())
-    told = [to_json(Profile, found)]
-    dist.broadcast_object_list(told, src=0)
-    return from_json(Profile, told[0])
+    spec = ProfileSpec(1, course.microbatch, repetitions=8)
+    return profiled(course.file.stem, course.file, spec, _Silent())
 
 
 class _Silent:

@@ -21,8 +21,8 @@ from statistics import median
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.networks import SPEEDS, Network, available, network  # noqa: E402
-from tests.benchmarks.ranks import launch  # noqa: E402
+from tests.benchmarks.networks import SPEEDS, Network, available, network, speed  # noqa: E402
+from tests.benchmarks.ranks import end, launch  # noqa: E402
 
 MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
 """Samples per microbatch."""
@@ -44,15 +44,16 @@ CONTESTANTS = (
 )
 SLOW = {"ddp", "data parallel"}
 """Those that send all weights."""
-FEWER = {"1gbit": 6, "100mbit": 2}
-"""Microbatches that those get in a round, where an update waits for the wire for seconds."""
+LEAST, FEW = 1.25e8, 6
+"""Bytes per second up to which those get this few microbatches a round (their updates wait for
+the wire for a second or more), and a third of them at a tenth of it."""
 PORT = 29_640
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--networks", default=",".join(SPEEDS))
+    parser.add_argument("--networks", default=",".join(SPEEDS))  # and "cluster-a"
     parser.add_argument("--contestants", default=",".join(CONTESTANTS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--microbatches", type=int, default=24)
@@ -64,11 +65,12 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and so remove the namespaces
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    for name in given.networks.split(","):
-        if SPEEDS[name] is not None and not available():
-            print(f"{name}: no right to make network namespaces here, left out")
+    for named in given.networks.split(","):
+        if named != "loopback" and not available():
+            print(f"{named}: no right to make network namespaces here, left out")
             continue
         for model in given.models.split(","):
+            name = as_cluster_a(model) if named == "cluster-a" else named
             with network(name) as where:
                 told = json.dumps(
                     {"model": model, "network": where.name, "interface": where.interface}
@@ -77,6 +79,17 @@ def main() -> None:
                 for option in ("contestants", "rounds", "microbatches", "patience"):
                     arguments += [f"--{option}", str(getattr(given, option))]
                 table(model, where, launch(__file__, arguments, 2, PORT, where))
+
+
+def as_cluster_a(model: str) -> str:
+    """The network on which data parallelism is to this model's compute what it was to VGG-16's
+    on the paper's Cluster-A (see `cluster_a`)."""
+    from tests.benchmarks import cluster_a
+
+    step = launch(cluster_a.__file__, [model, str(MODELS[model])], 2, PORT)
+    rate = cluster_a.bandwidth(step["bytes"], step["seconds"])
+    print(f"\n{cluster_a.told(step, rate)}", flush=True)
+    return f"{round(rate * 8 / 1e6)}mbit"
 
 
 def race(given: argparse.Namespace) -> None:
@@ -93,7 +106,7 @@ def race(given: argparse.Namespace) -> None:
     model, interface = given.rank["model"], given.rank["interface"]
     file = Path(__file__).parent / "models" / f"{model}.py"
     place = given.rank["network"]
-    bandwidth = SPEEDS[place]
+    bandwidth = speed(place)
     course = Race(world, file, MODELS[model], BATCH, (), ())
     bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
@@ -106,8 +119,8 @@ def race(given: argparse.Namespace) -> None:
     for _ in range(given.rounds):
         for name in names:
             count = given.microbatches
-            if name in SLOW:
-                count = FEWER.get(place, count)
+            if name in SLOW and bandwidth is not None and bandwidth <= LEAST:
+                count = FEW if bandwidth > LEAST / 10 else FEW // 3
             elif name == "single":
                 count = BATCH
             before = sent(interface)
@@ -115,9 +128,8 @@ def race(given: argparse.Namespace) -> None:
             moved = sum(world.total([float(sent(interface) - before)]))
             results["bytes"][name] = moved / lap.samples
             results["laps"][name].append([lap.samples / lap.seconds, lap.steady, lap.bound])
-    if world.rank == 0:
-        print(json.dumps(results), flush=True)
     leave()
+    end(results if world.rank == 0 else None)
 
 
 def sent(interface: str) -> int:

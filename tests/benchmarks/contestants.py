@@ -91,8 +91,8 @@ def _sgd(parameters) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, RATE, MOMENTUM, fused=True)
 
 
-def single(race: Race) -> Contestant:
-    """Rank 0 alone trains, one update per microbatch."""
+def single_step(race: Race) -> Callable[[], None]:
+    """Training of the whole model on one microbatch."""
     definition = race.definition()
     model = definition.model(0).train()
     optimizer = _sgd(model.parameters())
@@ -102,6 +102,13 @@ def single(race: Race) -> Contestant:
         definition.loss(model(inputs), targets).backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def single(race: Race) -> Contestant:
+    """Rank 0 alone trains, one update per microbatch."""
+    step = single_step(race)
 
     def lap(microbatches: int) -> Lap:
         count = microbatches if race.world.rank == 0 else 0

@@ -246,7 +246,7 @@ def test_a_run_is_exported_in_every_format(
     backend.close()
     run = str(found.succeeded)
     assert stageflow("export", run, "--format", "csv").out.startswith('"metric","step"')
-    for name in ("json", "parquet", "spans", "trace", "html", "log"):
+    for name in ("json", "parquet", "spans", "trace", "html", "png", "log"):
         file = tmp_path / name
         assert stageflow("export", run, "-f", name, "-o", str(file)).code == 0
         assert file.stat().st_size > 0

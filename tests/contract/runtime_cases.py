@@ -3,15 +3,20 @@
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import lcm
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.spec import OptimizerSpec, TrainSpec
+from backend.runs.combinations import check_combinations
+from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
+from tests.contract.runtime_matrix import covering
 
 HERE = Path(__file__).parent
-MICROBATCH, BATCH, EPOCHS, SEED, SAMPLES = 2, 4, 2, 7, 25
+MICROBATCH, BATCH, EPOCHS, SEED, SAMPLES = 3, 4, 2, 7, 58
 RATES = {"sgd": 0.2, "momentum": 0.1, "adam": 0.02, "adamw": 0.02}
 EXTRAS = {
     "": {},
@@ -26,12 +31,14 @@ CUTS = {
     "residual": {1: [], 2: [3], 3: [3, 5], 4: [1, 3, 5]},
     "noisy": {1: [], 2: [4], 3: [4, 6], 4: [2, 4, 6]},
     "branched": {1: [], 2: [5], 3: [5, 8], 4: [2, 5, 8]},
+    "tied": {1: [], 2: [3], 3: [2, 4], 4: [2, 4, 6]},
 }
 """Per model and number of stages the first layers of all stages but the first."""
 PREFIXES = {
     "chain": list("01234"),
     "noisy": list("012345678"),
     "residual": ["a", "", "b", "", "c", "scale", "", "", "d"],
+    "tied": ["first", "", "inner", "", "", "", "out"],
     "branched": ["stem", "", "right", "", "right_more", "left", "", "left_more", "", "", "head"],
 }
 """The parameters' prefix of each layer, in the plan's order."""
@@ -50,11 +57,14 @@ class Case:
     lanes: int = 1
     recompute: bool = False
     extra: str = ""
+    batch: int = BATCH
+    last: str = "drop"
 
     @property
     def name(self) -> str:
         shape = ".".join(map(str, self.replicas)) + f"x{self.chunks}" * (self.chunks > 1)
         more = [f"{self.lanes}lanes"] * (self.lanes > 1) + ["again"] * self.recompute
+        more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -77,14 +87,32 @@ class Case:
         return [0, *CUTS[self.model][self.num_stages], len(PREFIXES[self.model])]
 
     @property
-    def microbatches(self) -> int:
-        """Of an epoch: whole batches for every lane."""
-        return SAMPLES // MICROBATCH // self.unit * self.unit
+    def is_kept(self) -> bool:
+        return self.last == "keep"
+
+    @property
+    def updated(self) -> int:
+        """Microbatches of an update of one lane; with stashing each replica's own."""
+        return 1 if self.schedule in STASHING else self.batch
 
     @property
     def unit(self) -> int:
-        """Microbatches of a round: one batch for every lane."""
-        return BATCH * self.lanes
+        """Microbatches of a round, which the replicas and lanes share evenly."""
+        return self.lanes * lcm(*self.replicas, self.updated)
+
+    @property
+    def sizes(self) -> list[int]:
+        """Samples of every microbatch of an epoch."""
+        rounds, left = divmod(SAMPLES, MICROBATCH * self.unit)
+        sizes = [MICROBATCH] * (rounds * self.unit)
+        if not self.is_kept or left < self.unit:
+            return sizes
+        more = left % self.unit
+        return sizes + [left // self.unit + (n < more) for n in range(self.unit)]
+
+    @property
+    def microbatches(self) -> int:
+        return len(self.sizes)
 
     def stage_of(self, parameter: str) -> int:
         layer = PREFIXES[self.model].index(parameter.split(".")[0])
@@ -104,12 +132,13 @@ class Case:
             Partition(stages, ORDERS.get(self.model, ()), self.chunks),
             self.schedule,
             MICROBATCH,
-            BATCH,
+            self.batch,
             recompute=self.recompute,
             lanes=self.lanes,
         )
         optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
-        return TrainSpec(1, plan, optimizer=optimizer, epochs=EPOCHS, seed=SEED)
+        data = DataSpec(last=self.last)
+        return TrainSpec(1, plan, data=data, optimizer=optimizer, epochs=EPOCHS, seed=SEED)
 
     def definition(self) -> ModuleType:
         file = HERE / "models" / f"{self.model}.py"
@@ -119,41 +148,56 @@ class Case:
         return module
 
 
-def _shapes(schedule: str) -> tuple[tuple[tuple[int, ...], int], ...]:
-    """(replicas, chunks) that a schedule is tried on."""
-    if schedule == "interleaved":
-        return ((1, 1), 2), ((2,), 2), ((1,), 3), ((2, 2), 2), ((1, 1), 1)
-    straight = ((1, 1), (2,), (1, 1, 1), (2, 1), (1, 2))
-    return tuple((replicas, 1) for replicas in straight)
+SHAPES = ((1,), (1, 1), (2,), (1, 1, 1), (2, 1), (1, 2), (2, 2))
+MOST_RANKS = 4
+FACTORS = {
+    "schedule": tuple(name for name, s in SCHEDULES.items() if s.trains and s.executable),
+    "replicas": SHAPES,
+    "chunks": (1, 2, 3),
+    "optimizer": tuple(RATES),
+    "extra": tuple(EXTRAS),
+    "model": tuple(CUTS),
+    "recompute": (False, True),
+    "lanes": (1, 2),
+    "batch": (4, 2),
+    "last": ("drop", "keep"),
+}
+
+
+def fits(row: dict[str, Any]) -> bool:
+    """Whether a row, which may lack some factors still, can become a run that is compared."""
+    case = Case(**USUAL | row)
+    known = row.keys()
+    if case.num_ranks > MOST_RANKS or case.num_stages not in CUTS[case.model]:
+        return False
+    if case.schedule == "pipedream-naive" and case.model == "tied":
+        return False  # the last stage has a copy of the weight, which nobody changes
+    if case.model == "noisy" and min(case.sizes) < 2:
+        return False  # a batch norm of one sample has no variance
+    if not {"schedule", "chunks", "replicas"} <= known:
+        return True
+    try:
+        check_combinations(case.spec())
+    except InvalidInput:
+        return False
+    return True
+
+
+USUAL = {"model": "chain", "schedule": "gpipe", "optimizer": "sgd", "replicas": (1,)}
 
 
 def _all() -> Iterator[Case]:
-    """Every schedule with every optimizer, shape and model, though not all at once; each with
-    recomputation; what needs a flush on those that flush."""
-    models, optimizers = ("chain", "residual", "noisy"), tuple(RATES)
-    trained = [s for s in SCHEDULES.values() if s.trains]
-    for turn, schedule in enumerate(s.name for s in trained):
-        for number, shape in enumerate(_shapes(schedule)):
-            for again in (0, 1):
-                model = models[(turn + number + again) % len(models)]
-                optimizer = optimizers[(turn + 2 * number + again) % len(optimizers)]
-                yield Case(model, schedule, optimizer, *shape)
-        shapes = _shapes(schedule)
-        if schedule != "pipedream-naive":
-            yield Case("noisy", schedule, "adam", *shapes[0], recompute=True)
-            yield Case("residual", schedule, "momentum", *shapes[3], recompute=True)
-        yield Case("chain", schedule, "adamw", *shapes[0], extra="decay")
-        yield Case("residual", schedule, "momentum", *shapes[3], extra="decay")
-        yield Case("chain", schedule, "sgd", *shapes[3], extra="rates")
-        yield Case("branched", schedule, optimizers[turn % len(optimizers)], *shapes[turn % 4])
-        if schedule in FLUSHING:
-            yield Case("chain", schedule, "adam", *shapes[0], extra="clip")
-            yield Case("residual", schedule, "sgd", *shapes[3], extra="clip")
-            yield Case(
-                "noisy", schedule, "momentum", *shapes[1 if shapes[0][1] > 1 else 0], lanes=2
-            )
+    """Each two of all factors together, and a few that are known to be delicate."""
+    for row in covering(FACTORS, fits):
+        yield Case(**row)
+    for schedule in FLUSHING:
+        shape = ((1, 1), 2) if schedule == "interleaved" else ((2, 1), 1)
+        yield Case("noisy", schedule, "adamw", *shape, recompute=True, extra="decay")
+        yield Case("chain", schedule, "adam", *shape, extra="clip", last="keep")
+    yield Case("residual", "pipedream", "momentum", (2, 1), recompute=True, extra="rates")
+    yield Case("tied", "2bw", "adam", (1, 1, 1), extra="decay")
     yield Case("chain", "afp", "adam", (1,), lanes=3)
     yield Case("chain", "afp", "sgd", (1, 1), lanes=2, extra="clip")
 
 
-CASES = tuple(_all())
+CASES = tuple(dict.fromkeys(_all()))

@@ -20,7 +20,6 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from tests.contract.runtime_cases import (
-    BATCH,
     EPOCHS,
     EXTRAS,
     MICROBATCH,
@@ -52,13 +51,15 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     torch.manual_seed(0)
     train, _ = case.definition().data()
     for number in range(EPOCHS):
-        epoch = Epoch.shuffled(Held(*train), Cutting(MICROBATCH, case.unit), SEED, number)
+        cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
+        epoch = Epoch.shuffled(Held(*train), cutting, SEED, number)
         for lane in lanes:
             lane.begin(number)
-        for first in range(0, case.microbatches, BATCH * case.lanes):
+        round_of_all = case.updated * case.lanes
+        for first in range(0, case.microbatches, round_of_all):
             for index, lane in enumerate(lanes):
-                start = first + index * BATCH
-                for microbatch in range(start, start + BATCH):
+                start = first + index * case.updated
+                for microbatch in range(start, start + case.updated):
                     lane.learn(epoch, microbatch)
             if case.lanes > 1:
                 _average(lanes, centre)
@@ -112,10 +113,10 @@ class _Lane:
         clipped = "clip_norm" in EXTRAS[self.case.extra]
         for stage, r in enumerate(self.case.stage_replicas):
             self.waiting[stage].append(found)
-            size = r if self.case.schedule in STASHING else BATCH
+            size = r if self.case.schedule in STASHING else self.case.batch
             if len(self.waiting[stage]) == size and not clipped:
                 self._update(stage)
-        if clipped and len(self.waiting[0]) == BATCH:
+        if clipped and len(self.waiting[0]) == self.case.batch:
             self._update_clipped(EXTRAS[self.case.extra]["clip_norm"])
 
     def _version(self, stage: int, turn: int) -> int:
@@ -124,15 +125,16 @@ class _Lane:
         replicas = self.case.stage_replicas
         r = replicas[stage]
         if self.case.schedule == "2bw":
-            return max(0, turn // BATCH - 1)
+            return max(0, turn // self.case.batch - 1)
         if self.case.schedule not in STASHING:
-            return turn // BATCH
+            return turn // self.case.batch
         if self.case.schedule == "pipedream-vertical-sync":
             learned = max(0, turn // replicas[0] + 1 + -sum(replicas) // replicas[0])
             return learned * replicas[0] // r
         return max(0, turn // r + 1 + -sum(replicas[stage:]) // r)
 
-    def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, Weights]:
+    def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, float, Weights]:
+        """The share of a full microbatch, the loss, the gradients."""
         stages = range(self.case.num_stages)
         weights: Weights = {}
         for stage in stages:
@@ -146,7 +148,8 @@ class _Lane:
                 for name, weight in newest.items():
                     leaves[name].data.copy_(weight)  # under the graph, as naive pipelining does
         found = torch.autograd.grad(loss, list(leaves.values()))
-        return float(loss.detach()), dict(zip(leaves, found, strict=True))
+        share = len(epoch.targets(microbatch)) / MICROBATCH
+        return share, float(loss.detach()), dict(zip(leaves, found, strict=True))
 
     def _output(self, weights: Weights, value: Tensor, microbatch: int) -> Tensor:
         """Stage by stage, so that each begins its noise as the runtime's does."""
@@ -173,7 +176,8 @@ class _Lane:
     def _average_gradient(self, stage: int) -> None:
         waiting = self.waiting[stage]
         for name, parameter in self.parameters[stage].items():
-            parameter.grad = sum(found[name] for _, found in waiting) / len(waiting)
+            total = sum(share for share, _, _ in waiting)
+            parameter.grad = sum(share * found[name] for share, _, found in waiting) / total
 
     def _update(self, stage: int) -> None:
         self._average_gradient(stage)
@@ -183,8 +187,9 @@ class _Lane:
         self.updates[stage] += 1
         self.versions[stage].append(self.copy(stage))
         if stage == self.case.num_stages - 1:
-            losses = [loss for loss, _ in self.waiting[stage]]
-            self.losses.append(sum(losses) / len(losses))
+            shares = sum(share for share, _, _ in self.waiting[stage])
+            total = sum(share * loss for share, loss, _ in self.waiting[stage])
+            self.losses.append(total / shares)
         self.waiting[stage] = []
 
     def _update_clipped(self, most: float) -> None:
@@ -193,14 +198,16 @@ class _Lane:
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), most)
         clipped = {n: p.grad.clone() for n, p in self.model.named_parameters()}
         for stage in range(self.case.num_stages):
-            self.waiting[stage] = [(loss, clipped) for loss, _ in self.waiting[stage]]
+            waiting = self.waiting[stage]
+            self.waiting[stage] = [(share, loss, clipped) for share, loss, _ in waiting]
             self._update(stage)
 
     def _factor(self, stage: int) -> float:
         """Half an epoch of warm-up, then a cosine to the end."""
         if self.case.extra != "rates":
             return 1.0
-        size = self.case.stage_replicas[stage] if self.case.schedule in STASHING else BATCH
+        replicas, batch = self.case.stage_replicas[stage], self.case.batch
+        size = replicas if self.case.schedule in STASHING else batch
         total = EPOCHS * self.case.microbatches // self.case.lanes // size
         warm, at = total / EPOCHS / 2, self.updates[stage]
         if at < warm:

@@ -30,6 +30,14 @@ class Cutting:
         """Microbatches of an epoch, the same for every order; 0 where nothing fills a round."""
         return len(self.groups(part, torch.arange(len(part)), None))
 
+    def forms(self, part: Part) -> set[tuple[int, int | None]]:
+        """(samples, length) of all microbatches that any epoch may have."""
+        order, lengths = torch.arange(len(part)), part.lengths
+        if lengths is None:
+            return {(len(group), None) for group in self._even(order)}
+        self.check(lengths)
+        return {(len(group), bound) for group, bound in self._bucketed(order, lengths)}
+
     def groups(
         self, part: Part, order: Tensor, generator: torch.Generator | None
     ) -> tuple[Group, ...]:

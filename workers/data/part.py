@@ -25,6 +25,11 @@ class Part(Protocol):
         """Whether samples lie in memory, so that loading them takes no time to speak of."""
         ...
 
+    @property
+    def labels(self) -> Tensor | None:
+        """All targets in one tensor; None where they are not known without loading samples."""
+        ...
+
     def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
         """The inputs of these samples, padded to `length` where their lengths differ."""
         ...
@@ -46,6 +51,10 @@ class Held:
     def __len__(self) -> int:
         return num_samples(self.all_inputs)
 
+    @property
+    def labels(self) -> Tensor | None:
+        return self.all_targets if isinstance(self.all_targets, Tensor) else None
+
     def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
         return mapped(self.all_inputs, lambda tensor: tensor[numbers])
 
@@ -66,6 +75,11 @@ class Chosen:
     @property
     def lengths(self) -> Tensor | None:
         found = self.whole.lengths
+        return None if found is None else found[self.numbers]
+
+    @property
+    def labels(self) -> Tensor | None:
+        found = self.whole.labels
         return None if found is None else found[self.numbers]
 
     @property
@@ -92,6 +106,10 @@ class Changed:
     @property
     def lengths(self) -> Tensor | None:
         return self.whole.lengths
+
+    @property
+    def labels(self) -> Tensor | None:
+        return self.whole.labels
 
     @property
     def is_at_hand(self) -> bool:

@@ -7,8 +7,6 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from workers.definitions.samples import Samples
-
 PAD_INPUT = 0
 PAD_TARGET = -100
 """What torch's cross entropy leaves out of its mean (`ignore_index`)."""
@@ -30,10 +28,14 @@ class Ragged:
     def lengths(self) -> Tensor:
         return torch.tensor([len(sample) for sample in self.each])
 
-    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+    @property
+    def labels(self) -> Tensor:
+        return self.targets(torch.arange(len(self)))
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Tensor:
         return _padded([self.each[n] for n in numbers.tolist()], length, PAD_INPUT)
 
-    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+    def targets(self, numbers: Tensor, length: int | None = None) -> Tensor:
         if isinstance(self.answers, Tensor):
             return self.answers[numbers]
         return _padded([self.answers[n] for n in numbers.tolist()], length, PAD_TARGET)

@@ -73,8 +73,9 @@ class Checkpoints:
         self._epoch = 0
         self._tell: Callable[[], None] = _nothing
         self._fresh: dict[int, int] = {}
+        self._clock, self.taken = time.monotonic, list[tuple[float, float]]()
         now = time.monotonic()
-        self._due = now + min(FIRST, spec.checkpoints.seconds)
+        self._due = math.inf
         self._next_look, self._is_asked, self._is_answered = now, False, False
 
     def resume(self, folder: Path, epoch: int, samples: int) -> int:
@@ -88,7 +89,13 @@ class Checkpoints:
 
     def begin(self, epoch: int, tell: Callable[[], None]) -> None:
         """An epoch begins; `tell` prints the losses that were not printed yet."""
+        if self._due == math.inf:
+            self._due = time.monotonic() + min(FIRST, self._spec.checkpoints.seconds)
         self._epoch, self._tell, self._fresh = epoch, tell, {}
+
+    def watch(self, clock: Callable[[], float]) -> None:
+        """A segment begins, in whose time `taken` tells from when to when copies were made."""
+        self._clock, self.taken = clock, []
 
     def forward(self, microbatch: int) -> None:
         if self._seated.seat.rank == 0 and self._is_wanted():
@@ -140,6 +147,7 @@ class Checkpoints:
 
     def _take(self, stage: int, epoch: int, done: int) -> None:
         """Copy now, write later; the losses so far are told before the checkpoint is."""
+        start = self._clock()
         self._tell()
         lane, place = self._seated.seat.lane, self._place(epoch, done)
         place.mkdir(parents=True, exist_ok=True)
@@ -152,6 +160,7 @@ class Checkpoints:
             self._shape.num_stages * self._shape.lanes,
         )
         self._writer.put(Part(state_of(self._seated, stage), lane, saved))
+        self.taken.append((start, self._clock()))
 
     def _step(self, epoch: int, done: int) -> int:
         per_epoch = self._shape.microbatches // self._shape.batch

@@ -20,6 +20,7 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.routing import makes, needs
 from backend.pipeline.shape import Shape
+from workers.data.ragged import PAD_TARGET
 from workers.definitions.samples import Samples
 from workers.runtime.data import Padded
 from workers.runtime.seated import Seated
@@ -38,6 +39,7 @@ class Evaluation:
         self.counted = 0
         seated.share_buffers()
         seated.train(False)
+        seated.mail.expect(epoch.form)
 
     def perform(self, index: int, action: Action) -> None:
         """Do one action of the forward-only program."""
@@ -55,7 +57,8 @@ class Evaluation:
 
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch
-        stage, device = self._seated.stages[number], self._seated.world.device
+        stage = self._seated.stage(number, self._epoch.form(microbatch))
+        device = self._seated.world.device
         if number > 0:
             inputs = self._seated.mail.take(needs(action, self._shape))
         else:
@@ -75,9 +78,9 @@ class Evaluation:
         predictions = predicted_classes(output, targets)
         if predictions is not None and isinstance(targets, Tensor):
             real = self._epoch.num_real(microbatch)
-            matches = predictions[:real] == targets[:real]
-            self.correct += int(matches.sum())
-            self.counted += matches.numel()
+            counts = targets[:real] != PAD_TARGET
+            self.correct += int((predictions[:real] == targets[:real])[counts].sum())
+            self.counted += int(counts.sum())
 
 
 def predicted_classes(output: Any, targets: Samples) -> Tensor | None:

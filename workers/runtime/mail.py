@@ -1,21 +1,35 @@
 """Bundles on their way: what this rank made, received, and has yet to use."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from backend.pipeline.actions import Action, Flow, Message, Recv
 from backend.pipeline.held import in_flight
 from workers.definitions.record import TensorSpec
+from workers.runtime.data import Form
 from workers.runtime.stage import Tensors
 from workers.runtime.transport import Expected, Transport
 
+Specs = Sequence[tuple[TensorSpec, ...]]
+
 
 class Mail:
-    """`specs[s]` is the bundle that goes into stage s. Chunks on one rank meet here too."""
+    """`specs[s]` is the bundle that goes into stage s, of microbatches of a form that `others`
+    does not name. Chunks on one rank meet here too."""
 
-    def __init__(self, transport: Transport, specs: Sequence[tuple[TensorSpec, ...]]) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        specs: Specs,
+        others: Mapping[Form, Specs] | None = None,
+    ) -> None:
         self._transport = transport
-        self._specs = specs
+        self._specs, self._others = specs, others or {}
         self._bundles: dict[Message, Tensors] = {}
+        self._form: Callable[[int], Form] | None = None
+
+    def expect(self, form: Callable[[int], Form]) -> None:
+        """Of which form each microbatch of the next segment is."""
+        self._form = form if self._others else None
 
     def begin(self, actions: Sequence[Action]) -> None:
         """Announce every receive of a segment."""
@@ -48,6 +62,9 @@ class Mail:
         self._transport.end()
 
     def _spec(self, message: Message) -> tuple[TensorSpec, ...]:
+        specs = self._specs
+        if self._form is not None:
+            specs = self._others.get(self._form(message.microbatch), specs)
         if message.flow is Flow.ACTIVATION:
-            return self._specs[message.stage + 1]
-        return tuple(spec for spec in self._specs[message.stage] if spec.requires_grad)
+            return specs[message.stage + 1]
+        return tuple(spec for spec in specs[message.stage] if spec.requires_grad)

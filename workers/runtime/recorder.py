@@ -1,8 +1,10 @@
 """Spans of the actions that a rank performs, on a clock that all ranks of a machine share."""
 
 import time
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -21,6 +23,10 @@ class Recorder:
         self._taken: list[tuple[int, Action, float, float]] = []
         world.barrier()
         self._origin = world.agreed(time.clock_gettime(time.CLOCK_MONOTONIC))
+
+    def __len__(self) -> int:
+        """Actions that have ended."""
+        return len(self._taken)
 
     def now(self) -> float:
         """Seconds since the origin, after the GPU has caught up."""
@@ -46,8 +52,21 @@ class Recorder:
         path.write_bytes(encode(self.spans))
         return Spans(self._world.rank, segment, str(path), len(self._taken))
 
-    def write_loading(self, folder: Path, segment: int, spans: Sequence[Span]) -> Spans:
-        """Likewise when the samples of which forward were loaded."""
-        path = folder / f"loading-{self._world.rank}-{segment}.arrow"
+    def write_beside(
+        self, kind: Literal["loading", "saving"], folder: Path, segment: int, spans: Sequence[Span]
+    ) -> Spans:
+        """Likewise when what was done for which action."""
+        path = folder / f"{kind}-{self._world.rank}-{segment}.arrow"
         path.write_bytes(encode(spans))
-        return Spans(self._world.rank, segment, str(path), len(spans), "loading")
+        return Spans(self._world.rank, segment, str(path), len(spans), kind)
+
+    def within(self, stretches: Iterable[tuple[float, float]]) -> list[Span]:
+        """Stretches of this rank's time (start, end), each for the action in which it began."""
+        starts = [start for _, _, start, _ in self._taken]
+        found = []
+        for start, end in stretches:
+            place = bisect_right(starts, start) - 1
+            if place >= 0:
+                index, action, _, _ = self._taken[place]
+                found.append(Span(self._world.rank, index, action, start, end))
+        return found

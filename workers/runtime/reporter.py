@@ -4,7 +4,7 @@ import errno
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 
 from backend.errors import StageflowError
 from backend.runs.events import Event, Failed, Finished, Heartbeat, Started, write_line
@@ -19,6 +19,11 @@ class Reporter:
         self.rank = rank
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._counted: Sized | None = None
+
+    def watch(self, counted: Sized) -> None:
+        """Let the heartbeat tell the length of `counted`, which grows with every action."""
+        self._counted = counted
 
     def __call__(self, event: Event) -> None:
         with self._lock:
@@ -33,7 +38,7 @@ class Reporter:
     def beat(self) -> None:
         """Send a heartbeat every two seconds until the work ends."""
         while not self._ended.wait(HEARTBEAT_SECONDS):
-            self(Heartbeat(self.rank))
+            self(Heartbeat(self.rank, None if self._counted is None else len(self._counted)))
 
     def report(self, work: Callable[[], int]) -> int:
         """Do the work (it returns the epochs done) under a heartbeat; the exit code.

@@ -18,12 +18,13 @@ from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
 from workers.data import catalog
 from workers.data.cutting import Cutting
+from workers.data.labels import check_labels
 from workers.data.part import DataSet
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
 from workers.definitions.reorder import in_order
 from workers.runtime.checkpoint import Checkpoints
-from workers.runtime.data import Epoch
+from workers.runtime.data import Epoch, Form
 from workers.runtime.evaluation import Evaluation
 from workers.runtime.executor import execute
 from workers.runtime.loading import Loading, loading
@@ -34,6 +35,7 @@ from workers.runtime.saving import save
 from workers.runtime.seated import Seated, seated
 from workers.runtime.stage import autocast
 from workers.runtime.training import Training
+from workers.runtime.variants import other_forms
 from workers.runtime.world import World
 
 
@@ -75,14 +77,35 @@ class _Run:
                 granularity=spec.granularity or None,
                 weights=Path(job.weights) if job.weights else None,
             )
-        layered = in_order(layered, spec.plan.partition.order)
-        self.seated: Seated = seated(world, self.shape, definition, layered, spec)
+            if world.rank == world.size - 1:
+                check_labels(self.data, definition, layered.model, batch[0])
+            granularity = spec.granularity or definition.granularity
+            others = other_forms(layered, self.data, self._other_forms(), granularity)
+        order = spec.plan.partition.order
+        self.seated: Seated = seated(
+            world,
+            self.shape,
+            definition,
+            in_order(layered, order),
+            spec,
+            {form: in_order(other, order) for form, other in others.items()},
+        )
         self.checkpoints = Checkpoints(self.seated, spec, self.shape, self.folder, reporter)
         self.done, self.first = job.epoch, 0
         if job.checkpoint:
             self.first = self.checkpoints.resume(Path(job.checkpoint), job.epoch, job.samples)
         if self.seated.is_reporter:
             self._tell(layered.notes)
+
+    def _other_forms(self) -> set[Form]:
+        """Those of microbatches that are not as the one that the model is traced with."""
+        data, usual = self.data, None
+        if data.train.lengths is not None:
+            usual = max(self.spec.data.buckets, default=None)
+        held_out = () if data.held_out is None else self.cutting.padded(data.held_out)
+        forms = {(len(group), length) for (group, length), _ in held_out}
+        forms |= self.cutting.forms(data.train)
+        return forms - {(self.spec.plan.microbatch, usual)}
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""
@@ -92,9 +115,8 @@ class _Run:
             )
             self.checkpoints.begin(number, losses.tell)
             shape = self._left()
-            seconds = self._train(number, shape, losses) if shape else 0.0
+            seconds, samples = self._train(number, shape, losses) if shape else (0.0, 0)
             accuracy = self._evaluate()
-            samples = shape.microbatches * self.spec.plan.microbatch if shape else 0
             losses.end(seconds, samples, accuracy)
             self.first = 0
             target = self.spec.target_accuracy
@@ -109,13 +131,15 @@ class _Run:
         left = self.shape.microbatches - self.first
         return replace(self.shape, microbatches=left) if left else None
 
-    def _train(self, number: int, shape: Shape, losses: Losses) -> float:
-        """One segment; its seconds."""
+    def _train(self, number: int, shape: Shape, losses: Losses) -> tuple[float, int]:
+        """One segment; its seconds and samples."""
         epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
         program = self.program
         if self.first:
             program = check(lower(schedule(self.spec.plan.schedule), shape))
         recorder = Recorder(self.seated.world)
+        self.reporter.watch(recorder)
+        self.checkpoints.watch(recorder.clock)
         actions = program.ranks[self.seated.seat.rank]
         with self._loading(epoch, actions, recorder) as source:
             training = Training(self.seated, program, source, losses, self.checkpoints)
@@ -123,8 +147,10 @@ class _Run:
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
         if source.spans:
-            self.reporter(recorder.write_loading(self.folder, number, source.spans))
-        return seconds
+            self.reporter(recorder.write_beside("loading", self.folder, number, source.spans))
+        if copies := recorder.within(self.checkpoints.taken):
+            self.reporter(recorder.write_beside("saving", self.folder, number, copies))
+        return seconds, sum(epoch.form(k)[0] for k in range(shape.microbatches))
 
     def _loading(
         self, epoch: Epoch, actions: Sequence[Action], recorder: Recorder
@@ -143,6 +169,7 @@ class _Run:
         rank = self.seated.seat.rank
         actions = programs[rank] if rank < len(programs) else ()
         recorder = Recorder(self.seated.world)
+        self.reporter.watch(recorder)
         with self._loading(epoch, actions, recorder) as source:
             evaluation = Evaluation(self.seated, shape, source)
             execute(actions, evaluation.perform, self.seated.mail, recorder)
@@ -151,7 +178,8 @@ class _Run:
 
     def _tell(self, notes: tuple[str, ...]) -> None:
         total, microbatch = self.data.num_train, self.spec.plan.microbatch
-        used = self.shape.microbatches * microbatch
+        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, 0)
+        used = sum(epoch.form(k)[0] for k in range(self.shape.microbatches))
         text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
         left = "; those left over are others in every epoch." if used < total else "."
         self.reporter.log(text + left)

@@ -1,6 +1,6 @@
 """What the rank on a seat holds for the whole run: its stages, their weights, their groups."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,10 @@ from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Definition
+from workers.definitions.record import TensorSpec
 from workers.runtime.buckets import Buckets
+from workers.runtime.data import Form
+from workers.runtime.loss_scale import LossScale
 from workers.runtime.mail import Mail
 from workers.runtime.optimizers import rule
 from workers.runtime.rates import rate
@@ -22,17 +25,20 @@ from workers.runtime.reporter import is_out_of_memory
 from workers.runtime.stage import Precision, Stage, Tensors
 from workers.runtime.ties import ties
 from workers.runtime.transport import transport
+from workers.runtime.variants import Variant
 from workers.runtime.weights import Weights
 from workers.runtime.world import Group, World
 
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """`stages` and `weights` by stage number, `buckets` and `groups` of replicated ones alone.
+    """`stages` and `weights` by stage number, `buckets` and `groups` of replicated ones alone,
+    `variants` of microbatches of another form.
 
     layers      each stage's (first, stop)
-    lane        the ranks of this lane, None where the lane is the world
+    lane        the ranks of this lane, None where that is the world, or this rank alone
     sharing     the ranks of all lanes on this device, None for a single lane
+    loss_scale  of float16, None for other precisions
     clip_norm   most that the 2-norm of the whole gradient may be; None = any
     elasticity  alpha of elastic averaging
     seed        of the run
@@ -45,12 +51,14 @@ class Seated:
     layered: LayeredModel
     layers: tuple[tuple[int, int], ...]
     stages: dict[int, Stage]
+    variants: dict[Form, Variant]
     weights: dict[int, Weights]
     groups: dict[int, Group]
     buckets: dict[int, Buckets]
     mail: Mail
     lane: Group | None
     sharing: Group | None
+    loss_scale: LossScale | None
     clip_norm: float | None
     elasticity: float
     seed: int
@@ -69,14 +77,23 @@ class Seated:
 
     def lane_total(self, value: float) -> float:
         """The sum of `value` over the ranks of the lane; all of them call it."""
+        if self.seat.shape.num_devices == 1:
+            return value
         tensor = torch.tensor([value], dtype=torch.float64, device=self.world.device)
         (self.lane or self.world.everybody).sum(tensor)
         return float(tensor.item())
+
+    def stage(self, number: int, form: Form) -> Stage:
+        """The stage for microbatches of this form."""
+        variant = self.variants.get(form)
+        return self.stages[number] if variant is None else variant.stages[number]
 
     def train(self, mode: bool) -> None:
         """Put the modules into training or evaluation mode; the newest weights are version 0."""
         for number, stage in self.stages.items():
             stage.module.train(mode)
+            for variant in self.variants.values():
+                variant.stages[number].module.train(mode)
             self.weights[number].begin()
 
     def share_buffers(self) -> None:
@@ -107,7 +124,12 @@ class Seated:
 
 
 def seated(
-    world: World, shape: Shape, definition: Definition, layered: LayeredModel, spec: TrainSpec
+    world: World,
+    shape: Shape,
+    definition: Definition,
+    layered: LayeredModel,
+    spec: TrainSpec,
+    others: Mapping[Form, LayeredModel] | None = None,
 ) -> Seated:
     """Take the seat of this rank; every rank calls it. Raises `InvalidInput` where the plan
     is for another number of layers or of ranks."""
@@ -116,6 +138,14 @@ def seated(
     layers = tuple((stage.first, stage.stop) for stage in partition.stages)
     seat, names = shape.seats[world.rank], ties(layered.model)
     stages = {n: _stage(layered, layers, n, definition, spec.precision) for n in seat.stages}
+    variants = {
+        form: Variant(
+            {n: _stage(other, layers, n, definition, spec.precision) for n in seat.stages},
+            _specs(other, layers),
+        )
+        for form, other in (others or {}).items()
+    }
+    varied = {form: variant.specs for form, variant in variants.items()}
     groups = _groups(world, shape)
     buckets = {n: Buckets(stages[n].weights, group) for n, group in groups.items()}
     weights = {n: _weights(spec, seat, n, stages[n], buckets.get(n)) for n in stages}
@@ -126,12 +156,14 @@ def seated(
         layered=layered,
         layers=layers,
         stages=stages,
+        variants=variants,
         weights=weights,
         groups=groups,
         buckets=buckets,
-        mail=Mail(transport(world), [layered.specs[first] for first, _ in layers]),
+        mail=Mail(transport(world), _specs(layered, layers), varied),
         lane=_own(world, _lanes(shape)),
         sharing=_own(world, _sharing(shape)),
+        loss_scale=LossScale() if spec.precision == "float16" else None,
         clip_norm=spec.optimizer.clip_norm,
         elasticity=1 / shape.lanes if spec.elasticity is None else spec.elasticity,
         seed=spec.seed,
@@ -149,6 +181,13 @@ def _stage(
     first, stop = layers[number]
     loss = definition.loss if number == len(layers) - 1 else None
     return Stage(cut(layered, first, stop), layered.specs[first], loss, precision)
+
+
+def _specs(
+    layered: LayeredModel, layers: Sequence[tuple[int, int]]
+) -> tuple[tuple[TensorSpec, ...], ...]:
+    """What goes into each stage."""
+    return tuple(layered.specs[first] for first, _ in layers)
 
 
 def _weights(

@@ -15,7 +15,7 @@ from workers.runtime.split import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "float16"]
 
 Places = tuple[tuple[dict[str, nn.Parameter | None], str], ...]
 """Where a module keeps one parameter; several places where it is tied."""
@@ -91,7 +91,8 @@ class Stage:
     def backward(self, held: Held, gradients: Tensors) -> tuple[Tensors, dict[str, Tensor]]:
         """(gradients of the inputs that have one, gradients of the weights).
 
-        `gradients` belong to the outputs that have one; on the last stage there are none.
+        `gradients` belong to the outputs that have one; on the last stage there is that of the
+        loss, or none where it is 1.
         """
         wanted = (*held.inputs, *held.weights.values())
         found = self._grad(held, wanted, gradients)
@@ -101,7 +102,7 @@ class Stage:
 
     def backward_input(self, held: Held, gradients: Tensors) -> Tensors:
         """The gradients of the inputs alone; the graph stays for `backward_weight`."""
-        coming = gradients if self.loss is None else tuple(map(torch.ones_like, held.outputs))
+        coming = gradients or tuple(map(torch.ones_like, held.outputs))
         weights = tuple(held.weights.values())
         found, held.deferred = backward_input(held.outputs, held.inputs, weights, coming)
         return _filled(held.inputs, found)
@@ -117,8 +118,7 @@ class Stage:
         """One gradient per wanted tensor: zeros where the outputs do not depend on it."""
         if not wanted or not held.outputs:
             return _filled(wanted, [None] * len(wanted))
-        coming = gradients if self.loss is None else None
-        found = torch.autograd.grad(held.outputs, wanted, coming, allow_unused=True)
+        found = torch.autograd.grad(held.outputs, wanted, gradients or None, allow_unused=True)
         return _filled(wanted, found)
 
     def _cast(self, inputs: Tensors) -> AbstractContextManager[object]:
@@ -129,7 +129,7 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
     """Compute in `precision` inside, where torch's autocast thinks it safe."""
     if precision == "float32":
         return nullcontext()
-    return torch.autocast(device.type, dtype=torch.bfloat16)
+    return torch.autocast(device.type, dtype=getattr(torch, precision))
 
 
 def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:

@@ -31,7 +31,7 @@ from workers.runtime.losses import Losses
 from workers.runtime.noise import seed, sow
 from workers.runtime.reading import applied, before_reductions, last_reads
 from workers.runtime.seated import Seated
-from workers.runtime.stage import Held, Tensors
+from workers.runtime.stage import Held, Stage, Tensors
 from workers.runtime.updating import Updating
 
 T = TypeVar("T")
@@ -71,19 +71,22 @@ class Training:
         lane = seated.seat.lane
         self._travelling = before_reductions(actions)
         self._applied = {stage: applied(program, stage, lane) for stage in seated.stages}
-        self._updating = Updating(seated, self._applied, last_reads(actions))
+        self._updating = Updating(
+            seated, self._applied, last_reads(actions), epoch.share, checkpoints.averaged
+        )
         self._held: dict[tuple[int, int], Held] = {}
         self._given: dict[tuple[int, int], Given] = {}
         self._loss_sum = 0.0
         seated.train(True)
+        seated.mail.expect(epoch.form)
 
     def perform(self, index: int, action: Action) -> None:
         """Do what the table in `backend.pipeline.actions` says."""
         match action:
             case Forward():
                 self._forward(action)
-            case Recompute(stage, microbatch):
-                self._recompute(stage, microbatch)
+            case Recompute():
+                self._recompute(action)
             case Backward():
                 self._backward(index, action)
             case BackwardInput():
@@ -100,13 +103,12 @@ class Training:
                 self._all_reduce(stage)
             case Average(stage):
                 self._updating.average(stage)
-                self._checkpoints.averaged(stage)
 
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch
-        stage, given = self._seated.stages[number], self._gather(action)
+        stage, given = self._stage(action), self._gather(action)
         with torch.set_grad_enabled(not self._shape.recompute):
-            outputs, held = self._blaming(number, given.inputs, lambda: self._run(number, given))
+            outputs, held = self._blaming(number, given.inputs, lambda: self._run(stage, given))
         if stage.loss is not None:
             self._note_loss(microbatch, outputs[0])
         if self._shape.recompute:
@@ -130,20 +132,23 @@ class Training:
         number = seed(self._seated.seed, self._losses.epoch, stage, place)
         return Given(inputs, weights, target, number)
 
-    def _run(self, stage: int, given: Given) -> tuple[Tensors, Held]:
-        sow(given.seed, self._seated.world.device)
-        return self._seated.stages[stage].forward(given.inputs, given.weights, given.target)
+    def _stage(self, action: Forward | Recompute) -> Stage:
+        return self._seated.stage(action.stage, self._epoch.form(action.microbatch))
 
-    def _recompute(self, stage: int, microbatch: int) -> None:
-        given = self._given.pop((stage, microbatch))
+    def _run(self, stage: Stage, given: Given) -> tuple[Tensors, Held]:
         sow(given.seed, self._seated.world.device)
-        again = self._seated.stages[stage].again
-        self._held[stage, microbatch] = again(given.inputs, given.weights, given.target)
+        return stage.forward(given.inputs, given.weights, given.target)
+
+    def _recompute(self, action: Recompute) -> None:
+        key = action.stage, action.microbatch
+        given = self._given.pop(key)
+        sow(given.seed, self._seated.world.device)
+        self._held[key] = self._stage(action).again(given.inputs, given.weights, given.target)
 
     def _backward(self, index: int, action: Backward) -> None:
         number = action.stage
         stage, held = self._seated.stages[number], self._held.pop((number, action.microbatch))
-        gradients = self._seated.mail.take(needs(action, self._shape))
+        gradients = self._arrived(action, held)
         over = self._travel(index, number, held)
         of_inputs, of_weights = self._blaming(
             number, held.inputs, lambda: stage.backward(held, gradients)
@@ -154,9 +159,18 @@ class Training:
 
     def _backward_input(self, action: BackwardInput) -> None:
         held = self._held[action.stage, action.microbatch]
-        gradients = self._seated.mail.take(needs(action, self._shape))
+        gradients = self._arrived(action, held)
         of_inputs = self._seated.stages[action.stage].backward_input(held, gradients)
         self._seated.mail.put(makes(action, self._shape), of_inputs)
+
+    def _arrived(self, action: Backward | BackwardInput, held: Held) -> Tensors:
+        """The gradients of what went out. That of a loss is its share of the samples, scaled;
+        () where that is 1."""
+        if self._seated.stages[action.stage].loss is None:
+            return self._seated.mail.take(needs(action, self._shape))
+        scale = self._seated.loss_scale.value if self._seated.loss_scale else 1.0
+        factor = scale * self._epoch.share(action.microbatch)
+        return () if factor == 1 else tuple(torch.full_like(o, factor) for o in held.outputs)
 
     def _backward_weight(self, index: int, stage: int, microbatch: int) -> None:
         held = self._held.pop((stage, microbatch))
@@ -183,7 +197,7 @@ class Training:
         microbatches = self._applied[action.stage][action.version]
         last = self._epoch.first + microbatches[-1]
         if self._seated.stages[action.stage].loss is not None:
-            self._losses.add(last, self._loss_sum / len(microbatches))
+            self._losses.add(last, self._loss_sum / self._updating.count(action))
             self._loss_sum = 0.0
         self._checkpoints.updated(action.stage, last + 1, not self._updating.is_due)
 
@@ -193,7 +207,7 @@ class Training:
             minibatch = self._losses.minibatch(self._epoch.first + microbatch)
             epoch = self._losses.epoch + 1
             raise LossNotFinite(f"The loss of minibatch {minibatch} (epoch {epoch}) is {value}.")
-        self._loss_sum += value
+        self._loss_sum += value * self._epoch.share(microbatch)
 
     def _blaming(self, stage: int, inputs: Tensors, work: Callable[[], T]) -> T:
         try:

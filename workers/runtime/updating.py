@@ -1,7 +1,7 @@
 """The updates of a rank's stages: the mean of the gradients, clipping, averaging of lanes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from backend.pipeline.actions import Step
 from workers.runtime.seated import Seated
@@ -12,27 +12,39 @@ SMALL = 1e-6
 
 class Updating:
     """`applied` are the microbatches of each stage's steps by version, over its replicas;
-    `last_reads` the last action that reads a (stage, version)."""
+    `last_reads` the last action that reads a (stage, version); `share` the samples of a
+    microbatch to those of a full one; `averaged` is told of each stage whose lanes have met."""
 
     def __init__(
         self,
         seated: Seated,
         applied: Mapping[int, Mapping[int, tuple[int, ...]]],
         last_reads: Mapping[tuple[int, int], int],
+        share: Callable[[int], float],
+        averaged: Callable[[int], None],
     ) -> None:
         self._seated, self._applied, self._last_reads = seated, applied, last_reads
+        self._share, self._averaged = share, averaged
         self._due: list[tuple[int, Step]] = []
+        self._to_average: list[int] = []
 
     def step(self, index: int, action: Step) -> None:
         """Make the new version. With clipping, which needs the gradients of all stages, a
         rank of several stages makes them together, at the step of the last."""
         self._due.append((index, action))
-        if self._seated.clip_norm is not None and len(self._due) < len(self._seated.stages):
+        if self._is_joint and len(self._due) < len(self._seated.stages):
             return
-        scale = self._scale(self._seated.clip_norm)
+        scale = self._scale() if self._is_joint else 1.0
         for place, step in self._due:
             self._make(place, step, scale)
-        self._due = []
+        waiting, self._due, self._to_average = self._to_average, [], []
+        for stage in waiting:
+            self.average(stage)
+
+    @property
+    def _is_joint(self) -> bool:
+        """Does an update ask for the gradients of all stages first?"""
+        return self._seated.clip_norm is not None or self._seated.loss_scale is not None
 
     @property
     def is_due(self) -> bool:
@@ -40,33 +52,46 @@ class Updating:
         return bool(self._due)
 
     def average(self, stage: int) -> None:
-        """Let the lanes and their reference meet."""
+        """Let the lanes and their reference meet, once the stage's step is made."""
+        if any(step.stage == stage for _, step in self._due):
+            self._to_average.append(stage)
+            return
         sharing = self._seated.sharing
         assert sharing is not None, "a single lane has nothing to average"
         self._seated.weights[stage].average(self._seated.elasticity, sharing.sum)
+        self._averaged(stage)
 
     def _make(self, index: int, step: Step, scale: float) -> None:
-        stage = step.stage
-        self._seated.weights[stage].step(
-            step.version,
-            self._count(step),
-            awaited=lambda v: self._last_reads.get((stage, v), -1) > index,
-            scale=scale,
-        )
+        """The step's version; the newest weights under that number where `scale` is 0."""
+        stage, weights = step.stage, self._seated.weights[step.stage]
 
-    def _count(self, step: Step) -> int:
-        """The gradients in the sum, wherever they were made."""
-        return len(self._applied[step.stage][step.version])
+        def awaited(version: int) -> bool:
+            return self._last_reads.get((stage, version), -1) > index
 
-    def _scale(self, most: float | None) -> float:
-        """What brings the gradient of the lane's whole model to a norm of at most `most`; each
-        stage counts once, by its first replica."""
-        if most is None:
-            return 1.0
+        if scale:
+            weights.step(step.version, self.count(step), awaited, scale)
+        else:
+            weights.skip(step.version, awaited)
+
+    def count(self, step: Step) -> float:
+        """The gradients in the sum, wherever they were made; those of a smaller microbatch
+        count as its share of the samples."""
+        return sum(map(self._share, self._applied[step.stage][step.version]))
+
+    def _scale(self) -> float:
+        """What takes the loss's scale off the gradient of the lane's whole model and brings it
+        to the norm that is allowed; 0 where it is not finite. Each stage counts once, by its
+        first replica."""
         square = sum(
-            self._seated.weights[step.stage].square(self._count(step))
+            self._seated.weights[step.stage].square(self.count(step))
             for _, step in self._due
             if step.stage in self._seated.leads
         )
         norm = math.sqrt(self._seated.lane_total(square))
-        return min(1.0, most / (norm + SMALL))
+        most, loss_scale, scale = self._seated.clip_norm, self._seated.loss_scale, 1.0
+        if loss_scale is not None:
+            scale = 1 / loss_scale.value
+            loss_scale.told(math.isfinite(norm))
+            if not math.isfinite(norm):
+                return 0.0
+        return scale if most is None else scale * min(1.0, most / (norm * scale + SMALL))

@@ -107,7 +107,7 @@ class Weights:
         else:
             self._gradients, self._is_own = list(torch._foreach_add(self._gradients, new)), True
 
-    def square(self, num_backwards: int) -> float:
+    def square(self, num_backwards: float) -> float:
         """The squared 2-norm of the mean over `num_backwards` gradients."""
         norms = torch._foreach_norm(list(self.gradients)) if self._names else []
         return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
@@ -121,7 +121,7 @@ class Weights:
     def step(
         self,
         version: int,
-        num_backwards: int,
+        num_backwards: float,
         awaited: Callable[[int], bool],
         scale: float = 1.0,
     ) -> None:
@@ -133,6 +133,15 @@ class Weights:
         self._updates += 1
         self._versions = {v: weights for v, weights in self._versions.items() if awaited(v)}
         self._versions[version] = new
+        self._newest = version
+
+    def skip(self, version: int, awaited: Callable[[int], bool]) -> None:
+        """Call the newest weights `version`, and forget the gradients."""
+        newest = self.newest
+        self._gradients = []
+        self._updates += 1
+        self._versions = {v: weights for v, weights in self._versions.items() if awaited(v)}
+        self._versions[version] = newest
         self._newest = version
 
     def _updated(self, divisor: float, in_place: bool) -> dict[str, Tensor]:

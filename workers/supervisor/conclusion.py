@@ -25,7 +25,10 @@ def conclude(attempt: Attempt, journal: Journal, ending: Ending, lease: float) -
     summary = RunSummary()
     try:
         _write(attempt, journal, ending)
-        summary = summarise(attempt.run.spec, journal.results)
+        started = attempt.run.started_at
+        summary = summarise(
+            attempt.run.spec, journal.results, started.timestamp() if started else None
+        )
     except LeaseLost:
         raise
     except Exception as fault:

@@ -11,11 +11,23 @@ from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Span
 from backend.profiles.profile import Profile
 from backend.runs.attempt import Attempt
-from backend.runs.events import Artifact, Event, Metrics, ProfileReady, Progress, Spans, read_line
+from backend.runs.events import (
+    Artifact,
+    Event,
+    Metrics,
+    ProfileReady,
+    Progress,
+    Saved,
+    Spans,
+    read_line,
+)
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
+from backend.runs.spec import TrainSpec
+from backend.runs.spec import TrainSpec
 from workers.supervisor.announced import Announced, opened
 from workers.supervisor.appetite import bounded
+from workers.supervisor.keeping import Keeper, Whole
 from workers.supervisor.lines import Heard
 
 MAX_LOG_LINES = 100_000
@@ -24,25 +36,30 @@ MAX_LOG_LINES = 100_000
 MAX_BEHIND = 1_000
 
 FileEvent = Spans | ProfileReady | Artifact
+Entry = FileEvent | Metrics | Whole | tuple[LogText, ...]
 
 
 @dataclass
 class Results:
     """What the events have told so far that the summary needs.
 
-    `spans` holds those of the newest `segment`, by rank.
+    `spans` holds those of the newest `segment`, by rank; `reached` is when an evaluation first
+    met the run's target, in Unix seconds.
     """
 
     losses: dict[int, list[float]] = field(default_factory=dict)
     accuracy: float | None = None
+    reached: float | None = None
     profile_id: int | None = None
     segment: int | None = None
     spans: dict[int, tuple[Span, ...]] = field(default_factory=dict)
     epochs: int = 0
+    checkpoints: int = 0
 
 
 class Journal:
-    """Buffers until `flush`; whatever a flush could not write is kept for the next one.
+    """Holds what is heard, in its order, until `flush` has written it. Every write has a number
+    and keeps it, so that one whose answer was lost with the connection is not made twice.
     `folder` is the one in which the ranks write."""
 
     def __init__(self, attempt: Attempt, folder: Path) -> None:
@@ -52,9 +69,10 @@ class Journal:
         self._logs: list[LogText] = []
         self._num_logs = 0
         self._has_begun = False
-        self._metrics: deque[Metrics] = deque()
         self._progress: RunProgress | None = None
-        self._files: deque[FileEvent] = deque()
+        self._entries: deque[Entry] = deque()
+        self._num_written = 0
+        self._keeper = Keeper(folder, attempt.checkpoint_folder)
 
     def hear(self, heard: Heard) -> Event | None:
         """Note one line; return the event in it, None for plain text, which is logged."""
@@ -67,7 +85,9 @@ class Journal:
             case Progress():
                 self._progress = RunProgress(event.phase, event.done, event.total)
             case Spans() | ProfileReady() | Artifact():
-                self._files.append(event)
+                self._entries.append(event)
+            case Saved():
+                self._keeper.hear(event)
             case _:
                 pass
         return event
@@ -81,11 +101,20 @@ class Journal:
             self._logs.append((rank, when, text))
 
     def _note(self, event: Metrics) -> None:
-        self._metrics.append(event)
+        self._entries.append(event)
         if event.name == "loss":
             self.results.losses.setdefault(event.epoch, []).extend(event.values)
         if event.name == "accuracy" and event.values:
             self.results.accuracy = event.values[-1]
+            self._note_target(event)
+
+    def _note_target(self, accuracies: Metrics) -> None:
+        spec = self._attempt.run.spec
+        target = spec.target_accuracy if isinstance(spec, TrainSpec) else None
+        if target is None or self.results.reached is not None:
+            return
+        told = zip(accuracies.values, accuracies.times, strict=True)
+        self.results.reached = next((time for value, time in told if value >= target), None)
 
     def begin(self) -> None:
         """All ranks do their work now; said once."""
@@ -96,24 +125,41 @@ class Journal:
     @property
     def is_behind(self) -> bool:
         """The ranks tell more than the database takes: let them wait."""
-        return len(self._metrics) + len(self._files) > MAX_BEHIND
+        return len(self._entries) > MAX_BEHIND
 
     def flush(self, seconds: float = inf) -> None:
         """Write what there is, for about `seconds` at most; raises `LeaseLost` and what the
         storage raises."""
         deadline = time.monotonic() + seconds
         if self._logs:
-            self._attempt.logs(self._logs)
+            self._entries.append(tuple(self._logs))
             self._logs = []
+        self._entries.extend(self._keeper.whole())
         if self._progress is not None:
             self._attempt.progress(self._progress)
             self._progress = None
-        while self._metrics and time.monotonic() < deadline:
-            self._attempt.metrics(self._metrics[0])
-            self._metrics.popleft()
-        while self._files and time.monotonic() < deadline:
-            self._store(self._files[0])
-            self._files.popleft()
+        while self._entries and time.monotonic() < deadline:
+            self._write(self._entries[0])
+            self._entries.popleft()
+            self._num_written += 1
+
+    def _write(self, entry: Entry) -> None:
+        """Make the next write; what a checkpoint counts on was written before it."""
+        match entry:
+            case Metrics():
+                self._attempt.metrics(entry, self._num_written + 1)
+            case Spans() | ProfileReady() | Artifact():
+                self._store(entry)
+            case Whole(mark, files):
+                self._attempt.checkpoint(mark, files, self._num_kept)
+                self.results.checkpoints += 1
+            case _:
+                self._attempt.logs(entry, self._num_written + 1)
+
+    @property
+    def _num_kept(self) -> int:
+        spec = self._attempt.run.spec
+        return spec.checkpoints.keep if isinstance(spec, TrainSpec) else 1
 
     def _store(self, event: FileEvent) -> None:
         """Move one file to where it is kept; the user's code may have announced anything."""
@@ -134,7 +180,9 @@ class Journal:
     def _store_spans(self, event: Spans, data: bytes) -> None:
         with bounded():
             spans = decode(data)
-        self._attempt.spans(event.kind, event.rank, event.segment, data, len(spans))
+        self._attempt.spans(
+            event.kind, event.rank, event.segment, data, len(spans), self._num_written + 1
+        )
         if event.kind != "measured":
             return
         if event.segment != self.results.segment:

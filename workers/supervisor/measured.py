@@ -14,15 +14,18 @@ from backend.runs.spec import RunSpec, TrainSpec
 from workers.supervisor.journal import Results
 
 
-def summarise(spec: RunSpec, results: Results) -> RunSummary:
+def summarise(spec: RunSpec, results: Results, started: float | None = None) -> RunSummary:
     """What is known at the end; the times are those of the last segment, where every rank
-    has told its spans. Raises `InvalidInput` on spans that no program has."""
+    has told its spans. `started` is when the run began, in Unix seconds. Raises `InvalidInput`
+    on spans that no program has."""
     losses = results.losses.get(max(results.losses, default=0))
+    reached = results.reached
     summary = RunSummary(
         accuracy=results.accuracy,
         loss=fmean(losses) if losses else None,
         epochs=results.epochs,
         profile_id=results.profile_id,
+        seconds_to_target=reached - started if reached and started else None,
     )
     if isinstance(spec, TrainSpec) and len(results.spans) == spec.plan.partition.num_devices:
         return _timed(summary, spec.plan, results)

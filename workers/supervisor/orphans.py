@@ -61,6 +61,11 @@ def reap(runs: Path) -> list[Path]:
     return [file.parent for file in sorted(runs.glob(f"*/*/{FILE}")) if _reap(file)]
 
 
+def attempt_of(folder: Path) -> tuple[int, int]:
+    """(run, attempt) whose folder it is: .../<run>/attempt-<attempt>."""
+    return int(folder.parent.name), int(folder.name.removeprefix("attempt-"))
+
+
 def is_held(folder: Path) -> bool:
     """Does a living agent have this attempt in hand?"""
     return _known(folder / FILE).agent.is_alive

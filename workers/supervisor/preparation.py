@@ -9,6 +9,7 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.codec import to_json
 from backend.errors import StageflowError
+from backend.runs.emulation import Emulation
 from backend.runs.job import Job
 from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
@@ -41,6 +42,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         folder=str(work_folder(folder)),
         world_size=world_size(run.spec),
         weights=_weights(backend, run.spec, source.parent),
+        emulation=_emulation(backend, run.spec),
         data=place_of(run.spec, backend.settings),
     )
     job_file(job).write_bytes(to_json(Job, job))
@@ -54,6 +56,15 @@ def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
     path = folder / "weights.safetensors"
     path.write_bytes(backend.definitions.source(spec.weights_id))
     return str(path)
+
+
+def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:
+    """The plan's profile and cluster where devices are to be emulated."""
+    if isinstance(spec, ProfileSpec) or not spec.emulate or spec.plan_id is None:
+        return None
+    stored = backend.plans.get(spec.plan_id)
+    profile = backend.profiles.get(stored.profile_id).profile
+    return Emulation(profile, stored.cluster, spec.emulate)
 
 
 def room_of(job: Job, state: Path) -> Room:

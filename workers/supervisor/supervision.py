@@ -21,9 +21,11 @@ from workers.supervisor.conclusion import conclude
 from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
 from workers.supervisor.hub import fetched
 from workers.supervisor.journal import Journal
+from workers.supervisor.parting import Parting
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
+from workers.supervisor.resuming import resumed
 from workers.supervisor.verdict import SILENCE, Tally
 
 TICK = 0.1
@@ -64,6 +66,7 @@ class Supervision:
         self._journal = Journal(attempt, work_folder(self._folder))
         self._sandbox = sandbox or detect(backend.settings)
         self._limits = Limits.of(backend.settings)
+        self._parting = Parting(work_folder(self._folder))
         self._renewed = self._written = time.monotonic()
 
     def run(self) -> None:
@@ -91,9 +94,11 @@ class Supervision:
         if not fetched(run.spec, settings, goes_on=lambda: not self._is_cancelled()):
             return CANCELLED
         job = prepare(self._backend, self._attempt.run, self._folder)
+        job = resumed(self._attempt, job, self._say)
         disk.hold_back(self._folder)
         self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
-        for warning in sharing(job.world_size, self._num_gpus):
+        num_gpus = 0 if job.emulation else self._num_gpus
+        for warning in () if job.emulation else sharing(job.world_size, num_gpus):
             self._say(warning)
         ranks = Ranks(
             job,
@@ -102,9 +107,10 @@ class Supervision:
             self._backend.settings.home,
             self._limits,
             level,
-            gpus_for(job.world_size, self._num_gpus),
+            gpus_for(job.world_size, num_gpus),
         )
-        tally = Tally(job.world_size, time.monotonic(), self._silence)
+        stall = self._backend.settings.stall
+        tally = Tally(job.world_size, time.monotonic(), self._silence, stall=stall)
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
         try:
             ending = self._watched(ranks, tally, guard)
@@ -142,15 +148,23 @@ class Supervision:
         tally.exited(ranks.exits(), now)
 
     def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
-        if self._stop.is_set():
-            return STOPPED
         if tally.all_finished:
             return SUCCEEDED
         tally.breach = guard.error(now)
         if error := tally.error(now):
             return Ending(RunState.FAILED, error)
-        is_due = now - self._written >= FLUSH
-        return CANCELLED if is_due and self._written_and_cancelled(tally, now) else None
+        is_due = now - self._written >= FLUSH or self._parting.wish is not None
+        if is_due and self._written_and_cancelled(tally, now):
+            self._part(CANCELLED, tally)
+        if self._stop.is_set():
+            self._part(STOPPED, tally)
+        is_over = self._parting.is_over(self._journal.results.checkpoints)
+        return self._parting.wish if is_over else None
+
+    def _part(self, wish: Ending, tally: Tally) -> None:
+        """End as somebody wishes, with a last checkpoint where training has begun."""
+        can_save = tally.all_started and bool(self._journal.results.losses)
+        self._parting.ask(wish, can_save, self._journal.results.checkpoints)
 
     def _written_and_cancelled(self, tally: Tally, now: float) -> bool:
         """Write what there is, renew the lease when it is time; was a cancel asked for?"""

@@ -3,7 +3,7 @@
 import signal
 from dataclasses import dataclass, field
 
-from backend.runs.events import Event, Failed, Finished, Started
+from backend.runs.events import Event, Failed, Finished, Heartbeat, Started
 from backend.runs.run import RunError
 
 SETTLE = 0.7
@@ -11,8 +11,10 @@ SETTLE = 0.7
 complain about the connection, often before its exit is seen."""
 SILENCE = 60.0
 """Seconds without a line after which a rank that has spoken counts as hung."""
+STALL = 600.0
+"""Seconds within which a rank that works must finish an action."""
 LOADING = 600.0
-"""The same for a rank that has not begun its work (imports, loading the data)."""
+"""As `SILENCE`, for a rank that has not begun its work (imports, loading the data)."""
 
 PEER_KINDS = frozenset({"PeerLost"})
 PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe")
@@ -24,7 +26,7 @@ CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGIL
 @dataclass
 class Tally:
     """What is known of the ranks. `now` and all times are monotonic seconds; `breach` is a
-    limit that the run has exceeded."""
+    limit that the run has exceeded. `moved` holds, by rank, what it has done and since when."""
 
     world_size: int
     now: float
@@ -35,6 +37,8 @@ class Tally:
     exits: dict[int, tuple[float, int]] = field(default_factory=dict)
     heard: dict[int, float] = field(default_factory=dict)
     breach: RunError | None = None
+    stall: float = STALL
+    moved: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     def hear(self, rank: int, event: Event | None, now: float) -> None:
         """A line of `rank`: an event, or None for plain text, which is a sign of life too."""
@@ -42,6 +46,9 @@ class Tally:
         match event:
             case Started():
                 self.started.add(rank)
+            case Heartbeat(_, int() as done):
+                if self.moved.get(rank, (-1, now))[0] != done:
+                    self.moved[rank] = done, now
             case Finished():
                 self.finished[rank] = event
             case Failed():
@@ -112,6 +119,8 @@ class Tally:
             quiet = now - self.heard.get(rank, self.now)
             if quiet > limit:
                 return hung(rank, quiet)
+            if rank in self.moved and now - self.moved[rank][1] > self.stall:
+                return stalled(rank, now - self.moved[rank][1])
         return None
 
 
@@ -155,4 +164,14 @@ def hung(rank: int, seconds: float) -> RunError:
         "RankHung",
         f"rank {rank} has given no sign of life for {seconds:.0f} s",
         "A deadlock or a call that never returns: look at the end of the log.",
+    )
+
+
+def stalled(rank: int, seconds: float) -> RunError:
+    """The error of a rank that lives and has finished no action for `seconds`."""
+    return RunError(
+        "RankHung",
+        f"rank {rank} has finished no action for {seconds:.0f} s",
+        "A deadlock, or a peer that does not send; where an action may take so long, raise "
+        "STAGEFLOW_STALL.",
     )

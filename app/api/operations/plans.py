@@ -10,6 +10,7 @@ from backend.cluster.document import read_cluster
 from backend.errors import InvalidInput
 from backend.planning.plan import Plan
 from backend.prediction.predict import check_plan, predict
+from backend.prediction.prediction import Prediction
 from backend.prediction.propose import Proposal, propose
 from backend.runs.plans import StoredPlan
 
@@ -87,14 +88,23 @@ def _propose(call: Call) -> list[Proposal]:
     )
 
 
+def _predict(call: Call) -> Prediction:
+    new: NewPlan = call.body
+    return _predicted(call, new, _cluster(new.cluster))
+
+
 def _save(call: Call) -> StoredPlan:
     new: NewPlan = call.body
-    profile = call.backend.profiles.get(new.profile_id).profile
     cluster = _cluster(new.cluster)
+    prediction = _predicted(call, new, cluster)
+    return call.backend.plans.save(new.profile_id, cluster, prediction, new.name)
+
+
+def _predicted(call: Call, new: NewPlan, cluster: Cluster) -> Prediction:
+    profile = call.backend.profiles.get(new.profile_id).profile
     _check_batch(new.plan.batch)
     check_plan(profile, cluster, new.plan)
-    prediction = predict(profile, cluster, new.plan, new.optimizer)
-    return call.backend.plans.save(new.profile_id, cluster, prediction, new.name)
+    return predict(profile, cluster, new.plan, new.optimizer)
 
 
 def _cluster(text: str) -> Cluster:
@@ -130,6 +140,15 @@ OPERATIONS = (
         _propose,
         list[Proposal],
         body=Question,
+    ),
+    Operation(
+        "predict_plan",
+        "POST",
+        "/plans/predict",
+        "What a plan will do: one of the proposals', or one changed by hand. It is not kept.",
+        _predict,
+        Prediction,
+        body=NewPlan,
     ),
     Operation(
         "save_plan",

@@ -1,10 +1,12 @@
-"""Runs: submit, find, label, cancel, retry, delete."""
+"""Runs: submit, find, label, cancel, retry, resume, delete."""
 
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from app.api.fields import Id, Limit, Offset
+from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import Call, Operation
+from backend.runs.attempts import StoredAttempt
+from backend.runs.checkpoints import Checkpoint
 from backend.runs.labels import Change
 from backend.runs.listing import RunFilter, RunOrder, RunPage, RunSort
 from backend.runs.run import Run
@@ -62,6 +64,15 @@ class Submitted:
     waiting: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """`plan_id` of a saved plan to go on with (null = the run's own); `epochs` in all (0 = as
+    many as before)."""
+
+    plan_id: Id | None = None
+    epochs: Epochs = 0
+
+
 def _list(call: Call) -> RunPage:
     query: RunQuery = call.query
     wanted = RunFilter(**{field.name: getattr(query, field.name) for field in fields(RunFilter)})
@@ -76,6 +87,21 @@ def _submit(call: Call) -> Submitted:
 
 def _submitted(call: Call, run: Run) -> Submitted:
     return Submitted(run, call.backend.runs.why_waiting(run))
+
+
+def _resume(call: Call) -> Submitted:
+    asked: Resumption = call.body
+    return _submitted(call, call.backend.runs.resume(call.id, asked.plan_id, asked.epochs))
+
+
+def _attempts(call: Call) -> list[StoredAttempt]:
+    call.backend.runs.get(call.id)
+    return list(call.backend.runs.attempts(call.id))
+
+
+def _checkpoints(call: Call) -> list[Checkpoint]:
+    call.backend.runs.get(call.id)
+    return list(call.backend.runs.checkpoints(call.id))
 
 
 def _label(call: Call) -> Run:
@@ -138,6 +164,33 @@ OPERATIONS = (
         lambda call: _submitted(call, call.backend.runs.retry(call.id)),
         Submitted,
         status=201,
+    ),
+    Operation(
+        "resume_run",
+        "POST",
+        "/runs/{id:int}/resume",
+        "Go on from the newest checkpoint, as a new run; 409 while the run has not ended, and "
+        "where it left none.",
+        _resume,
+        Submitted,
+        body=Resumption,
+        status=201,
+    ),
+    Operation(
+        "list_attempts",
+        "GET",
+        "/runs/{id:int}/attempts",
+        "The attempts at a run with their reasons, the first one first.",
+        _attempts,
+        list[StoredAttempt],
+    ),
+    Operation(
+        "list_checkpoints",
+        "GET",
+        "/runs/{id:int}/checkpoints",
+        "What a run can be resumed from, the newest first.",
+        _checkpoints,
+        list[Checkpoint],
     ),
     Operation(
         "delete_run",

@@ -9,7 +9,7 @@ from backend.pipeline.columnar.layout import Layout, layout
 from backend.pipeline.columnar.seconds import seconds
 from backend.pipeline.columnar.table import NUM_COMPUTES, Floats, Ints, Table, unpack
 from backend.pipeline.replay import replay
-from backend.pipeline.simulate import Durations, simulate
+from backend.pipeline.simulate import Cores, Durations, simulate
 from backend.pipeline.timeline import Span, Timeline
 
 
@@ -49,13 +49,14 @@ class Times:
         )
 
 
-def simulate_table(table: Table, durations: Durations) -> Times:
+def simulate_table(table: Table, durations: Durations, cores: Cores | None = None) -> Times:
     """When each row runs. The table must keep the verifier's rules (waiting for ever aside:
     raises `ProgramStuck`), and `durations` must be the same for all microbatches. Lanes that
-    share devices, and programs in which messages stand apart, take the long way round."""
-    plan = layout(table)
+    share devices, devices that share `cores`, and programs in which messages stand apart, take
+    the long way round."""
+    plan = layout(table) if cores is None else None
     if plan is None:
-        return _long_way(table, durations)
+        return _long_way(table, durations, cores)
     took = seconds(table, durations)
     busy, hops = took[plan.rows], np.append(took, 0.0)[plan.rows + 1]
     walked = walk(plan, busy, hops)
@@ -95,8 +96,8 @@ def _wire_starts(wire: Ints, posted: Floats, arrival: Floats) -> Floats:
     return np.asarray(np.maximum(posted, before))
 
 
-def _long_way(table: Table, durations: Durations) -> Times:
-    spans = simulate(unpack(table), durations).spans
+def _long_way(table: Table, durations: Durations, cores: Cores | None) -> Times:
+    spans = simulate(unpack(table), durations, cores=cores).spans
     return Times(
         table, np.array([span.start for span in spans]), np.array([span.end for span in spans])
     )

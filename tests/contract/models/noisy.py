@@ -20,6 +20,6 @@ def model() -> nn.Module:
 
 
 def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    inputs = torch.randn(34, 6, dtype=torch.float64)
-    targets = torch.randint(4, (34,))
-    return (inputs[:25], targets[:25]), (inputs[25:], targets[25:])
+    inputs = torch.randn(70, 6, dtype=torch.float64)
+    targets = torch.randint(4, (70,))
+    return (inputs[:58], targets[:58]), (inputs[58:], targets[58:])

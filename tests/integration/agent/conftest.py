@@ -138,7 +138,7 @@ class Stack:
         self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
         return self.backend.runs.get(run_id)
 
-    def wait(self, holds: Callable[[], object], seconds: float = 90) -> None:
+    def wait(self, holds: Callable[[], object], seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, self.agent_log()
@@ -152,6 +152,18 @@ class Stack:
             self.end_agent()
         self.redis.stop()
         self.backend.close()
+
+
+@pytest.fixture(scope="module")
+def new_stack() -> Callable[[Settings], Stack]:
+    """A stack with its Redis; whoever asks for it closes it."""
+
+    def make(settings: Settings) -> Stack:
+        stack = Stack(settings)
+        stack.redis.start()
+        return stack
+
+    return make
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from workers.supervisor.preparation import world_size
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch\nfrom torch import nn\n"
 
-WriteJob = Callable[[str, RunSpec], Path]
+WriteJob = Callable[..., Path]
 Start = Callable[..., subprocess.Popen[str]]
 Ended = Callable[..., tuple[list[int], list[Event], str]]
 
@@ -30,13 +30,13 @@ Ended = Callable[..., tuple[list[int], list[Event], str]]
 def write_job(tmp_path: Path) -> WriteJob:
     """A job file for a zoo name or for a definition's text."""
 
-    def write(model: str, spec: RunSpec) -> Path:
+    def write(model: str, spec: RunSpec, data: str = "") -> Path:
         file = Path(workers.zoo.__file__).parent / f"{model}.py"
         if "\n" in model:
             file = tmp_path / "mine.py"
             file.write_text(HEAD + model)
         size = world_size(spec)
-        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size)
+        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size, data=data)
         (tmp_path / "job.json").write_bytes(to_json(Job, job))
         return tmp_path / "job.json"
 
@@ -53,8 +53,10 @@ def train_spec() -> Callable[..., TrainSpec]:
             Stage(first, stop, tuple(range(i * replicas, (i + 1) * replicas)))
             for i, (first, stop) in enumerate(pairwise(bounds))
         )
-        plan = Plan("test", Partition(stages), schedule, more.pop("microbatch", 16))
-        data = DataSpec(samples=more.pop("samples", 64))
+        microbatch, batch = more.pop("microbatch", 16), more.pop("batch", 1)
+        plan = Plan("test", Partition(stages), schedule, microbatch, batch)
+        samples = more.pop("samples", 64)
+        data = more.pop("data", DataSpec(samples=samples))
         return TrainSpec(1, plan, data=data, optimizer=OptimizerSpec("momentum", rate), **more)
 
     return spec

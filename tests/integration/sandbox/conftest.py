@@ -13,7 +13,7 @@ from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
 from backend.runs.run import Run
-from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
@@ -56,13 +56,16 @@ class Lab:
     def settings(self) -> Settings:
         return self.backend.settings
 
-    def works(self, work: str, filename: str = "attack.py") -> Run:
+    def works(
+        self, work: str, filename: str = "attack.py", data: DataSpec | None = None
+    ) -> Run:
         """Two ranks without torch that do this `work`."""
         stages = (Stage(0, 1, (0,)), Stage(1, 2, (1,)))
         plan = Plan("even", Partition(stages), "pipedream", 16)
         source = (EVENTS + dedent(work)).encode()
         definition = self.backend.definitions.add(filename, source, "attack")
-        run = self.backend.runs.submit(TrainSpec(definition.id, plan))
+        spec = TrainSpec(definition.id, plan, data=data or DataSpec())
+        run = self.backend.runs.submit(spec)
         return self._carried(run, without_torch)
 
     def profiles(self, source: str) -> Run:

@@ -104,6 +104,13 @@ def test_time_to_accuracy() -> None:
     assert reached(run(), [], 0.0) is None
 
 
+def test_what_was_reached_before_the_run_began_took_it_no_time() -> None:
+    early = [replace(point, time=point.time - 1e6) for point in POINTS]
+    found = reached(run(), early, 0.5)
+    assert found is not None
+    assert (found.seconds, found.updates) == (None, 10)
+
+
 finite = st.floats(-1e6, 1e6)
 
 

@@ -8,9 +8,19 @@ from app.charts.what_if import what_if
 from app.components.what_if_view import point_rows, said
 from app.formats import rate
 from app.sweeps import Sweep
-from app.variations import Axis, Point, Variation, changes, plan_word, variations
+from app.variations import (
+    Axis,
+    Point,
+    Prices,
+    Variation,
+    changes,
+    plan_word,
+    read_prices,
+    variations,
+)
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import cluster_a, local
+from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from backend.prediction.propose import Proposal
@@ -77,7 +87,7 @@ def test_where_the_best_plan_changes_is_said_and_drawn() -> None:
     assert 2 < line.x0 < 4
     assert drawing.data[0].y[3] is None
     assert drawing.data[0].marker.symbol[1] == "diamond"
-    assert point_rows(points, 2.0)["best plan"][3] == "no plan fits"
+    assert point_rows(points, Prices(2.0))["best plan"][3] == "no plan fits"
 
 
 def test_when_devices_are_added_the_form_of_the_plan_counts() -> None:
@@ -90,8 +100,23 @@ def test_cost_counts_every_device_for_as_long_as_it_takes() -> None:
     point = a_point(1, (3, 1))
     speed = point.samples_per_second
     assert speed
-    assert point.cost_per_million(3.6) == pytest.approx(3.6 * 4 / 3600 / speed * 1e6)
-    assert a_point(1, None).cost_per_million(3.6) is None
+    assert point.cost_per_million(Prices(3.6)) == pytest.approx(3.6 * 4 / 3600 / speed * 1e6)
+    assert a_point(1, None).cost_per_million(Prices(3.6)) is None
+    apart = point.cost_per_million(read_prices(3.6, "H100 9, CPU 7.2"))
+    assert apart == pytest.approx(7.2 * 4 / 3600 / speed * 1e6)
+
+
+@pytest.mark.parametrize("text", ["H100", "H100 x", "H100 -1", "H100 nan", "H100 inf", "H100=4"])
+def test_prices_that_cannot_be_read_are_refused(text: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        read_prices(2.0, text)
+    assert "H100 4.50" in caught.value.advice
+
+
+def test_types_with_spaces_have_prices_too() -> None:
+    prices = read_prices(2.0, " Titan X 0.5 ,, h100 4")
+    assert [prices.of(name) for name in ("Titan X", "H100", "T4")] == [0.5, 4.0, 2.0]
+    assert read_prices(1.0, "") == Prices(1.0)
 
 
 def test_a_sweep_plans_every_point_and_says_where_none_fits() -> None:

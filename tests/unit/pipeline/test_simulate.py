@@ -23,7 +23,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.replay import ProgramStuck
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
-from backend.pipeline.simulate import simulate
+from backend.pipeline.simulate import Cores, simulate
 
 
 @dataclass
@@ -178,3 +178,36 @@ def test_slower_everything_is_slower_by_the_same_factor(factor):
     base = simulate(program, Flat(1, 2, 0.0, 0.3, 0.1, 0.2)).makespan
     slow = Flat(factor, 2 * factor, 0.0, 0.3 * factor, 0.1 * factor, 0.2 * factor)
     assert simulate(program, slow).makespan == pytest.approx(factor * base)
+
+
+def on(cores: int, hosts: tuple[int, ...] = (0, 0, 0, 0)) -> Cores:
+    return Cores(hosts, cores)
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b-flush", "pipedream", "2bw"])
+def test_ranks_with_a_core_each_are_not_slowed(name):
+    program = lower(schedule(name), Shape((1,) * 4, 16, 4 if name != "pipedream" else 1))
+    assert simulate(program, Flat(), cores=on(4)) == simulate(program, Flat())
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3])
+def test_no_more_ranks_compute_at_once_than_there_are_cores(cores):
+    program = lower(schedule("pipedream"), Shape((1,) * 4, 24))
+    spans = simulate(program, Flat(), cores=on(cores)).spans
+    computed = [span for span in spans if isinstance(span.action, Compute) and span.seconds]
+    for span in computed:
+        beside = [other for other in computed if other.start <= span.start < other.end]
+        assert len(beside) <= cores
+
+
+def test_a_busy_pipeline_takes_its_work_over_the_cores():
+    """24 microbatches x 4 stages x 3 s on 2 cores: 144 s, and a little to fill and drain."""
+    program = lower(schedule("pipedream"), Shape((1,) * 4, 24))
+    assert 144 <= simulate(program, Flat(), cores=on(2)).makespan <= 150
+    assert simulate(program, Flat(), cores=on(1)).makespan == pytest.approx(288)
+
+
+def test_each_host_has_its_own_cores():
+    program = lower(schedule("pipedream"), Shape((1,) * 4, 24))
+    both = simulate(program, Flat(), cores=on(1, hosts=(0, 0, 1, 1))).makespan
+    assert 144 <= both <= 156

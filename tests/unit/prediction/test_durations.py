@@ -12,6 +12,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.prediction.durations import PlanDurations
+from backend.profiles.profile import Layer, ModelGraph, Profile
 
 
 @pytest.fixture
@@ -65,3 +66,17 @@ def test_a_ring_of_four_takes_six_steps(profile, cluster, make_plan):
 
 def test_one_rank_has_nothing_to_reduce(durations):
     assert durations.all_reduce(1, (2,)) == 0
+
+
+def test_halves_of_a_backward_are_those_measured_else_equal(cluster, make_plan):
+    layers = tuple(
+        Layer("l", "Linear", 1.0, 4.0, output_bytes=0, parameter_bytes=8, backward_input=half)
+        for half in (1.0, 0.0)
+    )
+    profile = Profile("halves", ModelGraph.chain(layers), microbatch=8)
+    durations = PlanDurations(profile, make_plan((1, (0,)), (2, (1,))).partition, cluster)
+    halves = [
+        (durations.compute(s, BackwardInput(s, 0, 0)), durations.compute(s, BackwardWeight(s, 0)))
+        for s in (0, 1)
+    ]
+    assert halves == [(1.0 / 2, 3.0 / 2), (2.0 / 2, 2.0 / 2)]

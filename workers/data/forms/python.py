@@ -32,6 +32,7 @@ class Indexed:
     dataset: Any
     file: Path
     lengths: None = None
+    labels: None = None
     is_at_hand: bool = False
     _last: tuple[tuple[int, ...], Batch] | None = field(default=None, init=False)
 

@@ -37,7 +37,7 @@ def layered(profile: Profile, device: Device, share: float) -> LayeredModel:
         inputs = read[index] or [source]
         called = graph.call_module(f"layer{index}", tuple(inputs))
         items = [graph.call_function(operator.getitem, (called, n)) for n in range(len(part.sizes))]
-        learns = bool(layer.parameter_bytes) or any(specs[n].requires_grad for n in inputs)
+        learns = part.learns or any(specs[node].requires_grad for node in inputs)
         specs |= {n: TensorSpec((size,), torch.float32, learns) for n, size in part.outputs(items)}
         for each, item in zip(made, items, strict=False):
             for reader in each.readers:
@@ -63,7 +63,8 @@ class EmulatedLayer(nn.Module):
         super().__init__()
         self.sizes = sizes or [1]
         self._pace = _pace(layer, device)
-        if layer.parameter_bytes:
+        self.learns = bool(layer.parameter_bytes)
+        if self.learns:
             self.weight = nn.Parameter(torch.zeros(_count(layer.parameter_bytes, share)))
 
     def outputs(self, items: list[fx.Node]) -> Iterator[tuple[fx.Node, int]]:
@@ -71,8 +72,14 @@ class EmulatedLayer(nn.Module):
         yield from zip(items, self.sizes, strict=True)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        owed = [_owe(self.weight, self._pace)] if hasattr(self, "weight") else []
-        return _compute(self._pace, tuple(self.sizes), *owed, *inputs)
+        self._pace.device.busy(self._pace.forward)
+        pace = self._pace
+        tokens = [_owe(pace.device, pace.of_inputs, *inputs)]
+        if self.learns:
+            alone = not any(tensor.requires_grad for tensor in inputs)  # the first layer
+            seconds = pace.of_weights + (pace.of_inputs if alone else 0.0)
+            tokens.append(_owe(pace.device, seconds, self.weight))
+        return _give(tuple(self.sizes), *tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,37 +101,36 @@ def _pace(layer: Layer, device: Device) -> _Pace:
     return _Pace(device, layer.forward, half, layer.backward - half)
 
 
-class _Compute(torch.autograd.Function):
-    """The layer itself: waits in both directions and gives empty tensors."""
+class _Wait(torch.autograd.Function):
+    """One half of a backward: waits, then gives empty gradients. Forwards it is a token."""
 
     @staticmethod
-    def forward(ctx: Any, pace: _Pace, sizes: tuple[int, ...], *inputs: Tensor) -> Any:
-        ctx.pace, ctx.shapes = pace, [tensor.shape for tensor in inputs]
-        pace.device.busy(pace.forward)
-        return tuple(torch.zeros(size) for size in sizes)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        ctx.pace.device.busy(ctx.pace.of_inputs)
-        return None, None, *(torch.zeros(shape) for shape in ctx.shapes)
-
-
-class _Weights(torch.autograd.Function):
-    """The weights' half of a backward, which a schedule may ask for later."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, pace: _Pace) -> Tensor:
-        ctx.pace, ctx.shape = pace, weight.shape
+    def forward(ctx: Any, device: Device, seconds: float, *inputs: Tensor) -> Tensor:
+        ctx.device, ctx.seconds, ctx.shapes = device, seconds, [each.shape for each in inputs]
         return torch.zeros(1)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        ctx.pace.device.busy(ctx.pace.of_weights)
-        return torch.zeros(ctx.shape), None
+        ctx.device.busy(ctx.seconds)
+        return None, None, *(torch.zeros(shape) for shape in ctx.shapes)
 
 
-_compute: Callable[..., tuple[Tensor, ...]] = _Compute.apply
-_owe: Callable[[Tensor, _Pace], Tensor] = _Weights.apply
+class _Give(torch.autograd.Function):
+    """Empty outputs of a layer, where the tokens of both halves meet: a schedule that asks for
+    one half waits for that alone."""
+
+    @staticmethod
+    def forward(ctx: Any, sizes: tuple[int, ...], *tokens: Tensor) -> Any:
+        ctx.count = len(tokens)
+        return tuple(torch.zeros(size) for size in sizes)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return None, *(torch.zeros(1) for _ in range(ctx.count))
+
+
+_owe: Callable[..., Tensor] = _Wait.apply
+_give: Callable[..., tuple[Tensor, ...]] = _Give.apply
 
 
 def _crossings(profile: Profile) -> Iterator[Crossing]:

@@ -16,7 +16,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.verify import check
 from backend.prediction.durations import PlanDurations
-from backend.prediction.shapes import training_shape
+from backend.prediction.shapes import steady_shape
 from backend.runs.emulation import Emulation
 from backend.runs.events import Metrics, Progress, Spans
 from backend.runs.job import Job
@@ -39,6 +39,8 @@ from workers.runtime.world import World
 
 HELD = 16 * 2**20
 """Bytes of weights that all ranks together really hold and sum: little beside the waiting."""
+SENT = 2**18
+"""Bytes of the largest message that is really sent, likewise."""
 BUCKET = 25 * 2**20
 """Bytes of a gradient bucket: as torch's DistributedDataParallel has it, which the papers' figures
 are compared with; the runtime's own are smaller, and too many for the cores of one machine."""
@@ -62,14 +64,14 @@ def emulate(job: Job, world: World, reporter: Reporter) -> int:
 
 
 class _Run:
-    """What stays the same over the epochs."""
+    """What stays the same over the epochs, each as long as the segment of a prediction."""
 
     def __init__(
         self, job: Job, spec: TrainSpec, emulation: Emulation, world: World, reporter: Reporter
     ) -> None:
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         self.scale, plan = emulation.scale, spec.plan
-        self.shape = training_shape(plan, spec.data.samples // plan.microbatch)
+        self.shape = steady_shape(plan)
         self.program = check(lower(schedule(plan.schedule), self.shape))
         self.durations = PlanDurations(emulation.profile, plan.partition, emulation.cluster)
         share = sent_share(self.durations, plan.lanes)
@@ -128,13 +130,15 @@ class _Run:
 
 
 def sent_share(durations: PlanDurations, lanes: int) -> float:
-    """How much of each tensor is really sent, so that all weights together take `HELD`."""
+    """How much of each tensor is really sent, so that all weights together take `HELD` and no
+    message more than `SENT`."""
     stages = durations.partition.stages
+    bundles = [durations.ordered.graph.cut_bytes[stage.stop - 1] for stage in stages]
     whole = sum(
         stage.replicas * num_bytes
         for stage, num_bytes in zip(stages, durations.parameter_bytes, strict=True)
     )
-    return min(1.0, HELD / max(1, whole * lanes))
+    return min(1.0, HELD / max(1, whole * lanes), SENT / max(1, *bundles))
 
 
 @dataclass(frozen=True, slots=True)

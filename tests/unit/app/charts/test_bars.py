@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars
+from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars, with_loading
 from app.charts.canvas import canvas_bytes, expected_seconds
 from app.charts.deviations import deviations, spent, waiting
 from backend.cluster.presets import local
@@ -33,7 +33,7 @@ from backend.pipeline.bubbles import bubble
 from backend.pipeline.columns import encode
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Span, Timeline
-from backend.prediction.compare import attribution, compare
+from backend.prediction.compare import Cause, attribution, compare
 from backend.prediction.predict import predicted_program
 from backend.prediction.propose import propose
 from tests.app import seed
@@ -61,6 +61,17 @@ def told(action: Action) -> tuple[int, int, int, int]:
         peer = action.to if isinstance(action, Send) else action.source  # type: ignore[union-attr]
         return message.stage, message.microbatch, -1, peer
     return action.stage, getattr(action, "microbatch", -1), action.version, -1  # type: ignore[union-attr]
+
+
+def test_the_loading_of_data_is_drawn_beside_the_forwards_that_it_serves() -> None:
+    spans = [Span(rank, 0, Forward(0, rank), 0.0, 1.0) for rank in (0, 1)]
+    bars, data = bars_of(Timeline(tuple(spans))), bars_of(Timeline(tuple(spans[:1])))
+    both = with_loading(bars, data)
+    assert [KINDS[kind] for kind in both.kind] == ["F", "D", "F"]
+    assert both.rank.tolist() == [0, 0, 1]
+    assert both.microbatch.tolist() == [0, 0, 1]
+    assert len(set(zip(both.rank.tolist(), both.index.tolist(), strict=True))) == 3
+    assert with_loading(bars, None) is bars
 
 
 @settings(deadline=None)
@@ -106,6 +117,26 @@ def test_the_figures_are_those_of_the_readable_path() -> None:
     assert len(found.ours) == len(readable_join.deviations)
     largest = [abs(one.seconds) for one in readable_join.largest(5)]
     assert np.abs(found.seconds[found.largest(5)]) == pytest.approx(largest)
+
+
+def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
+    did = [Span(0, 0, Forward(0, 0), 0.0, 4.0), Span(0, 1, Forward(0, 1), 4.0, 8.0)]
+    loaded = [
+        Span(0, 0, Forward(0, 0), 0.0, 1.0),  # at its turn
+        Span(0, 1, Forward(0, 1), 1.0, 3.5),  # ahead, beside the first one
+        Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
+    ]
+    measured, loading = (bars_of(Timeline(tuple(spans))) for spans in (did, loaded))
+    (row,) = spent(measured, {Cause.DATA: loading})
+    assert row == pytest.approx({Cause.DATA: 1.5, Cause.FORWARD: 6.5})
+
+
+def test_a_step_that_copies_weights_spends_that_on_the_checkpoint() -> None:
+    did = [Span(1, 0, Step(1, 1), 0.0, 2.0), Span(1, 1, Step(1, 2), 2.0, 5.0)]
+    saved = [Span(1, 1, Step(1, 2), 3.0, 4.5)]
+    measured, saving = (bars_of(Timeline(tuple(spans))) for spans in (did, saved))
+    _, row = spent(measured, {Cause.CHECKPOINT: saving})
+    assert row == pytest.approx({Cause.STEP: 3.5, Cause.CHECKPOINT: 1.5})
 
 
 def test_kinds_of_action_are_summed_up() -> None:

@@ -48,6 +48,12 @@ def test_the_loss_is_the_mean_of_the_last_epoch():
     assert (summary.loss, summary.accuracy, summary.epochs) == (0.75, 0.9, 2)
 
 
+def test_the_time_to_the_target_counts_from_the_start():
+    told = Results(accuracy=0.9, reached=130.5)
+    assert summarise(TrainSpec(1, PLAN), told, started=100.0).seconds_to_target == 30.5
+    assert summarise(TrainSpec(1, PLAN), Results(), started=100.0).seconds_to_target is None
+
+
 def test_a_segment_that_not_all_ranks_have_told_is_not_timed():
     told = results(16)
     del told.spans[1]

@@ -160,3 +160,15 @@ def test_an_exit_that_is_seen_before_the_last_words_is_no_failure():
     tally.hear(1, Finished(1), 2.2)
     assert tally.all_finished
     assert tally.cause() is None
+
+
+def test_a_rank_that_lives_and_finishes_nothing_hangs():
+    tally = two_ranks()
+    tally.stall = 30.0
+    for second in range(2, 40, 2):
+        tally.hear(0, Heartbeat(0, second), float(second))
+        tally.hear(1, Heartbeat(1, min(second, 6)), float(second))
+    assert tally.error(36.0) is None
+    error = tally.error(37.0)
+    assert error is not None
+    assert (error.kind, "rank 1 has finished no action for 31 s") == ("RankHung", error.message)

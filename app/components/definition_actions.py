@@ -1,0 +1,60 @@
+"""What can be done with one definition: take it away, copy it, delete it."""
+
+import streamlit as st
+
+from app import services, state
+from app.boundary import guarded
+from app.formats import plain
+from app.state import Page
+from backend.definitions.definition import Definition
+from backend.definitions.forms import Form, form_of
+
+MIME: dict[Form, str] = {
+    "python": "text/x-python",
+    "huggingface": "application/json",
+    "program": "application/octet-stream",
+    "weights": "application/octet-stream",
+}
+
+
+def download(definition: Definition) -> None:
+    """The file as it was uploaded."""
+    st.download_button(
+        "Download",
+        data=lambda: services.backend().definitions.source(definition.id),
+        file_name=definition.filename,
+        mime=MIME[form_of(definition.filename)],
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"download-{definition.id}",
+    )
+
+
+def clone(definition: Definition) -> None:
+    """The same file under another name, of which it is the first version."""
+    with st.popover("Clone", icon=":material/content_copy:"):
+        name = st.text_input("Name of the copy", f"{definition.name} copy", max_chars=100)
+        if st.button("Make the copy", type="primary", key=f"clone-{definition.id}"):
+            _clone(definition, name)
+
+
+@guarded
+def _clone(definition: Definition, name: str) -> None:
+    made = services.backend().definitions.clone(definition.id, name)
+    state.notify(f"{made.label} is kept")
+    state.go(Page.MODELS, id=made.id)
+
+
+def remove(definition: Definition) -> None:
+    """Deleting asks once more; where runs or profiles need the file it says which."""
+    with st.popover("Delete", icon=":material/delete:"):
+        st.markdown(f"Delete **{plain(definition.label)}** and its file for good?")
+        if st.button("Delete it", type="primary", key=f"delete-{definition.id}"):
+            _delete(definition)
+
+
+@guarded
+def _delete(definition: Definition) -> None:
+    services.backend().definitions.delete(definition.id)
+    state.notify(f"{definition.label} is deleted")
+    state.go(Page.MODELS)

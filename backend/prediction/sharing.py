@@ -1,0 +1,18 @@
+"""Which of a plan's devices take turns on the cores of their host."""
+
+from backend.cluster.cluster import Cluster
+from backend.pipeline.simulate import Cores
+from backend.prediction.durations import PlanDurations
+
+
+def shared_cores(cluster: Cluster, durations: PlanDurations) -> Cores | None:
+    """The cores of the hosts, where one has more ranks than cores; None where all have enough.
+
+    Lanes on a device take turns on the device already. What sharing costs beside the turns
+    (cold caches, switching) is not known here.
+    """
+    host = cluster.levels[0]
+    hosts = tuple(device // host.count for device in durations.devices)
+    if host.cores is None or all(hosts.count(one) <= host.cores for one in hosts):
+        return None
+    return Cores(hosts, host.cores)

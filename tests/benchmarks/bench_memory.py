@@ -1,0 +1,87 @@
+"""Peak memory of each rank beside the planner's prediction, schedule by schedule.
+
+    python tests/benchmarks/bench_memory.py [--models vgg,transformer]
+
+Every schedule gets fresh processes. Measured is the highest resident memory while it trains,
+less what the process held before it took its seat (Python, torch, the data).
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+CUTS = {"vgg": (0, 13, 27), "transformer": (0, 46, 92)}
+MICROBATCH = {"vgg": 32, "transformer": 16}
+SCHEDULES = ("gpipe", "1f1b-flush", "afp", "zb-h1", "2bw", "pipedream")
+BATCH, PORT, MIB = 8, 29_650, 2**20
+
+
+def main() -> None:
+    from tests.benchmarks.ranks import launch
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(CUTS))
+    parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.rank:
+        rank(*given.rank)
+        return
+    print(f"{'model':14}{'schedule':12}{'rank':>5}{'predicted, MiB':>16}", end="")
+    print(f"{'measured, MiB':>15}{'of the prediction':>19}")
+    for model in given.models.split(","):
+        for name in SCHEDULES:
+            for number, pair in enumerate(launch(__file__, ["--rank", model, name], 2, PORT)):
+                predicted, measured = (value / MIB for value in pair)
+                row = f"{model:14}{name:12}{number:>5}{predicted:>16.0f}{measured:>15.0f}"
+                print(f"{row}{measured / predicted:>19.2f}", flush=True)
+
+
+def rank(model: str, name: str) -> None:
+    """Train two batches twice; rank 0 says (predicted, measured) bytes of each rank."""
+    from tests.benchmarks.contestants import Ours, Race
+    from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
+    from workers.runtime.world import join, leave
+
+    die_with_parent()
+    use_one_thread()
+    keep_freed_memory()
+    world = join()
+    file = Path(__file__).parent / "models" / f"{model}.py"
+    race = Race(world, file, MICROBATCH[model], BATCH, CUTS[model], CUTS[model])
+    race.data(race.microbatch)
+    world.barrier()
+    before = resident("VmRSS")
+    lap = Ours(race, name)
+    for _ in range(2):
+        lap(BATCH * 2)
+    mine = resident("VmHWM") - before
+    peaks = world.total([mine if r == world.rank else 0.0 for r in range(world.size)])
+    if world.rank == 0:
+        print(json.dumps(list(zip(predicted(race, lap), peaks, strict=True))), flush=True)
+    leave()
+
+
+def predicted(race, lap) -> tuple[float, ...]:
+    """By the planner's model, from a profile taken now."""
+    from backend.cluster.presets import local
+    from backend.prediction.predict import predict
+    from tests.benchmarks.bench_prediction import taken
+
+    return predict(taken(race), local(2), lap.plan).memory_bytes
+
+
+def resident(field: str) -> int:
+    """Bytes of this process as the kernel counts them: VmRSS now, VmHWM at most."""
+    for line in Path(f"/proc/{os.getpid()}/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise AssertionError(f"no {field} in /proc")
+
+
+if __name__ == "__main__":
+    main()

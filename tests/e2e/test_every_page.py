@@ -1,0 +1,115 @@
+"""Every page in every state: nothing that shuts people out, nothing wider than the window."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.app import seed
+from tests.e2e.conftest import settled
+from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
+STREAMLIT_DRAWS = {  # rule -> (where it is broken, why that is left)
+    "list": (
+        "[data-testid=stSidebarNav]",
+        "sections lie between its list and the items",
+    ),
+    "listitem": ("[data-testid=stSidebarNav]", "the same, seen from the items"),
+}
+GRAVE = ("serious", "critical")
+SCROLLS = """() => ['html', '[data-testid=stMain]']
+  .map((name) => document.querySelector(name))
+  .map((box) => box.scrollWidth - box.clientWidth)"""
+STILL = """() => document.getAnimations().every(
+  (one) => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"""
+CUT_OFF = """() => [...document.querySelectorAll(
+    '[data-testid=stMain] :is(h1, h2, h3, button p, [data-testid=stMetricValue] *, label p)')]
+  .filter((box) => box.checkVisibility() && box.clientWidth
+    && box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== 'visible')
+  .map((box) => box.innerText)"""
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("empty")
+    with seed.settings(home):
+        seed.fresh().close()
+    with dashboard(home) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    home = tmp_path_factory.mktemp("seeded")
+    with seed.settings(home, STAGEFLOW_LEASE="3600"):
+        backend = seed.fresh()
+        seed.everything(backend)
+        backend.close()
+    with dashboard(home, STAGEFLOW_LEASE="3600") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser) -> Iterator[Page]:
+    """One visitor who sees all pages."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    context.close()
+
+
+@pytest.mark.parametrize("stop", EMPTY, ids=lambda stop: stop.name)
+def test_an_empty_page_is_open_to_everybody(visitor: Page, empty: str, stop: Stop) -> None:
+    visit(visitor, empty, stop)
+    assert grave_faults(visitor) == []
+    fits(visitor)
+
+
+@pytest.mark.parametrize("stop", SEEDED, ids=lambda stop: stop.name)
+def test_a_page_is_open_to_everybody(visitor: Page, seeded: str, stop: Stop) -> None:
+    visit(visitor, seeded, stop)
+    assert grave_faults(visitor) == []
+    fits(visitor)
+
+
+def fits(page: Page) -> None:
+    """Nothing to scroll sideways and no cut word, at a small desktop's width and a tablet's."""
+    for width in (1280, 768):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page).wait_for_function(f"({SCROLLS})().every((over) => over <= 0)")
+        assert page.evaluate(CUT_OFF) == []
+    page.set_viewport_size({"width": 1440, "height": 1000})
+
+
+def grave_faults(page: Page) -> list[str]:
+    """What axe finds serious or critical, in light and dark, but for what Streamlit draws."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", scheme)
+        settled(page).wait_for_function(STILL)
+        found += [f"{scheme}: {fault}" for fault in _ask_axe(page)]
+    page.emulate_media(color_scheme="light")
+    return found
+
+
+def _ask_axe(page: Page) -> list[str]:
+    rules = {rule: {"enabled": False} for rule in STREAMLIT_DRAWS}
+    found = _run(page, {"rules": rules})
+    for rule, (where, _) in STREAMLIT_DRAWS.items():
+        found += _run(page, {"runOnly": [rule]}, {"exclude": [[where]]})
+    return found
+
+
+def _run(page: Page, options: dict[str, Any], context: dict[str, Any] | None = None) -> list[str]:
+    answer = Axe().run(page, context, options | {"resultTypes": ["violations"]}).response
+    return [
+        f"{fault['id']}: {node['html'][:200]}"
+        for fault in answer["violations"]
+        if fault["impact"] in GRAVE
+        for node in fault["nodes"]
+    ]

@@ -1,0 +1,95 @@
+"""Emulated devices: the processes of a run take the time that a profile says."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.codec import to_json
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Timeline
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.predict import predict, seconds_per_microbatch
+from backend.prediction.shapes import microbatch_unit, steady_shape
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.emulation import Emulation
+from backend.runs.job import Job
+from backend.runs.spec import TrainSpec
+
+PROJECT = Path(__file__).resolve().parents[3]
+LAYERS = tuple(Layer(f"l{n}", "Linear", 2e-3, 4e-3, 10**6, 4 * 10**6) for n in range(6))
+EDGES = ((0, 1), (0, 4), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5))
+PROFILE = Profile("branched", ModelGraph(LAYERS, EDGES), 4)
+CLUSTER = Cluster((Level(2, 2e9), Level(2, 2.5e8, 1e-4)), Device("V100"))
+ORDER = (0, 1, 3, 2, 4, 5)
+PLANS = {
+    "data-parallel": Plan("", Partition((Stage(0, 6, (0, 1, 2, 3)),)), "pipedream", 4),
+    "uneven": Plan("", Partition((Stage(0, 4, (0, 1, 2)), Stage(4, 6, (3,)))), "pipedream", 4),
+    "reordered": Plan(
+        "", Partition((Stage(0, 3, (0, 1)), Stage(3, 6, (2, 3))), ORDER), "1f1b-flush", 4, 4
+    ),
+    "split": Plan(
+        "", Partition(tuple(Stage(n, n + 1 + 2 * (n == 3), (n,)) for n in range(4))), "zb-h1", 4, 8
+    ),
+}
+SCALE = 4.0
+
+
+@pytest.fixture(scope="module")
+def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
+    """The measured spans of every plan, by four real processes."""
+    root = tmp_path_factory.mktemp("emulated")
+    files = []
+    for name, plan in PLANS.items():
+        folder = root / name
+        folder.mkdir()
+        emulation = Emulation(PROFILE, CLUSTER, SCALE)
+        job = Job(1, 1, name, TrainSpec(1, plan, epochs=1), "", str(folder), 4, emulation=emulation)
+        files.append(folder / "job.json")
+        files[-1].write_bytes(to_json(Job, job))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    script = PROJECT / "tests" / "benchmarks" / "emulated_rank.py"
+    ranks = []
+    for rank in range(4):
+        environment = {**os.environ, **meeting, "RANK": str(rank), "WORLD_SIZE": "4"}
+        command = [sys.executable, str(script), *map(str, files)]
+        ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    texts = [process.communicate(timeout=500)[0] for process in ranks]
+    assert [process.returncode for process in ranks] == [0] * 4, texts
+    return {name: _timeline(root / name) for name in PLANS}
+
+
+def _timeline(folder: Path) -> Timeline:
+    spans = [s for file in folder.glob("spans-*.arrow") for s in decode(file.read_bytes())]
+    return Timeline(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", PLANS)
+def test_a_run_is_no_faster_than_its_devices(name: str, timelines) -> None:
+    """Waiting can only be too long on a busy machine, so the bound holds whatever the load."""
+    plan, timeline = PLANS[name], timelines[name]
+    predicted = predict(PROFILE, CLUSTER, plan)
+    each = seconds_per_microbatch(timeline, steady_shape(plan), microbatch_unit(plan))
+    busiest = max(
+        seconds / stage.replicas
+        for seconds, stage in zip(predicted.stage_seconds, plan.partition.stages, strict=True)
+    )
+    assert each > 0.95 * busiest
+    assert timeline.num_ranks == 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_sums_last_as_long_as_the_links_need(timelines) -> None:
+    """24 MB over a ring with 250 MB/s: 0.144 s, against 0.036 s of compute."""
+    plan = PLANS["data-parallel"]
+    each = seconds_per_microbatch(timelines["data-parallel"], steady_shape(plan), 4)
+    assert 4 * each > 0.95 * 2 * 3 / 4 * 24e6 / 2.5e8

@@ -1,0 +1,66 @@
+"""Ranks that take turns on too few cores."""
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Level
+from backend.cluster.document import read_cluster, write_cluster
+from backend.cluster.presets import local
+from backend.errors import InvalidInput
+from backend.prediction.durations import PlanDurations
+from backend.prediction.predict import predict, predicted_program
+from backend.prediction.sharing import shared_cores
+
+
+def host(cores: int | None, servers: int = 1) -> Cluster:
+    return Cluster((Level(4 // servers, 1e30, cores=cores), Level(servers, 1e30)))
+
+
+def test_cores_are_shared_where_a_host_has_fewer_than_ranks(profile, make_plan):
+    plan = make_plan((1, (0,)), (2, (1,)), (3, (2,)))
+    durations = PlanDurations(profile, plan.partition, host(2))
+    assert shared_cores(host(None), durations) is None
+    assert shared_cores(host(3), durations) is None
+    shared = shared_cores(host(2), durations)
+    assert shared is not None
+    assert (shared.hosts, shared.each) == ((0, 0, 0), 2)
+
+
+def test_a_host_is_a_group_of_the_innermost_level(profile, make_plan):
+    plan = make_plan((1, (0,)), (2, (1,)), (3, (2,)))
+    shared = shared_cores(host(1, servers=2), PlanDurations(profile, plan.partition, host(1, 2)))
+    assert shared is not None
+    assert shared.hosts == (0, 0, 1)
+
+
+def test_one_core_computes_all_stages_one_after_the_other(profile, make_plan):
+    plan = make_plan((1, (0,)), (2, (1,)), (3, (2,)))
+    alone = predict(profile, host(None), make_plan((3, (0,)))).seconds_per_minibatch
+    assert predict(profile, host(1), plan).seconds_per_minibatch == pytest.approx(alone, rel=0.02)
+    assert predict(profile, host(3), plan) == predict(profile, host(None), plan)
+
+
+def test_a_timeline_has_no_more_compute_at_once_than_cores(profile, make_plan):
+    plan = make_plan((1, (0,)), (2, (1,)), (3, (2,)))
+    _, alone = predicted_program(profile, host(None), plan, 24)
+    _, shared = predicted_program(profile, host(1), plan, 24)
+    assert shared.makespan > 1.5 * alone.makespan
+
+
+def test_cores_are_written_and_read():
+    cluster = local(4, cores=2)
+    assert cluster.levels[0].cores == 2
+    assert read_cluster(write_cluster(cluster)) == cluster
+    assert "cores" not in write_cluster(local(4))
+
+
+@pytest.mark.parametrize(
+    "levels", [(Level(2, 1.0, cores=0),), (Level(2, 1.0), Level(2, 1.0, cores=2))]
+)
+def test_cores_are_those_of_a_host(levels):
+    with pytest.raises(InvalidInput, match="cores"):
+        Cluster(levels)
+
+
+def test_half_a_core_is_refused():
+    with pytest.raises(InvalidInput, match=r"cores: 1.5 is not a whole number"):
+        read_cluster("levels: [{count: 2, bandwidth: 1, cores: 1.5}]")

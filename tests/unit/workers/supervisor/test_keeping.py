@@ -1,0 +1,71 @@
+"""Files become a checkpoint when all of them are there, and only then."""
+
+import hashlib
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.events import Saved
+from workers.supervisor.announced import ReportOutside
+from workers.supervisor.keeping import Keeper, Whole
+
+
+def saved(folder: Path, name: str, text: bytes, step: int = 7, num_files: int = 2) -> Saved:
+    path = folder / "checkpoints" / str(step) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+    return Saved(0, 1, 64, step, str(path), num_files)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def keeper(work: Path, tmp_path: Path) -> Keeper:
+    return Keeper(work, lambda step: tmp_path / "kept" / f"1-{step}")
+
+
+def heard(keeper: Keeper, num: int) -> list[Whole]:
+    """What becomes whole within a bounded time, up to `num`."""
+    found: list[Whole] = []
+    deadline = time.monotonic() + 30
+    while len(found) < num and time.monotonic() < deadline:
+        found += keeper.whole()
+        time.sleep(0.01)
+    return found
+
+
+def test_it_is_whole_with_its_last_file(keeper: Keeper, work: Path, tmp_path: Path):
+    keeper.hear(saved(work, "b", b"bb"))
+    keeper.hear(saved(work, "c", b"c", step=8, num_files=1))
+    (first,) = heard(keeper, 1)
+    assert first.mark.step == 8
+    keeper.hear(saved(work, "a", b"a"))
+    (second,) = heard(keeper, 1)
+    assert second.mark == Mark(1, 64, 7)
+    assert second.files == tuple(
+        CheckpointFile(name, len(text), hashlib.sha256(text).hexdigest())
+        for name, text in (("a", b"a"), ("b", b"bb"))
+    )
+    assert (tmp_path / "kept/1-7/b").read_bytes() == b"bb"
+    assert not list(work.glob("checkpoints/*/*"))
+
+
+def test_a_file_outside_of_the_ranks_folder_is_refused(keeper: Keeper, work: Path, tmp_path: Path):
+    (tmp_path / "secret").write_text("x")
+    keeper.hear(Saved(0, 0, 0, 1, str(tmp_path / "secret"), 1))
+    with pytest.raises(ReportOutside):
+        heard(keeper, 1)
+    assert not (tmp_path / "kept/1-1/secret").exists()
+
+
+def test_a_disk_without_room_is_told(keeper: Keeper, work: Path, tmp_path: Path):
+    (tmp_path / "kept").write_text("no folder can be made here")
+    keeper.hear(saved(work, "a", b"a"))
+    with pytest.raises(OSError, match="kept"):
+        heard(keeper, 1)

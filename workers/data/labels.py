@@ -1,0 +1,40 @@
+"""Labels that the model can tell apart, looked at before anything is trained."""
+
+import torch
+from torch import nn
+
+from workers.data.errors import DataFailed
+from workers.data.part import DataSet, Part
+from workers.data.ragged import PAD_TARGET
+from workers.data.values import whole
+from workers.definitions.definition import Definition, cross_entropy
+from workers.definitions.samples import Samples, tensors
+from workers.definitions.trace import untouched
+
+
+def check_labels(data: DataSet, definition: Definition, model: nn.Module, inputs: Samples) -> None:
+    """Raise `DataFailed` where a label is none of the model's classes. Only where the loss is
+    the usual cross entropy, and the labels are known without loading a sample."""
+    if definition.loss is not cross_entropy:
+        return
+    device = next(model.parameters()).device
+    with untouched(model), torch.no_grad():
+        output = model.eval()(*(tensor.to(device) for tensor in tensors(inputs)))
+    for part in (data.train, data.held_out):
+        if part is not None:
+            _check(part, int(output.shape[-1]), data.name)
+
+
+def _check(part: Part, classes: int, name: str) -> None:
+    labels = part.labels
+    if labels is None or not whole(labels):
+        return
+    wrong = ((labels < 0) & (labels != PAD_TARGET)) | (labels >= classes)
+    if bool(wrong.any()):
+        first = wrong.nonzero()[0]
+        raise DataFailed(
+            f"{name}: {int(wrong.sum())} of {labels.numel()} labels are none of the model's "
+            f"{classes} classes (0 to {classes - 1}): the first is {int(labels[tuple(first)])}, "
+            f"of sample {int(first[0])}",
+            f"Mend the labels, or give the model {int(labels.max()) + 1} classes.",
+        )

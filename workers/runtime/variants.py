@@ -1,0 +1,71 @@
+"""The same stages for microbatches of other shapes: fewer samples, or another length.
+
+Cuts are traced for the shapes of one microbatch, so each form has graphs of its own, over the
+same weights and running statistics. Every rank knows the form of every microbatch beforehand,
+and so the sizes of all that it will receive.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from torch import nn
+
+from backend.errors import InvalidInput
+from workers.data.part import DataSet
+from workers.definitions.layering import layered
+from workers.definitions.layers import LayeredModel
+from workers.definitions.record import TensorSpec
+from workers.definitions.samples import Samples, mapped
+from workers.definitions.units import Granularity
+from workers.runtime.data import Form
+from workers.runtime.stage import Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The stages of this rank for one form, and what goes into each stage of the model."""
+
+    stages: dict[int, Stage]
+    specs: tuple[tuple[TensorSpec, ...], ...]
+
+
+def other_forms(
+    base: LayeredModel,
+    data: DataSet,
+    forms: Iterable[Form],
+    granularity: Granularity,
+) -> Mapping[Form, LayeredModel]:
+    """The model's layers for each form, on the device and in the precision of `base`, which no
+    training has changed yet. Raises `InvalidInput` where they are others than the base's."""
+    device = next(base.model.parameters()).device
+    found = {}
+    for form in sorted(forms, key=str):
+        inputs = mapped(data.first(*form)[0], lambda tensor: tensor.to(device))
+        found[form] = _varied(base, form, inputs, granularity)
+    return found
+
+
+def _varied(
+    base: LayeredModel, form: Form, inputs: Samples, granularity: Granularity
+) -> LayeredModel:
+    other = layered(base.model, inputs, granularity)
+    mine, theirs = ([layer.name for layer in each.layers] for each in (base, other))
+    if mine != theirs:
+        size, length = form
+        shape = f"{size} samples" + (f" of length {length}" if length else "")
+        raise InvalidInput(
+            f"for microbatches of {shape} the model has {len(theirs)} layers, and {len(mine)} "
+            "for full ones, so one plan does not cut both",
+            "Leave out the samples that are left over (last = drop), or use one bucket.",
+        )
+    _share_state(other.model, base.model)
+    return other
+
+
+def _share_state(other: nn.Module, base: nn.Module) -> None:
+    """Let what the model keeps from forward to forward be one tensor in both."""
+    if other is base:
+        return
+    for name in base.state_dict().keys() & dict(base.named_buffers()).keys():
+        path, _, key = name.rpartition(".")
+        other.get_submodule(path)._buffers[key] = base.get_buffer(name)

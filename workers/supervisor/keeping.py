@@ -1,0 +1,101 @@
+"""Checkpoints on their way from the ranks to where they are kept, in a thread of its own."""
+
+import hashlib
+import os
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import IO
+
+from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.events import Saved
+from workers.supervisor.announced import opened
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A checkpoint with all of its files in place."""
+
+    mark: Mark
+    files: tuple[CheckpointFile, ...]
+
+
+class Keeper:
+    """Copies what the ranks announce to `place(step)`, with its hash. A checkpoint is `whole`
+    when all of its files are there, written through to the disk.
+
+    The thread starts with the first file. `folder` is the one in which the ranks write.
+    """
+
+    def __init__(self, folder: Path, place: Callable[[int], Path]) -> None:
+        self._folder, self._place = folder, place
+        self._waiting: Queue[Saved] = Queue()
+        self._files: dict[Mark, dict[str, CheckpointFile]] = defaultdict(dict)
+        self._whole: deque[Whole] = deque()
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def hear(self, event: Saved) -> None:
+        """A rank has written a file."""
+        self._waiting.put(event)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True)
+            self._thread.start()
+
+    def whole(self) -> list[Whole]:
+        """The checkpoints that became whole since the last call. Raises what the copying met
+        (a full disk, a file outside the ranks' folder)."""
+        if self._error is not None:
+            raise self._error
+        found = []
+        while self._whole:
+            found.append(self._whole.popleft())
+        return found
+
+    def _work(self) -> None:
+        while self._error is None:
+            event = self._waiting.get()
+            try:
+                self._keep(event)
+            except Exception as error:
+                self._error = error
+
+    def _keep(self, event: Saved) -> None:
+        mark = Mark(event.epoch, event.samples, event.step)
+        place, name = self._place(event.step), Path(event.path).name
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with opened(self._folder, event.path) as announced, announced.path.open("rb") as source:
+            files = self._files[mark]
+            files[name] = copied(source, place / name)
+        if len(files) == event.num_files:
+            _settle(place)
+            self._whole.append(Whole(mark, tuple(files[name] for name in sorted(files))))
+            del self._files[mark]
+
+
+def copied(source: IO[bytes], path: Path) -> CheckpointFile:
+    """Copy to `path`, whole or not at all, and through to the disk; what was copied."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    digest, size = hashlib.sha256(), 0
+    with unfinished.open("wb") as copy:
+        while chunk := source.read(CHUNK):
+            digest.update(chunk)
+            size += copy.write(chunk)
+        copy.flush()
+        os.fsync(copy.fileno())
+    os.replace(unfinished, path)
+    return CheckpointFile(path.name, size, digest.hexdigest())
+
+
+def _settle(folder: Path) -> None:
+    """Let the folder's own entries reach the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
