@@ -141,10 +141,10 @@ def taken(course):
     from workers.profiler.main import profiled
 
     spec = ProfileSpec(1, course.microbatch, repetitions=8)
-    return profiled(course.file.stem, course.file, spec, _Silent())
+    return profiled(course.file.stem, course.file, spec, Silent())
 
 
-class _Silent:
+class Silent:
     """A reporter that says nothing."""
 
     def __call__(self, event) -> None:
