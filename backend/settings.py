@@ -19,6 +19,8 @@ from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
 
 PREFIX = "STAGEFLOW_"
+SECRETS = "STAGEFLOW_SECRETS"
+"""A folder whose files `stageflow_<field>` give fields that no environment variable gives."""
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
 
@@ -48,7 +50,7 @@ def _user() -> str:
 
 
 class Settings(BaseSettings):
-    """Where things are. Every field can be set as STAGEFLOW_<FIELD>.
+    """Where things are. Every field can be set as STAGEFLOW_<FIELD>, or as a file: `SECRETS`.
 
     home          state directory: database, Redis, run folders, artifacts
     database_url  SQLAlchemy URL; empty = SQLite in `home`
@@ -191,8 +193,11 @@ def load_settings() -> Settings:
 @lru_cache(maxsize=16)
 def _read(_variables: tuple[tuple[str, str], ...]) -> Settings:
     """Once for the same variables: pages and API ask at every turn."""
+    secrets = os.environ.get(SECRETS)
+    if secrets is not None and not Path(secrets).is_dir():
+        raise InvalidInput(f"{SECRETS}={secrets}: no such folder", f"Make it, or unset {SECRETS}.")
     try:
-        return Settings()
+        return Settings(_secrets_dir=secrets)
     except ValidationError as fault:
         error = fault.errors()[0]
         name = PREFIX + "_".join(str(part) for part in error["loc"]).upper()

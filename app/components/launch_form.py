@@ -11,6 +11,7 @@ from app.state import Page
 from backend.planning.plan import Plan
 from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
 
+
 def launch_form(
     definition_id: int, plan: Plan, keep: Callable[[], int], optimizer: OptimizerName, name: str
 ) -> None:

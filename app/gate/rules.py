@@ -4,9 +4,10 @@ from enum import Enum
 
 
 class Rule(Enum):
-    """OPEN: anybody who may reach the server. PERSON: somebody who has signed in, in a browser.
-    PROGRAM: a person or a token."""
+    """HEALTH: anybody, under whatever name: probes know addresses alone. OPEN: anybody. PERSON:
+    somebody who has signed in, in a browser. PROGRAM: a person or a token."""
 
+    HEALTH = "health"
     OPEN = "open"
     PERSON = "person"
     PROGRAM = "program"
@@ -16,8 +17,8 @@ SIGN_IN = "/sign-in"
 WELCOME = "/welcome"
 
 EXACT = {
-    "/healthz": Rule.OPEN,
-    "/_stcore/health": Rule.OPEN,
+    "/healthz": Rule.HEALTH,
+    "/_stcore/health": Rule.HEALTH,
     SIGN_IN: Rule.OPEN,
     WELCOME: Rule.OPEN,
     "/metrics": Rule.PROGRAM,

@@ -73,3 +73,18 @@ def test_links_lead_to_where_people_reach_the_dashboard():
 def test_the_user_owns_what_is_submitted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("STAGEFLOW_USER", "ada")
     assert load_settings().user == "ada"
+
+
+def test_a_folder_of_files_gives_what_no_variable_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stageflow_database_url").write_text("postgresql://u:p@host/name")
+    (tmp_path / "stageflow_node").write_text("from-a-file")
+    monkeypatch.setenv("STAGEFLOW_SECRETS", str(tmp_path))
+    monkeypatch.setenv("STAGEFLOW_NODE", "from-a-variable")
+    settings = load_settings()
+    assert settings.database_url == "postgresql://u:p@host/name"
+    assert settings.node == "from-a-variable"
+    monkeypatch.setenv("STAGEFLOW_SECRETS", str(tmp_path / "nowhere"))
+    with pytest.raises(InvalidInput, match="no such folder"):
+        load_settings()

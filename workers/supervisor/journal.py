@@ -24,7 +24,6 @@ from backend.runs.events import (
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
 from backend.runs.spec import TrainSpec
-from backend.runs.spec import TrainSpec
 from workers.supervisor.announced import Announced, opened
 from workers.supervisor.appetite import bounded
 from workers.supervisor.keeping import Keeper, Whole

@@ -1,0 +1,82 @@
+"""The images and the compose file, as far as they can be looked at without a Docker daemon."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+IMAGES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker" / "compose.yaml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+OURS = sorted(name for name, service in SERVICES.items() if "build" in service)
+
+
+def lines(image: Path, word: str) -> list[str]:
+    whole = image.read_text().replace("\\\n", " ")
+    return re.findall(rf"^{word}\s+(.*)$", whole, re.MULTILINE)
+
+
+@pytest.mark.parametrize("image", IMAGES, ids=lambda image: image.name)
+class TestImage:
+    def test_it_copies_what_there_is_and_what_the_build_is_given(self, image: Path) -> None:
+        given = {line.lstrip("!") for line in (ROOT / ".dockerignore").read_text().split()}
+        sources = [source for copy in lines(image, "COPY") for source in copy.split()[:-1]]
+        assert {"app", "backend", "workers", "migrations", "constraints.txt"} <= set(sources)
+        for source in sources:
+            assert (ROOT / source).exists()
+            assert source in given
+
+    def test_it_ends_as_a_user_without_rights_and_tells_its_health(self, image: Path) -> None:
+        assert lines(image, "USER")[-1] == "10001"
+        assert len(lines(image, "HEALTHCHECK")) == 1
+
+    def test_it_holds_no_secret_and_the_pinned_versions(self, image: Path) -> None:
+        text = image.read_text()
+        assert not re.search(r"(?i)password\s*=|token\s*=", text)
+        assert "--constraint constraints.txt" in text
+        assert ("torch==2.13.0" in text) == (image.name == "worker.Dockerfile")
+
+
+def test_the_proxy_alone_has_open_ports() -> None:
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
+    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    for name in set(SERVICES) - {"proxy"}:
+        assert SERVICES[name]["networks"] == ["inside"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_services_have_few_rights_and_their_secrets_from_files(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert set(service["secrets"]) == {"stageflow_database_url", "stageflow_redis_url"}
+    for variable, value in service["environment"].items():
+        assert not re.search("URL|PASSWORD|TOKEN", variable) or variable == "STAGEFLOW_PUBLIC_URL"
+        assert "postgresql:" not in str(value)
+
+
+def test_every_secret_and_volume_that_is_used_is_declared() -> None:
+    for service in SERVICES.values():
+        assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])
+        named = {v.partition(":")[0] for v in service.get("volumes", []) if not v.startswith(".")}
+        assert named <= set(COMPOSE["volumes"])
+        assert set(service.get("depends_on", {})) <= set(SERVICES)
+
+
+def test_the_secrets_are_written_once_and_by_their_names(tmp_path: Path) -> None:
+    script = shutil.copy(ROOT / "docker" / "make-secrets", tmp_path)
+    subprocess.run([script], check=True)
+    written = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
+    assert set(written) == {Path(each["file"]).name for each in COMPOSE["secrets"].values()}
+    password = written["postgres_password"]
+    assert len(password) == 48
+    assert f":{password}@postgres/" in written["stageflow_database_url"]
+    assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
+    again = subprocess.run([script], check=False, capture_output=True)
+    assert again.returncode == 1
+    assert (tmp_path / "secrets" / "postgres_password").read_text() == password
