@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from backend.definitions.service import DefinitionService
+from backend.links.service import LinkService
 from backend.notifications.bell import bell_for
 from backend.people.accounts import AccountService
 from backend.people.audit import Access, AuditService
@@ -24,6 +25,7 @@ from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
 from backend.storage.keys import SqlKeys
 from backend.storage.labels import SqlLabels
+from backend.storage.links import SqlLinks
 from backend.storage.logs import SqlLogs
 from backend.storage.metrics import SqlMetrics
 from backend.storage.nodes import SqlNodes
@@ -47,6 +49,7 @@ class Backend:
     runs: RunService
     labels: LabelService
     nodes: NodeService
+    links: LinkService
     accounts: AccountService
     team: TeamService
     tokens: TokenService
@@ -102,6 +105,7 @@ def services(
         runs=RunService(stores, queue, bell, settings.node, settings.lease, access),
         labels=LabelService(stores.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
+        links=LinkService(SqlLinks(database), queue),
         accounts=AccountService(people, keys, log),
         team=TeamService(people, keys, access),
         tokens=TokenService(keys, access),

@@ -10,8 +10,10 @@ from contextlib import suppress
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
+from backend.links.link_test import LinkTest
 from backend.runs.attempt import Attempt
 from workers.devices import devices, gpus, versions
+from workers.links.part import Part
 from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
 from workers.supervisor.supervision import Supervision
@@ -38,6 +40,7 @@ class NodeAgent:
         self._stop = threading.Event()
         self._slot = threading.Lock()
         self._reporting = threading.Lock()
+        self._link_tests: set[int] = set()
 
     def start(self) -> None:
         """End what a dead agent left behind, then report the node and look out for runs."""
@@ -53,6 +56,15 @@ class NodeAgent:
             if self._slot.acquire(timeout=0.5):
                 self._carry(run_id)
                 return
+
+    def look_for_links(self) -> None:
+        """Take part in the oldest test of links that waits for this node, each once, unless
+        a run is carried."""
+        node = self._backend.settings.node
+        waiting = [t for t in self._backend.links.waiting(node) if t.id not in self._link_tests]
+        if waiting and self._slot.acquire(blocking=False):
+            self._link_tests.add(waiting[0].id)
+            threading.Thread(target=self._measure, args=(waiting[0],), daemon=True).start()
 
     def stop(self) -> None:
         """Ask every run to end its ranks; `join` waits for them."""
@@ -83,6 +95,15 @@ class NodeAgent:
             return None
         return self._backend.runs.claim(run_id, self._backend.settings.node)
 
+    def _measure(self, test: LinkTest) -> None:
+        """With the slot in hand, which is given back."""
+        settings = self._backend.settings
+        try:
+            log.info("link test %d", test.id)
+            Part(self._backend.links, test, settings.node, lambda: not self._stop.is_set()).play()
+        finally:
+            self._slot.release()
+
     def _look_out(self) -> None:
         """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
         if self._backend.runs.expire():
@@ -90,6 +111,7 @@ class NodeAgent:
         waiting = self._backend.runs.waiting()
         if waiting and self._slot.acquire(blocking=False):
             threading.Thread(target=self._carry, args=(waiting[0],), daemon=True).start()
+        self.look_for_links()
 
     def _beat(self) -> None:
         with self._reporting:

@@ -2,7 +2,7 @@
 
 from celery import Celery
 
-from backend.queue.messages import RUN
+from backend.queue.messages import LOOK, RUN
 from workers.node_agent import NodeAgent
 
 
@@ -12,3 +12,7 @@ def register(app: Celery, agent: NodeAgent) -> None:
     @app.task(name=RUN)  # type: ignore[untyped-decorator]  # celery has no types
     def run(run_id: int) -> None:
         agent.run(run_id)
+
+    @app.task(name=LOOK)  # type: ignore[untyped-decorator]  # celery has no types
+    def look() -> None:
+        agent.look_for_links()

@@ -7,6 +7,7 @@ from app.boundary import guarded
 from app.components.card import card
 from app.components.empty_state import empty_state
 from app.components.figures import Figure, figures
+from app.components.links_view import links_view
 from app.components.node_list import node_list
 from app.components.node_notice import node_notice
 from app.components.page_header import page_header
@@ -55,6 +56,8 @@ def _live() -> None:
     if nodes:
         with card("Nodes", "the freshest sign of life first"):
             node_list(nodes, working)
+        with card("Links", "what plans move over them"):
+            links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:
             queue_list(waiting)

@@ -11,7 +11,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from backend.queue.messages import RUN, queue_name
+from backend.queue.messages import LOOK, RUN, queue_name
 from backend.runs.ports import QueueUnreachable
 from backend.settings import Settings
 
@@ -80,12 +80,19 @@ class CeleryQueue:
             client.ping()
 
     def publish(self, run_id: int, node: str) -> None:
+        self._send(RUN, [run_id], node)
+
+    def knock(self, node: str) -> None:
+        """Let the node's agent look into the database now."""
+        self._send(LOOK, [], node)
+
+    def _send(self, task: str, args: list[int], node: str) -> None:
         """A fresh connection each time: a kept one may lead to a Redis that is gone."""
         self.ping()
         with self._answering(), self._connection() as connection:
             self._app.send_task(
-                RUN,
-                args=[run_id],
+                task,
+                args=args,
                 queue=queue_name(node),
                 connection=connection,
                 retry=False,

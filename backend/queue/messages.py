@@ -1,7 +1,9 @@
-"""What goes through the queue: the id of a run, to the queue of one node."""
+"""What goes through the queue: the id of a run, or a knock, to the queue of one node."""
 
 RUN = "stageflow.run"
 """Task name; its one argument is a run's id."""
+LOOK = "stageflow.look"
+"""Task name without arguments: there is something in the database for this node."""
 
 
 def queue_name(node: str) -> str:

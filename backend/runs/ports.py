@@ -186,6 +186,10 @@ class Queue(Protocol):
         """Raises `QueueUnreachable` within about two seconds."""
         ...
 
+    def knock(self, node: str) -> None:
+        """Let the agent look into the database now; raises like `publish`."""
+        ...
+
     def ping(self) -> None:
         """Raises `QueueUnreachable` within about two seconds."""
         ...

@@ -250,3 +250,17 @@ class NodeRow(Base):
     versions: Mapped[dict[str, Any]]
     heartbeat: Mapped[float]
     use: Mapped[list[Any] | None]
+
+
+class LinkTestRow(Base):
+    """A test of the links between nodes; `asked` in Unix seconds on the database's clock."""
+
+    __tablename__ = "link_tests"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    state: Mapped[str] = mapped_column(String(16))
+    members: Mapped[list[Any]]
+    created_at: Mapped[datetime]
+    asked: Mapped[float]
+    meeting: Mapped[str]
+    links: Mapped[list[Any]]
+    error: Mapped[str]

@@ -26,7 +26,6 @@ from tests.benchmarks.ranks import end, launch  # noqa: E402
 
 MODELS = {"vgg": 32, "lstm": 16, "transformer": 8}
 """Samples per microbatch."""
-BATCH = 8
 CONTESTANTS = (
     "single",
     "ddp",
@@ -57,6 +56,7 @@ def main() -> None:
     parser.add_argument("--contestants", default=",".join(CONTESTANTS))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--microbatches", type=int, default=24)
+    parser.add_argument("--batch", type=int, default=8, help="microbatches of a flush's update")
     parser.add_argument("--patience", type=float, default=600)
     parser.add_argument("--rank", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -76,7 +76,7 @@ def main() -> None:
                     {"model": model, "network": where.name, "interface": where.interface}
                 )
                 arguments = ["--rank", told]
-                for option in ("contestants", "rounds", "microbatches", "patience"):
+                for option in ("contestants", "rounds", "microbatches", "batch", "patience"):
                     arguments += [f"--{option}", str(getattr(given, option))]
                 table(model, where, launch(__file__, arguments, 2, PORT, where))
 
@@ -107,22 +107,22 @@ def race(given: argparse.Namespace) -> None:
     file = Path(__file__).parent / "models" / f"{model}.py"
     place = given.rank["network"]
     bandwidth = speed(place)
-    course = Race(world, file, MODELS[model], BATCH, (), ())
+    course = Race(world, file, MODELS[model], given.batch, (), ())
     bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
-    course = Race(world, file, MODELS[model], BATCH, *agreed)
+    course = Race(world, file, MODELS[model], given.batch, *agreed)
     names = given.contestants.split(",")
     running = {name: contestant(course, name) for name in names}
     results: dict = {"bounds": agreed, "laps": {name: [] for name in names}, "bytes": {}}
     for name in names:
-        running[name](BATCH * 2 if name not in SLOW else 2)
+        running[name](given.batch * 2 if name not in SLOW else 2)
     for _ in range(given.rounds):
         for name in names:
             count = given.microbatches
             if name in SLOW and bandwidth is not None and bandwidth <= LEAST:
                 count = FEW if bandwidth > LEAST / 10 else FEW // 3
             elif name == "single":
-                count = BATCH
+                count = 8
             before = sent(interface)
             lap = running[name](count)
             moved = sum(world.total([float(sent(interface) - before)]))
