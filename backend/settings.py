@@ -59,6 +59,8 @@ class Settings(BaseSettings):
     host, port    address of the dashboard
     public_url    where people reach the dashboard, for links in notifications
     sign_in       how people come in: off (on a loopback address alone) or accounts
+    oidc_*        an OpenID Connect provider beside the passwords: issuer, client id and secret,
+                  and the role with which people join whom nobody has invited (empty = none)
     user          who owns what is submitted where nobody signs in, and on the command line
     api_token     what a client of the REST API must present where nobody signs in
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
@@ -86,6 +88,10 @@ class Settings(BaseSettings):
     port: int = Field(default=8501, ge=0, le=65535)
     public_url: str = ""
     sign_in: SignIn = SignIn.OFF
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: str = Field(default="", repr=False)
+    oidc_newcomers: str = Field(default="", pattern="^(viewer|editor)?$")
     user: str = Field(default_factory=_user)
     api_token: str = Field(default="", repr=False)
     notify: str = Field(default="", repr=False)

@@ -11,11 +11,12 @@ from starlette.routing import BaseRoute, Route
 
 from app.api.connection import connected
 from app.api.problems import Refused, answer
-from app.gate import form
-from app.gate.rules import SIGN_IN, WELCOME
+from app.gate import form, oidc
+from app.gate.rules import BACK, PROVIDER, SIGN_IN, WELCOME
 from app.gate.visitors import cookie_name
 from backend.errors import InvalidInput, StageflowError
 from backend.people.accounts import LIFE, AccountService, InvitationOver, SignInFailed
+from backend.people.rights import Role
 from backend.settings import Settings, SignIn, load_settings
 
 MAX_FORM = 10_000
@@ -26,6 +27,8 @@ def doors() -> list[BaseRoute]:
     """Open to everybody; where nobody signs in they lead to the dashboard."""
     return [
         Route(SIGN_IN, _door(_sign_in), methods=["GET", "POST"]),
+        Route(PROVIDER, _door(_provider)),
+        Route(BACK, _door(_back)),
         Route(WELCOME, _door(_welcome), methods=["GET", "POST"]),
     ]
 
@@ -47,14 +50,53 @@ def _door(handle: Answer) -> Callable[[Request], Awaitable[Response]]:
 async def _sign_in(request: Request, accounts: AccountService) -> Response:
     target = inside_only(request.query_params.get("next", "/"))
     if request.method != "POST":
-        return _page(form.sign_in(target))
+        return _page(form.sign_in(target, provider=_offered()))
     given = await _given(request)
     name, password = given.get("name", ""), given.get("password", "")
     try:
         secret = await run_in_threadpool(accounts.sign_in, name, password, _client(request))
     except SignInFailed as error:
-        return _page(form.sign_in(target, name, error), 401)
+        return _page(form.sign_in(target, name, error, _offered()), 401)
     return _let_in(secret, target)
+
+
+async def _provider(request: Request, _accounts: AccountService) -> Response:
+    settings = load_settings()
+    if not oidc.is_offered(settings):
+        return RedirectResponse(SIGN_IN, status_code=303)
+    target = inside_only(request.query_params.get("next", "/"))
+    try:
+        url, flow = await run_in_threadpool(oidc.begin, settings, target)
+    except StageflowError as error:
+        return _page(form.sign_in(target, "", error, _offered()), 503)
+    response = RedirectResponse(url, status_code=303)
+    _keep(response, _flow_cookie(settings), flow.text(), oidc.FLOW_LASTS, settings)
+    return response
+
+
+async def _back(request: Request, accounts: AccountService) -> Response:
+    settings = load_settings()
+    cookie = _flow_cookie(settings)
+    newcomers = Role(settings.oidc_newcomers) if settings.oidc_newcomers else None
+    try:
+        flow = oidc.flow_of(request.cookies.get(cookie, ""))
+        given = dict(request.query_params)
+        who = await run_in_threadpool(oidc.finish, settings, flow, given)
+        secret = await run_in_threadpool(accounts.sign_in_as, who, newcomers, _client(request))
+    except StageflowError as error:
+        return _page(form.sign_in("/", "", error, _offered()), 401)
+    response = _let_in(secret, inside_only(flow.target))
+    response.delete_cookie(cookie, secure=settings.is_secure, httponly=True)
+    return response
+
+
+def _offered() -> str:
+    settings = load_settings()
+    return oidc.provider_name(settings) if oidc.is_offered(settings) else ""
+
+
+def _flow_cookie(settings: Settings) -> str:
+    return f"{cookie_name(settings)}-flow"
 
 
 async def _welcome(request: Request, accounts: AccountService) -> Response:
@@ -105,16 +147,17 @@ def _page(html: str, status: int = 200) -> Response:
 
 
 def _let_in(secret: str, target: str) -> Response:
+    settings = load_settings()
     response = RedirectResponse(target, status_code=303)
-    _set_cookie(response, secret, load_settings())
+    _keep(response, cookie_name(settings), secret, int(LIFE.total_seconds()), settings)
     return response
 
 
-def _set_cookie(response: Response, secret: str, settings: Settings) -> None:
+def _keep(response: Response, name: str, value: str, seconds: int, settings: Settings) -> None:
     response.set_cookie(
-        cookie_name(settings),
-        secret,
-        max_age=int(LIFE.total_seconds()),
+        name,
+        value,
+        max_age=seconds,
         path="/",
         secure=settings.is_secure,
         httponly=True,

@@ -3,7 +3,7 @@
 from html import escape
 from urllib.parse import quote
 
-from app.gate.rules import SIGN_IN
+from app.gate.rules import PROVIDER, SIGN_IN
 from backend.errors import StageflowError
 from backend.people.secret import MIN_LENGTH
 
@@ -28,12 +28,20 @@ border:1px solid var(--line);border-radius:6px}
 button{margin-top:1.3rem;width:100%;font:inherit;font-weight:600;color:#fff;padding:.55rem;
 background:var(--act);border:0;border-radius:6px;cursor:pointer}
 input:focus-visible,button:focus-visible{outline:2px solid var(--act);outline-offset:2px}
+a.other{display:block;text-align:center;margin-top:1rem;padding:.5rem;color:inherit;
+border:1px solid var(--line);border-radius:6px;text-decoration:none}
 .bad{color:var(--bad);margin:.9rem 0 0}.bad small{display:block;color:var(--soft)}
 """
 
 
-def sign_in(target: str, name: str = "", error: StageflowError | None = None) -> str:
-    """Name and password; afterwards the visitor is at `target`."""
+def sign_in(
+    target: str, name: str = "", error: StageflowError | None = None, provider: str = ""
+) -> str:
+    """Name and password, or a `provider` that vouches; afterwards the visitor is at `target`."""
+    aim = quote(target, safe="")
+    other = (
+        f'<a class="other" href="{PROVIDER}?next={escape(aim)}">Sign in with {escape(provider)}</a>'
+    )
     return _page(
         "Sign in",
         "Stageflow plans and runs pipeline-parallel training.",
@@ -41,7 +49,8 @@ def sign_in(target: str, name: str = "", error: StageflowError | None = None) ->
         + _field("Password", "password", "password", "current-password"),
         "Sign in",
         error,
-        f"{SIGN_IN}?next={quote(target, safe='')}",
+        f"{SIGN_IN}?next={aim}",
+        other if provider else "",
     )
 
 
@@ -78,13 +87,14 @@ def _page(
     button: str,
     error: StageflowError | None,
     action: str = "",
+    below: str = "",
 ) -> str:
     where = f' action="{escape(action)}"' if action else ""
     return _frame(
         title,
         f"<p>{escape(line)}</p>"
         f'<form method="post"{where}>{fields}{_told(error) if error else ""}'
-        f"<button>{escape(button)}</button></form>",
+        f"<button>{escape(button)}</button></form>{below}",
     )
 
 

@@ -15,11 +15,15 @@ class Rule(Enum):
 
 SIGN_IN = "/sign-in"
 WELCOME = "/welcome"
+PROVIDER = "/sign-in/provider"
+BACK = "/sign-in/back"
 
 EXACT = {
     "/healthz": Rule.HEALTH,
     "/_stcore/health": Rule.HEALTH,
     SIGN_IN: Rule.OPEN,
+    PROVIDER: Rule.OPEN,
+    BACK: Rule.OPEN,
     WELCOME: Rule.OPEN,
     "/metrics": Rule.PROGRAM,
     "/api": Rule.PROGRAM,

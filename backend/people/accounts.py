@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
 from backend.people.audit import AuditLog, Outcome
-from backend.people.person import Invitation, Person, Session
+from backend.people.person import Identity, Invitation, Person, Session
 from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Actor, Role
 from backend.people.secret import digest, hashed, matches, new_secret
@@ -66,6 +66,35 @@ class AccountService:
         self._people.unlock(name)
         self._log.add(person.name, "sign in", client, Outcome.DONE)
         return self._open(person.id, client, now)
+
+    def sign_in_as(self, who: Identity, newcomers: Role | None, client: str = "") -> str:
+        """The secret of a new session for somebody whom a provider vouches for. The first time
+        they are tied to the person whose name is their verified address; where there is none
+        they join as `newcomers`, or stay out without one. Raises `SignInFailed`."""
+        person = self._people.of_identity(who.issuer, who.subject) or self._tied(who, newcomers)
+        if person.disabled:
+            raise self._failure(person.name, f"{person.name} may not come in")
+        self._log.add(person.name, "sign in", client, Outcome.DONE)
+        return self._open(person.id, client, self._clock())
+
+    def _tied(self, who: Identity, newcomers: Role | None) -> Person:
+        found = self._people.find(who.email) if who.email else None
+        if found is not None:
+            person = found[0]
+        elif newcomers is not None:
+            person = self._people.add(self._free_name(who), newcomers)
+            self._log.add(person.name, "join", f"as {newcomers.value}", Outcome.DONE)
+        else:
+            raise self._failure(who.email or who.name, "nobody has invited you")
+        self._people.tie(person.id, who.issuer, who.subject)
+        return self._people.get(person.id)
+
+    def _free_name(self, who: Identity) -> str:
+        """The address, else the name; nobody can take another one's place by their name."""
+        name = proper_name((who.email or who.name or who.subject)[:MAX_NAME])
+        if self._people.find(name) is None:
+            return name
+        return proper_name(f"{name[: MAX_NAME - 9]} {digest(who.issuer + who.subject)[:8]}")
 
     def _failure(self, name: str, why: str) -> SignInFailed:
         self._log.add(name[:MAX_NAME], "sign in", "", Outcome.DENIED)

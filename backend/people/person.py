@@ -9,7 +9,7 @@ from backend.people.rights import RIGHTS, Actor, Right, Role
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody of the team. `joined` is False until the invitation has been taken."""
+    """Somebody of the team. `joined` is False until they have come in once."""
 
     id: int
     name: str
@@ -22,6 +22,17 @@ class Person:
         """This person acting, with all rights of the role or those also in `rights`."""
         own = RIGHTS[self.role]
         return Actor(self.name, self.role, own if rights is None else own & rights, self.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who somebody is to an identity provider. `subject` never changes there; `name` and the
+    `email` that the provider has verified ("" without one) may."""
+
+    issuer: str
+    subject: str
+    name: str
+    email: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,14 @@ class PersonStore(Protocol):
         """By name."""
         ...
 
+    def of_identity(self, issuer: str, subject: str) -> Person | None:
+        """Whom a provider's subject has been tied to."""
+        ...
+
+    def tie(self, person_id: int, issuer: str, subject: str) -> None:
+        """From now on that subject is this person. Raises `InvalidInput` where it is another."""
+        ...
+
     def set_password(self, person_id: int, password: str) -> None:
         """Keep the hash `password`, and end every session of theirs."""
         ...

@@ -13,7 +13,7 @@ from backend.people.person import Person
 from backend.people.rights import Role
 from backend.people.team import LastAdministrator
 from backend.storage.database import Database
-from backend.storage.people_tables import FailureRow, PersonRow, SessionRow
+from backend.storage.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
 
 FORGOTTEN = timedelta(days=1)
 """Failures are forgotten after so long, so that the table does not grow with every guess."""
@@ -51,9 +51,29 @@ class SqlPeople:
             rows = session.scalars(select(PersonRow).order_by(PersonRow.key))
             return [person_of(row) for row in rows]
 
+    def of_identity(self, issuer: str, subject: str) -> Person | None:
+        query = (
+            select(PersonRow)
+            .join(IdentityRow, IdentityRow.person_id == PersonRow.id)
+            .where(IdentityRow.issuer == issuer, IdentityRow.subject == subject)
+        )
+        with self._database.read() as session:
+            row = session.scalar(query)
+            return None if row is None else person_of(row)
+
+    def tie(self, person_id: int, issuer: str, subject: str) -> None:
+        row = IdentityRow(issuer=issuer, subject=subject, person_id=person_id)
+        try:
+            with self._database.write() as session:
+                _row(session, person_id).joined = True
+                session.add(row)
+        except IntegrityError:
+            raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
+
     def set_password(self, person_id: int, password: str) -> None:
         with self._database.write() as session:
-            _row(session, person_id).password = password
+            row = _row(session, person_id)
+            row.password, row.joined = password, True
             _end_sessions(session, person_id)
 
     def change(self, person_id: int, role: Role | None, disabled: bool | None) -> None:
@@ -101,13 +121,13 @@ def person_of(row: PersonRow) -> Person:
         name=row.name,
         role=row.role,
         disabled=row.disabled,
-        joined=row.password is not None,
+        joined=row.joined,
         created_at=row.created_at,
     )
 
 
 def _manages(row: PersonRow) -> bool:
-    return row.role is Role.ADMIN and not row.disabled and row.password is not None
+    return row.role is Role.ADMIN and not row.disabled and row.joined
 
 
 def _row(session: Session, person_id: int) -> PersonRow:

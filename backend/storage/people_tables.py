@@ -21,7 +21,17 @@ class PersonRow(Base):
     role: Mapped[Role] = mapped_column(one_of(Role))
     password: Mapped[str | None]
     disabled: Mapped[bool] = mapped_column(server_default=false())
+    joined: Mapped[bool] = mapped_column(server_default=false())
     created_at: Mapped[datetime]
+
+
+class IdentityRow(Base):
+    """Who a person is to an identity provider."""
+
+    __tablename__ = "identities"
+    issuer: Mapped[str] = mapped_column(primary_key=True)
+    subject: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
 
 
 class FailureRow(Base):
