@@ -34,16 +34,16 @@ class Site:
 
     settings: Settings
     backend: Backend
+    redis: EmbeddedRedis
     agents: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     def start(self, node: str) -> None:
         """An agent of that name; returns when it takes runs."""
         named = self.settings.model_copy(update={"node": node})
-        fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in named.model_dump().items()}
         with (self.settings.home / f"{node}.log").open("ab") as output:
             self.agents[node] = subprocess.Popen(
                 [sys.executable, "-m", "workers.agent"],
-                env=os.environ | fields,
+                env=environment(named),
                 cwd=ROOT,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -119,6 +119,12 @@ class Site:
         return run
 
 
+def environment(settings: Settings) -> dict[str, str]:
+    """This process's with the settings spelled out."""
+    fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in settings.model_dump().items()}
+    return os.environ | fields
+
+
 @contextmanager
 def site(database: str = "sqlite", lease: float = LEASE) -> Iterator[Site]:
     """Everything is ended and removed with the block."""
@@ -129,7 +135,7 @@ def site(database: str = "sqlite", lease: float = LEASE) -> Iterator[Site]:
         upgrade(settings)
         redis = EmbeddedRedis(settings)
         redis.start()
-        found = Site(settings, connect(settings))
+        found = Site(settings, connect(settings), redis)
         try:
             yield found
         finally:
