@@ -87,6 +87,11 @@ class Attempt:
         self._stores.runs.resumed(self._fence, step)
         self._stores.metrics.forget(self._fence, step if self._counts_alike(checkpoint) else 0)
 
+    def begun_anew(self) -> None:
+        """The attempt goes on from nowhere: what earlier ones measured will be measured again."""
+        if self.number > 1:
+            self._stores.metrics.forget(self._fence, 0)
+
     def checkpoint_folder(self, step: int) -> Path:
         """Where the files of this attempt's checkpoint after `step` updates belong."""
         return self._stores.checkpoints.folder(self.run.id, self.number, step)

@@ -262,8 +262,8 @@ class RunService:
         self, run_id: int, plan_id: int | None = None, epochs: int = 0, plan: Plan | None = None
     ) -> Run:
         """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
-        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
-        `NotEnded`, and `NothingToResume`."""
+        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises
+        `NotFound`, `NotEnded`, and `NothingToResume`."""
         run = self._ended(run_id)
         newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
         if newest is None or not isinstance(run.spec, TrainSpec):

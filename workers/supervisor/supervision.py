@@ -27,7 +27,7 @@ from workers.supervisor.place import LOOPBACK, Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
-from workers.supervisor.resuming import resumed
+from workers.supervisor.resuming import begun_anew, resumed
 from workers.supervisor.team import Members
 from workers.supervisor.verdict import SILENCE, Tally
 
@@ -106,6 +106,8 @@ class Supervision:
             return CANCELLED
         job = prepare(self._backend, self._attempt.run, self._folder)
         place = Place.alone(job.world_size, port)
+        if self._members is not None:
+            begun_anew(self._attempt)
         if self._members is None:
             job = resumed(self._attempt, job, self._say)
         elif not self._members.gather(self._invite, goes_on=lambda: not self._is_cancelled()):
