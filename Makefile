@@ -5,7 +5,7 @@ PYTHON ?= python3
 SERVE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests bench format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -56,6 +56,10 @@ test: lint types imports tests ## Everything that must hold: style, types, impor
 
 bench: setup-dev ## Tables of speed; ratios are taken side by side in one run
 	@for bench in tests/benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python $$bench || exit 1; done
+
+soak: setup-dev ## Faults made on purpose, several times each, with the seconds that they cost
+	PYTHONPATH=. $(BIN)/python tests/soak/faults.py
+	PYTHONPATH=. $(BIN)/python tests/soak/faults.py --database postgresql
 
 format: setup-dev ## Format the code
 	$(BIN)/ruff check --fix . || true

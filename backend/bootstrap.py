@@ -32,6 +32,7 @@ from backend.storage.nodes import SqlNodes
 from backend.storage.people import SqlPeople
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
+from backend.storage.reservations import SqlReservations
 from backend.storage.runs import SqlRuns
 from backend.storage.spans import SqlSpans
 
@@ -128,6 +129,7 @@ def stores_on(settings: Settings, database: Database) -> Stores:
         spans=SqlSpans(database),
         artifacts=SqlArtifacts(database, settings.artifacts_folder),
         nodes=SqlNodes(database),
+        reservations=SqlReservations(database),
         labels=SqlLabels(database),
         checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
     )

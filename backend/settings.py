@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     database_url  SQLAlchemy URL; empty = SQLite in `home`
     redis_url     Redis of one's own; empty = the embedded server in `home`
     node          this machine's name as a node agent
+    node_address  where the ranks of other nodes reach this one's; empty = as this machine is
+                  known on the network it leads to the outside by
     host, port    address of the dashboard
     public_url    where people reach the dashboard, for links in notifications
     sign_in       how people come in: off (on a loopback address alone) or accounts
@@ -84,6 +86,7 @@ class Settings(BaseSettings):
     database_url: str = ""
     redis_url: str = ""
     node: str = Field(default_factory=socket.gethostname, min_length=1)
+    node_address: str = ""
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
     public_url: str = ""

@@ -5,17 +5,19 @@ The database is the truth; a message from the queue only makes the agent look so
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
 from backend.runs.attempt import Attempt
+from workers.address import own_address
 from workers.devices import devices, gpus, versions
 from workers.links.part import Part
 from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
+from workers.supervisor.membership import Membership
 from workers.supervisor.supervision import Supervision
 from workers.use import use
 
@@ -54,7 +56,7 @@ class NodeAgent:
         """Carry one run when it is its turn; nothing where somebody else has it."""
         while not self._stop.is_set():
             if self._slot.acquire(timeout=0.5):
-                self._carry(run_id)
+                self._carry([run_id])
                 return
 
     def look_for_links(self) -> None:
@@ -77,17 +79,40 @@ class NodeAgent:
         with self._reporting, suppress(StageflowError):
             self._backend.nodes.leave(self._backend.settings.node)
 
-    def _carry(self, run_id: int) -> None:
-        """With the slot in hand, which is given back."""
+    def _carry(self, run_ids: Sequence[int]) -> None:
+        """The share that this node is asked to take, else the first of the runs that it gets.
+        With the slot in hand, which is given back."""
         try:
-            while (attempt := self._claimed(run_id)) is not None:
-                log.info("run %d claimed, attempt %d", run_id, attempt.number)
-                Supervision(
-                    self._backend, attempt, self._stop, self._num_gpus, sandbox=self._sandbox
-                ).run()
-                log.info("run %d: attempt %d ended", run_id, attempt.number)
+            if self._took_part():
+                return
+            for run_id in run_ids:
+                if self._carried(run_id):
+                    return
         finally:
             self._slot.release()
+
+    def _carried(self, run_id: int) -> bool:
+        """Whether the run was this node's to carry."""
+        mine = False
+        while (attempt := self._claimed(run_id)) is not None:
+            mine = True
+            log.info("run %d claimed, attempt %d", run_id, attempt.number)
+            Supervision(
+                self._backend, attempt, self._stop, self._num_gpus, sandbox=self._sandbox
+            ).run()
+            log.info("run %d: attempt %d ended", run_id, attempt.number)
+        return mine
+
+    def _took_part(self) -> bool:
+        """Carry a share of a run that another node leads, where this one is asked to."""
+        node = self._backend.settings.node
+        asked = self._backend.runs.invitation(node)
+        if asked is None or self._stop.is_set() or not self._backend.runs.answer(asked, node):
+            return False
+        log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
+        Membership(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
+        log.info("run %d: the share ended", asked.run_id)
+        return True
 
     def _claimed(self, run_id: int) -> Attempt | None:
         """An attempt at the run, again and again where one ends in a restart."""
@@ -108,9 +133,11 @@ class NodeAgent:
         """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
         if self._backend.runs.expire():
             self._reap()
-        waiting = self._backend.runs.waiting()
-        if waiting and self._slot.acquire(blocking=False):
-            threading.Thread(target=self._carry, args=(waiting[0],), daemon=True).start()
+        node = self._backend.settings.node
+        waiting = self._backend.runs.waiting_for(node)
+        asked = self._backend.runs.invitation(node)
+        if (waiting or asked) and self._slot.acquire(blocking=False):
+            threading.Thread(target=self._carry, args=(waiting,), daemon=True).start()
         self.look_for_links()
 
     def _beat(self) -> None:
@@ -118,7 +145,8 @@ class NodeAgent:
             if not self._stop.is_set():
                 found = versions() | {"sandbox": self._sandbox.level.value}
                 node = self._backend.settings.node
-                self._backend.nodes.beat(node, self._devices, found, use())
+                address = own_address(self._backend.settings.node_address)
+                self._backend.nodes.beat(node, self._devices, found, use(), address)
 
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):

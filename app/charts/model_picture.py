@@ -9,7 +9,7 @@ from app.charts.module_tree import Module, module_tree
 from backend.profiles.profile import ModelGraph, Profile
 
 WIDTH, HEIGHT = 196.0, 50.0
-HEAD, MARGIN = 26.0, 14.0
+HEAD, MARGIN = 32.0, 14.0
 """Pixels: of a layer's box, and of an open module around its layers."""
 WAY = (1.0, 0.0)
 """The size of the way into an open module, and out of it."""
@@ -33,10 +33,13 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What flows from box to box; `is_tie`: shared weights and nothing else."""
+    """What flows from box to box; `is_tie`: shared weights and nothing else. It begins at the
+    way into the module that is drawn where it `enters`, and ends at the way out likewise."""
 
     points: tuple[Point, ...]
     is_tie: bool
+    enters: bool = False
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,16 @@ class _Drawer:
         self.edges = {edge: edge in alone for edge in graph.edges}
 
     def inside(self, module: Module, level: int) -> Picture:
-        """Its members below each other."""
+        """Its members below each other; the way out is below all of them."""
         parts = [self._member(member, module, level) for member in module.members]
-        edges = self._flows(module)
+        flows, end = self._flows(module), len(module.members) + 1
+        deepest = set(range(1, end)) - {producer for producer, _ in flows}
         sizes = [WAY, *((part.width, part.height) for part in parts), WAY]
-        drawing = layered(sizes, edges)
-        lines = [Line(points, edges[edge]) for edge, points in drawing.routes.items()]
+        drawing = layered(sizes, [*flows, *((member, end) for member in deepest)])
+        lines = [
+            Line(drawing.routes[edge], is_tie, edge[0] == 0, edge[1] == end)
+            for edge, is_tie in flows.items()
+        ]
         boxes: list[Box] = []
         for part, (x, y) in zip(parts, drawing.places[1:-1], strict=True):
             moved = _moved(part, x, y)
@@ -83,11 +90,11 @@ class _Drawer:
             box = Box(member, False, within.path, level, WIDTH, HEIGHT)
             return Picture((box,), (), WIDTH, HEIGHT)
         inner = self.inside(member, level + 1)
-        width = max(inner.width + 2 * MARGIN, WIDTH)
-        height = inner.height + HEAD + MARGIN
-        moved = _moved(inner, (width - inner.width) / 2, HEAD)
+        top = HEAD - min(box.y for box in inner.boxes)
+        width, height = max(inner.width + 2 * MARGIN, WIDTH), top + inner.height
+        moved = _moved(inner, (width - inner.width) / 2, top)
         around = Box(member, True, within.path, level, width, height)
-        lines = (_reaching(line, width, height) for line in moved.lines)
+        lines = (_led_on(line, width, height) for line in moved.lines)
         return Picture((around, *moved.boxes), tuple(lines), width, height)
 
     def _flows(self, module: Module) -> dict[Edge, bool]:
@@ -107,14 +114,11 @@ class _Drawer:
         return found
 
 
-def _reaching(line: Line, width: float, height: float) -> Line:
-    """A line that begins or ends at a way is led on to the middle of the module's border."""
-    points = line.points
-    if points[0][1] <= HEAD:
-        points = ((width / 2, 0.0), *points)
-    if points[-1][1] >= height - MARGIN:
-        points = (*points, (width / 2, height))
-    return replace(line, points=points)
+def _led_on(line: Line, width: float, height: float) -> Line:
+    """A line through a way goes on to the middle of the module's border."""
+    before = ((width / 2, 0.0),) if line.enters else ()
+    after = ((width / 2, height),) if line.leaves else ()
+    return Line((*before, *line.points, *after), line.is_tie)
 
 
 def _layers(member: Member) -> Iterable[int]:

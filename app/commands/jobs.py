@@ -163,6 +163,9 @@ def run(
     optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
     seed: int = 0,
+    weights: Annotated[
+        str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
+    ] = "",
     emulate: Annotated[
         float,
         typer.Option(
@@ -200,6 +203,7 @@ def run(
         epochs=epochs,
         target_accuracy=target,
         seed=seed,
+        weights_id=backend.definitions.resolve(weights).id if weights else None,
         emulate=emulate,
     )
     definition = backend.definitions.get(profile.definition_id)

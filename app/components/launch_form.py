@@ -7,6 +7,7 @@ import streamlit as st
 from app import services, state
 from app.components.data_form import data_form
 from app.components.plan_form import OPTIMIZERS, OptimizerName
+from app.components.weights_field import weights_field
 from app.state import Page
 from backend.planning.plan import Plan
 from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
@@ -36,6 +37,8 @@ def launch_form(
         chosen = left.selectbox("Optimizer", OPTIMIZERS, index=OPTIMIZERS.index(optimizer))
         rate = right.number_input("Learning rate", 1e-6, 10.0, 0.01, format="%.5f")
         seed = left.number_input("Seed", min_value=0, value=0)
+        with right:
+            weights = weights_field()
         if not st.form_submit_button("Start run", type="primary", icon=":material/play_arrow:"):
             return
     spec = TrainSpec(
@@ -47,6 +50,7 @@ def launch_form(
         epochs=int(epochs),
         target_accuracy=target / 100 if target else None,
         seed=int(seed),
+        weights_id=weights,
     )
     run = services.backend().runs.submit(spec, title)
     state.go(Page.RUN, id=run.id)

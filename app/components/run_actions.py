@@ -1,4 +1,4 @@
-"""What can be done with one run beside looking at it: export, launch again, delete, label."""
+"""What can be done with one run beside looking at it: export, launch, resume, delete, label."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.resume_form import resume_form
 from app.components.run_selection import forget
 from app.exports.catalog import EXPORTS, Export
 from app.state import Page
@@ -23,6 +24,7 @@ def run_actions(run: Run) -> None:
     if st.button("Clone", icon=":material/content_copy:", help="Launch it again, with changes"):
         state.go(Page.LAUNCH, run=run.id)
     if run.state.is_final:
+        resume_form(run)
         _retry(run)
         _delete(run)
 

@@ -1,11 +1,13 @@
 """The stages of a plan as a table: what the partition's picture says, in figures."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from app.formats import NOTHING, seconds, size
 from backend.cluster.cluster import Cluster
+from backend.planning.plan import Stage
 from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
 
@@ -30,7 +32,7 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
     cut = prediction.plan.partition
     cuts = profile.graph.cut_bytes
     parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
-    return {
+    table: dict[str, list[Any]] = {
         "stage": list(range(len(cut.stages))),
         "layers": [f"{stage.first}–{stage.stop - 1}" for stage in cut.stages],
         "from": [part[0].name for part in parts],
@@ -46,6 +48,24 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "memory": [size(need) for need in prediction.memory_bytes],
         "versions": list(prediction.versions),
     }
+    shared = shared_weights(profile, cut.stages)
+    return table | {"shared weights": shared} if any(shared) else table
+
+
+def shared_weights(profile: Profile, stages: Sequence[Stage]) -> list[str]:
+    """Per stage, the tied weights that other stages read too: as their owner or as a reader."""
+    texts: list[list[str]] = [[] for _ in stages]
+    for tie in profile.graph.ties:
+        owner, *readers = (_home(stages, layer) for layer in (tie.owner, *tie.readers))
+        if others := sorted(set(readers) - {owner}):
+            texts[owner].append(f"owns {tie.weight}, read by {', '.join(map(str, others))}")
+        for reader in others:
+            texts[reader].append(f"reads {tie.weight} of {owner}")
+    return ["; ".join(found) for found in texts]
+
+
+def _home(stages: Sequence[Stage], layer: int) -> int:
+    return next(n for n, stage in enumerate(stages) if stage.first <= layer < stage.stop)
 
 
 def _devices(devices: tuple[int, ...]) -> str:

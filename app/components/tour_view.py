@@ -46,7 +46,7 @@ def _tour(found: Guide, was_running: bool) -> None:
     if tour is not None:
         _progress(tour)
     if tour is not None and tour.is_running:
-        st.button("Cancel", icon=":material/stop_circle:", on_click=tour.cancel)
+        st.button("Cancel", icon=":material/stop_circle:", on_click=_cancel, args=(tour,))
         return
     label = "Run the example" if tour is None else "Run the example again"
     if st.button(
@@ -54,6 +54,14 @@ def _tour(found: Guide, was_running: bool) -> None:
     ):
         found.tour = Tour(services.backend())
         st.rerun()
+
+
+@guarded
+def _cancel(tour: Tour) -> None:
+    """In the name of the visitor, who may not be the one who started it."""
+    for run_id in tuple(tour.runs[-1:]):
+        services.backend().runs.cancel(run_id)
+    tour.cancel()
 
 
 def _progress(tour: Tour) -> None:

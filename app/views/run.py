@@ -5,6 +5,7 @@ import streamlit as st
 from app import services, state
 from app.boundary import guarded
 from app.components.artifact_list import artifact_list
+from app.components.attempt_view import attempt_view
 from app.components.card import card
 from app.components.empty_state import empty_state
 from app.components.error_box import run_error_box
@@ -66,6 +67,7 @@ def _live(run_id: int, was_final: bool) -> None:
     if artifacts:
         with card("Files"):
             artifact_list(run_id, artifacts)
+    attempt_view(run)
     with card("Log"):
         log_view(run_id, log_tail(run_id), lambda: list(all_lines(run_id)))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +10,21 @@ from numpy.typing import NDArray
 from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.planning.cost import ROUNDING, Floats
-from backend.planning.downsets import Downsets
 from backend.planning.plan import PlanDoesNotFit, Stage
 from backend.profiles.profile import Profile
 from backend.units import bytes_text
 
 OPTIMIZER_STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
 """Copies of the weights that an optimizer keeps: none, a velocity, two moments."""
+
+
+class Cuts(Protocol):
+    """Where a model can be cut, as a rule sees it: bytes of the stages between two cuts."""
+
+    @property
+    def cut_bytes(self) -> Floats: ...
+    def weights(self, firsts: NDArray[np.int64], stop: int) -> Floats: ...
+    def kept(self, firsts: NDArray[np.int64], stop: int) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +48,12 @@ class MemoryRule:
     whole: bool = False
 
     def fewest_replicas(
-        self, downsets: Downsets, firsts: NDArray[np.int64], stop: int, after: int
+        self, downsets: Cuts, firsts: NDArray[np.int64], stop: int, after: int
     ) -> Floats:
         """The fewest replicas of the stages firsts..stop that fit where `after` devices hold
         the stages behind; infinite where none do. One replica of r holds 1 + ceil(after / r)
         microbatches (PipeDream, section 3.3)."""
-        weights = downsets.parameters[stop] - downsets.parameters[firsts]
-        outputs = downsets.outputs[stop] - downsets.outputs[firsts]
+        weights, outputs = downsets.weights(firsts, stop), downsets.kept(firsts, stop)
         bundle = downsets.cut_bytes[firsts]
         fixed = weights * (self.copies + self.live) + (outputs if self.recompute else 0.0)
         each = (bundle if self.recompute else outputs + bundle) + (0 if self.live else weights)
@@ -58,6 +66,15 @@ class MemoryRule:
             share = np.where(most < 1, np.inf, np.ceil(self.batch / np.maximum(most, 1)))
             least = share if self.whole else np.minimum(least, share)
         return np.asarray(least)
+
+    def shared_fits(
+        self, downsets: Cuts, firsts: NDArray[np.int64], stop: int, machine: int
+    ) -> NDArray[np.bool_]:
+        """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:
+        each of its stages holds its weights once and one microbatch or more."""
+        weights, outputs = downsets.weights(firsts, stop), downsets.kept(firsts, stop)
+        needed = weights * (self.copies + max(self.live, 1)) + outputs
+        return np.asarray(needed <= machine * self.limit * (1 + ROUNDING))
 
     def needs(self, profile: Profile, stage: Stage, after: int) -> float:
         """Bytes of one replica of `stage` where `after` devices hold the stages behind it."""

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from backend.cluster.cluster import Cluster
-from backend.planning.cost import ROUNDING, stage_seconds
-from backend.planning.downsets import Downsets, downsets
+from backend.planning.cost import DIRECTIONS, ROUNDING, stage_seconds
+from backend.planning.downsets import Downsets
 from backend.planning.memory import MemoryRule
 from backend.planning.placed import bottleneck
 from backend.planning.plan import Partition, PlanDoesNotFit, Stage
+from backend.planning.pool import MOST, Pool, downsets
 from backend.planning.threshold import Piece, Space
 from backend.planning.tidy import tidy
 from backend.profiles.profile import Profile
@@ -17,10 +18,10 @@ from backend.units import bytes_text
 
 CLOSE = 1e-4
 """Bisect until upper and lower bound are this close; then jump from plan to better plan."""
-
-
+CLOSE_BOUND = 1e-3
+"""The same for a bound that is not proved by a plan."""
 FEWER = 400
-"""Downsets under a memory limit where not all are looked at anyway: each costs more there."""
+"""Cuts under a memory limit where not all are looked at anyway: each costs more there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +78,53 @@ def optimum(
     is_best = seconds <= bound * (1 + ROUNDING)
     if is_best and (memory is None or _fits(profile, cluster, best, memory)):
         return Optimum(best, seconds, seconds)
+    asked = _Asked(profile, cluster, overlap, memory)
     found = cuts or downsets(profile)
-    space = Space(found, cluster, overlap)
-    best, seconds, proved = _improve(space, best, seconds, bound)
-    exact = found.complete and cluster.is_uniform
-    bound = proved if exact else bound
-    best = tidy(profile, cluster, best, seconds, overlap)
-    if memory is None or _fits(profile, cluster, best, memory):
-        return Optimum(best, seconds, bound)
-    fewer = found if found.complete or cuts else downsets(profile, FEWER)
-    return _within_memory(replace(space, downsets=fewer, memory=memory), bound)
+    return asked.among(found, best, bound) if found else asked.among_many(best, bound)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One question, apart from the cuts that are looked at."""
+
+    profile: Profile
+    cluster: Cluster
+    overlap: bool
+    memory: MemoryRule | None
+
+    def among(self, found: Downsets, start: Partition, bound: float) -> Optimum:
+        """The best plan that is made of the cuts `found`, `start` (which may not fit) or
+        another; its bound holds for all plans."""
+        space = Space(found, self.cluster, self.overlap)
+        seconds = bottleneck(self.profile, self.cluster, start, self.overlap)
+        best, seconds, proved = _improve(space, start, seconds, bound)
+        bound = proved if found.complete and self.cluster.is_uniform else bound
+        best = tidy(self.profile, self.cluster, best, seconds, self.overlap)
+        if self.memory is None or _fits(self.profile, self.cluster, best, self.memory):
+            return Optimum(best, seconds, bound)
+        return _within_memory(replace(space, memory=self.memory), bound)
+
+    def among_many(self, start: Partition, bound: float) -> Optimum:
+        """The best plan found where there are too many cuts to look at each.
+
+        First those that stand for others; then those that are light enough for a better plan:
+        all, where they are few, and the plan is proved. Else the time below which even cells of
+        like cuts admit no plan is the bound.
+        """
+        pool = Pool.of(self.profile)
+        most = MOST if self.memory is None else FEWER
+        best = self.among(pool.thinned(np.arange(len(pool)), most), start, bound)
+        fastest = max(level.bandwidth for level in self.cluster.levels)
+        light = pool.within(best.seconds * fastest / DIRECTIONS * (1 + ROUNDING))
+        start = best.partition if self.memory is None else start
+        if len(light) <= MOST and pool.is_exact:
+            return self.among(pool.downsets(light, complete=True), start, bound)
+        second = self.among(pool.thinned(light, most), start, bound)
+        best = min(best, second, key=lambda found: found.seconds)
+        if not pool.is_whole or not self.cluster.is_uniform:
+            return best
+        cells = Space(pool.cells(light, most), self.cluster, self.overlap, self.memory, True)
+        return replace(best, lower_bound=_lowest(cells, best.lower_bound, best.seconds))
 
 
 def _fits(profile: Profile, cluster: Cluster, partition: Partition, memory: MemoryRule) -> bool:
@@ -120,8 +158,26 @@ def _within_memory(space: Space, bound: float) -> Optimum:
         assert fault is not None
         raise fault
     seconds, best = min(found, key=lambda pair: pair[0])
-    exact = space.downsets.complete and len(space.cluster.levels) == 1
-    return Optimum(best, seconds, proved if exact else bound)
+    if (
+        isinstance(space.downsets, Downsets)
+        and space.downsets.complete
+        and space.cluster.is_uniform
+    ):
+        one_level = len(space.cluster.levels) == 1
+        bound = proved if one_level else _lowest(replace(space, relaxed=True), bound, seconds)
+    return Optimum(best, seconds, bound)
+
+
+def _lowest(relaxed: Space, low: float, seconds: float) -> float:
+    """The largest time found, up to `seconds`, below which `relaxed` admits no plan."""
+    high = seconds
+    while high > low * (1 + CLOSE_BOUND):
+        middle = low + (high - low) / 2
+        if relaxed.within(middle) is None:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _copied(space: Space, level: int) -> Partition | None:
@@ -164,9 +220,10 @@ def _improve(
 ) -> tuple[Partition, float, float]:
     """The best partition of `space`, its seconds, and what is proved to be a lower bound."""
     profile, low = space.downsets.profile, bound
+    complete = isinstance(space.downsets, Downsets) and space.downsets.complete
     while seconds > low * (1 + ROUNDING):
         near = seconds <= low * (1 + CLOSE)
-        if near and not space.downsets.complete:
+        if near and not complete:
             break
         limit = seconds * (1 - ROUNDING) if near else low + (seconds - low) / 2
         pieces = space.within(limit)
@@ -182,9 +239,10 @@ def _improve(
 
 def to_partition(space: Space, pieces: tuple[Piece, ...]) -> Partition:
     """The pieces as stages on devices, the last device at position 0."""
-    count = space.cluster.num_devices
-    sizes = space.downsets.members.sum(axis=1)
-    order = space.downsets.order(piece.stop for piece in pieces)
+    count, found = space.cluster.num_devices, space.downsets
+    assert isinstance(found, Downsets)
+    sizes = found.members.sum(axis=1)
+    order = found.order(piece.stop for piece in pieces)
     stages = (
         Stage(int(sizes[p.first]), int(sizes[p.stop]), tuple(range(count - p.end, count - p.start)))
         for p in pieces

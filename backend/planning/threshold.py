@@ -20,10 +20,13 @@ from backend.cluster.cluster import Cluster
 from backend.planning.cost import ROUNDING, Floats, cut_seconds, fewest_members, stage_seconds
 from backend.planning.downsets import Downsets
 from backend.planning.memory import MemoryRule
+from backend.planning.pool import Cells
 
 Ints = NDArray[np.int64]
 FAR = 100
 """More levels than a cluster has: no way."""
+FEWEST_COPIED = 4.0
+"""Devices of the smallest pipeline that is copied: two stages on two machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +42,33 @@ class Piece:
 
 @dataclass(frozen=True)
 class Space:
-    """All plans of one question: where to cut, on what to place, what to keep within."""
+    """All plans of one question: where to cut, on what to place, what to keep within. With
+    `relaxed` of memory only that is asked which no plan escapes, for a lower bound: idle devices
+    and copied pipelines are thought of."""
 
-    downsets: Downsets
+    downsets: Downsets | Cells
     cluster: Cluster
     overlap: bool = True
     memory: MemoryRule | None = None
+    relaxed: bool = False
 
     @cached_property
     def compute(self) -> Floats:
         """Sums of seconds on the cluster's devices, or on the profiled one where they differ."""
-        pace = self.cluster.each[0].speed if self.cluster.is_uniform else 1.0
-        return self.downsets.compute / pace
+        return self.downsets.compute / self._pace
+
+    @cached_property
+    def compute_most(self) -> Floats:
+        """The most of what each stands for."""
+        return self.downsets.compute_most / self._pace
+
+    def between(self, firsts: Ints, stop: int) -> Floats:
+        """Seconds of the stages between."""
+        return np.asarray(np.maximum(self.compute[stop] - self.compute_most[firsts], 0.0))
+
+    @property
+    def _pace(self) -> float:
+        return self.cluster.each[0].speed if self.cluster.is_uniform else 1.0
 
     def within(self, limit: float) -> tuple[Piece, ...] | None:
         """The pieces of a plan with no stage or cut above `limit` seconds, input first; None
@@ -125,11 +143,10 @@ class _Search:
         firsts = self._firsts(stop, taken[0])
         if not len(firsts):
             return
-        parameters = self.space.downsets.parameters
-        weights = parameters[stop] - parameters[firsts]
+        weights = self.space.downsets.weights(firsts, stop)
         fewest = [] if self.uneven else self._fewest(firsts, stop, taken[0], weights)
         for count in taken:
-            if self.space.memory and count != taken[0] and not self.uneven:
+            if self.space.memory and count != taken[0] and not (self.uneven or self.space.relaxed):
                 fewest = self._fewest(firsts, stop, count, weights)
             if self.uneven:
                 self._place_uneven(firsts, stop, count, weights)
@@ -142,27 +159,42 @@ class _Search:
         """Where the stage in front of `stop` may begin: with enough devices left for the rest."""
         left = self.num_devices - taken
         power = sum(self.paces[taken:]) if self.uneven else left
-        last = len(self.reach) - 1
         firsts = self.open[: np.searchsorted(self.open, stop)]
-        within = self.space.compute[firsts] >= self.space.compute[stop] - power * self.limit * (
-            1 + ROUNDING
-        )
+        within = self.space.between(firsts, stop) <= power * self.limit * (1 + ROUNDING)
         within &= self.needed[firsts] < left
-        if not self.space.downsets.is_chain and stop != last:
-            within &= self.space.downsets.nested[firsts, stop]
-        return np.asarray(firsts[within])
+        firsts = firsts[within]
+        return np.asarray(firsts[self.space.downsets.nested_in(firsts, stop)])
 
     def _fewest(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> list[Floats]:
         """Per level: the fewest devices of each stage that reach the limit on its links."""
         space = self.space
-        compute = space.compute[stop] - space.compute[firsts]
+        compute = space.between(firsts, stop)
         least: Floats | float = 1.0
         if space.memory is not None:
-            least = space.memory.fewest_replicas(space.downsets, firsts, stop, taken)
-        return [
-            fewest_members(compute, weights, bandwidth, self.limit, space.overlap, least)
-            for bandwidth in space.cluster.slowest
-        ]
+            after = self._least_after(stop) if space.relaxed else taken
+            least = space.memory.fewest_replicas(space.downsets, firsts, stop, after)
+        found = []
+        for machine, bandwidth in zip(self.sizes, space.cluster.slowest, strict=False):
+            at_least = self._copied(least, machine, firsts, stop)
+            limit, overlap = self.limit, space.overlap
+            found.append(fewest_members(compute, weights, bandwidth, limit, overlap, at_least))
+        return found
+
+    def _copied(
+        self, least: Floats | float, machine: int, firsts: Ints, stop: int
+    ) -> Floats | float:
+        """Where copied pipelines are asked for too: `FEWEST_COPIED` if the layers fit on the
+        devices of one `machine`, which must be one of several."""
+        memory = self.space.memory
+        if memory is None or not self.space.relaxed or machine == 1:
+            return least
+        shared = memory.shared_fits(self.space.downsets, firsts, stop, machine)
+        return np.where(shared, np.minimum(least, FEWEST_COPIED), least)
+
+    def _least_after(self, stop: int) -> int:
+        """Devices without which the layers behind `stop` do not keep within the limit."""
+        behind = self.space.compute[-1] - self.space.compute_most[stop]
+        return int(np.ceil(behind / max(self.limit, 1e-300) * (1 - ROUNDING)))
 
     def _starts(self, taken: int) -> list[int]:
         """The next device, and the first one of each next machine."""
@@ -177,9 +209,12 @@ class _Search:
         rooms = [size - start % size for size in self.sizes[1:]]
         count = np.where(fewest[0] == 1, 1.0, np.inf)
         level = np.where(fewest[0] == 1, 0, FAR)
+        inner = 0
         for number, (ring, room) in enumerate(zip(fewest, rooms, strict=True), start=1):
-            fits = (level == FAR) & (ring <= min(room, self.num_devices - start))
-            count = np.where(fits, ring, count)
+            spans = np.maximum(ring, inner + 1 if self.space.relaxed else 0)
+            fits = (level == FAR) & (spans <= min(room, self.num_devices - start))
+            count = np.where(fits, spans, count)
+            inner = room
             level = np.where(fits, number, level)
         self._note(firsts, stop, taken, start, start + count, level)
 
@@ -192,7 +227,7 @@ class _Search:
     def _place_uneven(self, firsts: Ints, stop: int, taken: int, weights: Floats) -> None:
         """Stages on any run of devices; the slowest of a run sets its pace."""
         space, cluster = self.space, self.space.cluster
-        compute = space.compute[stop] - space.compute[firsts]
+        compute = space.between(firsts, stop)
         least: Floats | float = 1.0
         for start in range(taken, self.num_devices):
             if stop < len(self.reach) - 1 and self._climb(taken - 1, start) > self.reach[stop]:

@@ -19,7 +19,7 @@ def tidy(
     seconds: float,
     overlap: bool,
 ) -> Partition:
-    """`partition`, or one with fewer stages and no idle devices that keeps within `seconds`.
+    """`partition`, or one with fewer stages and idle devices that keeps within `seconds`.
     Where devices differ, those that are idle stay so: they may be the slow ones."""
     if len(partition.stages) > MOST_STAGES:
         return partition
@@ -37,8 +37,9 @@ def tidy(
     while found:
         partition = found
         found = next((p for p in _merged(partition) if holds(p)), None)
-    wider = next((p for p in _widened(partition, cluster) if holds(p)), None)
-    return wider or partition
+    while wider := next((p for p in _widened(partition, cluster) if holds(p)), None):
+        partition = wider
+    return partition
 
 
 def _merged(partition: Partition) -> Iterator[Partition]:
@@ -54,15 +55,22 @@ def _merged(partition: Partition) -> Iterator[Partition]:
 
 
 def _widened(partition: Partition, cluster: Cluster) -> Iterator[Partition]:
-    """The idle devices given to one stage, the one with the most replicas first."""
+    """The idle devices beside a stage given to it, the one with the most replicas first. (Those
+    elsewhere would make a plan of another kind than is searched.)"""
     used = {device for stage in partition.stages for device in stage.devices}
-    idle = [device for device in range(cluster.num_devices) if device not in used]
-    if not idle or not cluster.is_uniform:
+    if len(used) == cluster.num_devices or not cluster.is_uniform:
         return
     by_size = sorted(range(len(partition.stages)), key=lambda n: -partition.replicas[n])
     for place in by_size:
         stage = partition.stages[place]
-        devices = tuple(sorted((*stage.devices, *idle)))
-        wider = Stage(stage.first, stage.stop, devices)
-        stages = (*partition.stages[:place], wider, *partition.stages[place + 1 :])
-        yield Partition(stages, partition.order)
+        low, high = min(stage.devices), max(stage.devices) + 1
+        while low - 1 >= 0 and low - 1 not in used:
+            low -= 1
+        while high < cluster.num_devices and high not in used:
+            high += 1
+        free = (device for device in range(low, high) if device not in used)
+        devices = tuple(sorted({*stage.devices, *free}))
+        if devices != stage.devices:
+            wider = Stage(stage.first, stage.stop, devices)
+            stages = (*partition.stages[:place], wider, *partition.stages[place + 1 :])
+            yield Partition(stages, partition.order)

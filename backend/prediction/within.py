@@ -7,10 +7,11 @@ from typing import Protocol
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.schedules.catalog import schedule as schedule_named
-from backend.planning.downsets import Downsets, downsets, own_order
+from backend.planning.downsets import Downsets, own_order
 from backend.planning.memory import MemoryRule, extra_copies
 from backend.planning.pipedream_dp import Optimum, optimum
 from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.planning.pool import downsets
 from backend.profiles.profile import Profile
 
 
@@ -46,9 +47,8 @@ def partitions_within(asked: Asked, schedules: Sequence[str]) -> list[Partition]
         for recompute in (False, True)
     }
     cuts = downsets(asked.profile)
-    if not cuts.complete:
-        order = own_order(len(asked.profile.layers))
-        cuts = Downsets(asked.profile, order, complete=False)
+    if cuts is None:
+        cuts = Downsets(asked.profile, own_order(len(asked.profile.layers)), complete=False)
     found: dict[Partition, None] = {}
     for rule in rules:
         with suppress(PlanDoesNotFit):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import Layer, Profile
 
 
 def at_microbatch(profile: Profile, microbatch: int) -> Profile:
@@ -22,9 +22,16 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
         f"times and activations in proportion from microbatch {profile.microbatch} to {microbatch}"
     )
     layers = tuple(_scaled(layer, share) for layer in profile.layers)
+    weights = {(tie.owner, tie.bytes) for tie in profile.graph.ties}
+    crossings = tuple(
+        tensor
+        if (tensor.producer, tensor.bytes) in weights
+        else replace(tensor, bytes=round(tensor.bytes * share))
+        for tensor in profile.graph.crossings
+    )
     return replace(
         profile,
-        graph=ModelGraph(layers, profile.graph.edges),
+        graph=replace(profile.graph, layers=layers, crossings=crossings),
         microbatch=microbatch,
         whole_forward=profile.whole_forward * share,
         whole_backward=profile.whole_backward * share,
@@ -37,5 +44,8 @@ def _scaled(layer: Layer, share: float) -> Layer:
         layer,
         forward=layer.forward * share,
         backward=layer.backward * share,
+        backward_input=layer.backward_input * share,
         output_bytes=round(layer.output_bytes * share),
+        saved_bytes=None if layer.saved_bytes is None else round(layer.saved_bytes * share),
+        flops=None if layer.flops is None else layer.flops * share,
     )

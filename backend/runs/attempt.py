@@ -40,6 +40,10 @@ class Attempt:
         """Renew the lease; True where somebody asked to cancel."""
         return self._stores.runs.beat(self._fence, self._lease)
 
+    def invite(self, address: str, port: int, secret: str) -> None:
+        """Tell the reserved nodes where their ranks' lines are taken."""
+        self._stores.reservations.invite(self._fence, address, port, secret)
+
     def running(self) -> None:
         """The ranks do their work now."""
         self._stores.runs.begin(self._fence)
@@ -82,6 +86,11 @@ class Attempt:
         step = checkpoint.mark.step
         self._stores.runs.resumed(self._fence, step)
         self._stores.metrics.forget(self._fence, step if self._counts_alike(checkpoint) else 0)
+
+    def begun_anew(self) -> None:
+        """The attempt goes on from nowhere: what earlier ones measured will be measured again."""
+        if self.number > 1:
+            self._stores.metrics.forget(self._fence, 0)
 
     def checkpoint_folder(self, step: int) -> Path:
         """Where the files of this attempt's checkpoint after `step` updates belong."""

@@ -14,7 +14,9 @@ from backend.runs.spec import TrainSpec
 
 RESTARTS = 3
 """Attempts in a row that may end without a newer checkpoint before the run fails."""
-FAULTS = frozenset({"AgentLost", "AgentStopped", "PeerLost", "RankHung", "RankKilled"})
+FAULTS = frozenset(
+    {"AgentLost", "AgentStopped", "DatabaseUnreachable", "PeerLost", "RankHung", "RankKilled"}
+)
 """Errors of machines and processes: the same again may go well. What the model, its data or
 a limit caused would come again."""
 

@@ -27,7 +27,8 @@ class Use:
 @dataclass(frozen=True, slots=True)
 class Node:
     """`alive`: its last sign of life is no older than a lease. `versions` name -> version.
-    `use` as of that sign of life: the machine's, then that of each GPU."""
+    `use` as of that sign of life: the machine's, then that of each GPU. `address` is where the
+    ranks of other nodes reach its own."""
 
     name: str
     devices: tuple[Device, ...]
@@ -35,6 +36,7 @@ class Node:
     heartbeat_at: datetime
     versions: Mapping[str, str]
     use: tuple[Use, ...] = ()
+    address: str = ""
 
 
 class NodeStore(Protocol):
@@ -44,6 +46,7 @@ class NodeStore(Protocol):
         devices: tuple[Device, ...],
         versions: Mapping[str, str],
         use: tuple[Use, ...],
+        address: str = "",
     ) -> None:
         """Note a sign of life, by the store's own clock."""
         ...
@@ -74,10 +77,11 @@ class NodeService:
         devices: tuple[Device, ...] = (),
         versions: Mapping[str, str] | None = None,
         use: tuple[Use, ...] = (),
+        address: str = "",
     ) -> None:
-        """The agent of node `name` is alive, has these devices, runs these versions and uses
-        that much of the machine."""
-        self._store.beat(name, devices, versions or {}, use)
+        """The agent of node `name` is alive, has these devices, runs these versions, uses that
+        much of the machine, and is reached at `address`."""
+        self._store.beat(name, devices, versions or {}, use, address)
 
     def leave(self, name: str) -> None:
         """The agent of node `name` has ended by itself: nobody need wait for a lease."""

@@ -21,6 +21,7 @@ from backend.runs.nodes import NodeStore
 from backend.runs.plans import PlanStore
 from backend.runs.profiles import ProfileStore
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
+from backend.runs.reservations import ReservationStore
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
@@ -55,8 +56,11 @@ class RunStore(Protocol):
         """Ids of the queued runs, oldest first."""
         ...
 
-    def claim(self, run_id: int, node: str, token: str, lease: float) -> Run | None:
-        """Compare-and-set from queued to starting; None where the run is not queued."""
+    def claim(
+        self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
+    ) -> Run | None:
+        """Compare-and-set from queued to starting, with `node` and the `others` reserved, all
+        or none; None where the run is not queued or one of them is held by another run."""
         ...
 
     def cancel_queued(self, run_id: int) -> bool:
@@ -208,5 +212,6 @@ class Stores:
     spans: SpanStore
     artifacts: ArtifactStore
     nodes: NodeStore
+    reservations: ReservationStore
     labels: LabelStore
     checkpoints: CheckpointStore

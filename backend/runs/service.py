@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from backend.errors import NotFound, StageflowError
+from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.people.audit import Access
 from backend.people.rights import Right
 from backend.pipeline.columns import decode
@@ -18,8 +18,11 @@ from backend.runs.checkpoints import Checkpoint, beginnings, may_restart
 from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
+from backend.runs.nodes import Node
+from backend.runs.placement import Share, shares
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
+from backend.runs.reservations import Invitation
 from backend.runs.run import Run, RunError
 from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
@@ -30,6 +33,10 @@ AGENT_LOST = RunError(
     "the node agent gave no sign of life for the length of its lease",
     "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
 )
+
+
+LOOKED_AT = 100
+"""Queued runs among which an agent looks for one that it may carry."""
 
 
 class NotEnded(StageflowError):
@@ -66,7 +73,7 @@ class RunService:
         self._access.require(Right.EDIT, "launch", title)
         run = self._stores.runs.add(title, spec, self._access.actor.name, origin)
         with suppress(QueueUnreachable):
-            self._queue.publish(run.id, self._freshest_node())
+            self._queue.publish(run.id, self._leader(spec) or self._freshest_node())
         return run
 
     def retry(self, run_id: int) -> Run:
@@ -104,11 +111,18 @@ class RunService:
             self._queue.ping()
         except QueueUnreachable as fault:
             return f"{fault}. The run is stored and starts when it is back. {fault.advice}"
-        if not any(node.alive for node in self._stores.nodes.list(self._lease)):
+        alive = self._alive()
+        if not alive:
             return (
                 "No node agent is alive. The run is stored and starts when one is: `stageflow up`."
             )
-        return None
+        try:
+            needed = [share.node for share in shares(run.spec, alive)]
+        except InvalidInput as fault:
+            return f"It waits for its nodes: {fault}."
+        held = dict(self._stores.reservations.held())
+        busy = [f"{node} by run {held[node]}" for node in needed if node in held]
+        return f"It needs {', '.join(needed)} at once; held: {', '.join(busy)}." if busy else None
 
     def get(self, run_id: int) -> Run:
         """Raises `NotFound`."""
@@ -197,9 +211,16 @@ class RunService:
         raise NotFound(f"run {run_id} has no file {name!r}")
 
     def claim(self, run_id: int, node: str) -> Attempt | None:
-        """Take a queued run for `node`; None where somebody else has it, or it ended."""
-        token = uuid4().hex
-        run = self._stores.runs.claim(run_id, node, token, self._lease)
+        """Take a queued run for `node`, with all other nodes that it needs; None where somebody
+        else has it, it ended, another node leads it, or one that it needs is not free."""
+        token, spec = uuid4().hex, self._stores.runs.get(run_id).spec
+        try:
+            nodes = [share.node for share in shares(spec, self._alive())]
+        except InvalidInput:  # one of its nodes is away: see `why_waiting`
+            return None
+        if nodes and nodes[0] != node:
+            return None
+        run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
         return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
 
     def waiting(self) -> Sequence[int]:
@@ -241,8 +262,8 @@ class RunService:
         self, run_id: int, plan_id: int | None = None, epochs: int = 0, plan: Plan | None = None
     ) -> Run:
         """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
-        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises `NotFound`,
-        `NotEnded`, and `NothingToResume`."""
+        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises
+        `NotFound`, `NotEnded`, and `NothingToResume`."""
         run = self._ended(run_id)
         newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
         if newest is None or not isinstance(run.spec, TrainSpec):
@@ -257,8 +278,50 @@ class RunService:
             self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
         return resumed
 
+    def waiting_for(self, node: str) -> Sequence[int]:
+        """Ids of the queued runs that `node` may try, in their order. None comes after a run on
+        several hosts that needs this one: its nodes must come to be free at the same time."""
+        nodes, found = self._stores.nodes.list(self._lease), []
+        for run in self._stores.runs.several(self.waiting()[:LOOKED_AT]):
+            try:
+                needed = [share.node for share in shares(run.spec, nodes)]
+            except InvalidInput:
+                continue
+            if not needed or needed[0] == node:
+                found.append(run.id)
+            if node in needed:
+                break
+        return found
+
+    def invite(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
+        """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
+        attempt.invite(address, port, secret)
+        for share in shares(run.spec, self._alive())[1:]:
+            with suppress(QueueUnreachable):
+                self._queue.publish(run.id, share.node)
+
+    def invitation(self, node: str) -> Invitation | None:
+        """Which run `node` is to take a share of."""
+        return self._stores.reservations.invitation(node)
+
+    def answer(self, invitation: Invitation, node: str) -> bool:
+        """`node` takes its share; False where it has."""
+        return self._stores.reservations.answered(invitation, node)
+
+    def shares(self, spec: RunSpec) -> Sequence[Share]:
+        """Which ranks run on which of the nodes that `spec` names; () where it names none.
+        Raises `InvalidInput` where they do not fit."""
+        return shares(spec, self._stores.nodes.list(self._lease))
+
+    def _alive(self) -> Sequence[Node]:
+        return [node for node in self._stores.nodes.list(self._lease) if node.alive]
+
+    def _leader(self, spec: RunSpec) -> str:
+        found = self.shares(spec)
+        return found[0].node if found else ""
+
     def _freshest_node(self) -> str:
-        alive = [node for node in self._stores.nodes.list(self._lease) if node.alive]
+        alive = self._alive()
         return alive[0].name if alive else self._node
 
     def _name(self, spec: RunSpec) -> str:

@@ -102,6 +102,7 @@ class TrainSpec:
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
     checkpoint_id  a checkpoint, of whichever run, to go on from
+    nodes        run on these, whose devices the plan numbers through; () = on any one
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
                  segment of a prediction
@@ -122,6 +123,7 @@ class TrainSpec:
     weights_id: int | None = None
     checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
     checkpoint_id: int | None = None
+    nodes: tuple[str, ...] = ()
     emulate: float = 0.0
     kind: Literal["train"] = "train"
 

@@ -1,12 +1,13 @@
 """What must hold before a run is stored."""
 
-from math import isfinite
+from math import inf, isfinite
 
 from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
 from backend.profiles.roofline import PEAKS
 from backend.runs.combinations import check_combinations
 from backend.runs.data_forms import FORMS
+from backend.runs.placement import shares
 from backend.runs.ports import Stores
 from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
 
@@ -29,6 +30,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
             _validate_training(spec)
             _validate_emulation(spec)
             _validate_plan(spec, stores)
+            _validate_nodes(spec, stores)
 
 
 def _validate_training(spec: TrainSpec) -> None:
@@ -79,6 +81,19 @@ def _validate_emulation(spec: TrainSpec) -> None:
         raise InvalidInput(
             "on emulated devices nothing is learned, so no accuracy is reached",
             "Leave the target out.",
+        )
+
+
+def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
+    shares(spec, stores.nodes.list(inf))
+    if spec.nodes and spec.emulate:
+        raise InvalidInput(
+            "emulated devices share one machine's clock", "Leave the nodes out: one is enough."
+        )
+    if spec.nodes and spec.checkpoint_id is not None:
+        raise InvalidInput(
+            "a run on several hosts begins from the start: its checkpoints lie apart",
+            "Resume it on one node, or begin with saved weights.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
@@ -21,11 +22,24 @@ class SqlNodes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def beat(self, name: str, devices: Devices, versions: Mapping[str, str], use: Uses) -> None:
+    def beat(
+        self,
+        name: str,
+        devices: Devices,
+        versions: Mapping[str, str],
+        use: Uses,
+        address: str = "",
+    ) -> None:
+        row = {
+            "devices": to_plain(Devices, devices),
+            "versions": dict(versions),
+            "use": to_plain(Uses, use),
+            "address": address,
+        }
         try:
-            self._write(name, devices, versions, use)
+            self._write(name, row)
         except IntegrityError:  # another one of this name made the row just now
-            self._write(name, devices, versions, use)
+            self._write(name, row)
 
     def leave(self, name: str) -> None:
         with self._database.write() as session:
@@ -44,16 +58,12 @@ class SqlNodes:
                     heartbeat_at=datetime.fromtimestamp(row.heartbeat, UTC),
                     versions=row.versions,
                     use=from_plain(Uses, row.use or []),
+                    address=row.address or "",
                 )
                 for row, age in session.execute(query)
             ]
 
-    def _write(self, name: str, devices: Devices, versions: Mapping[str, str], use: Uses) -> None:
+    def _write(self, name: str, values: Mapping[str, Any]) -> None:
         with self._database.write() as session:
             now = session.scalar(select(DatabaseClock()))
-            row = session.get(NodeRow, name) or NodeRow(name=name)
-            row.devices = to_plain(Devices, devices)
-            row.versions = dict(versions)
-            row.use = to_plain(Uses, use)
-            row.heartbeat = now or 0.0
-            session.add(row)
+            session.merge(NodeRow(name=name, heartbeat=now or 0.0, **values))

@@ -1,6 +1,7 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.removal import remove_run
+from backend.storage.reservations import NodesTaken, reserve
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, RunRow
 from backend.storage.values import DatabaseClock, UtcDateTime
@@ -82,7 +84,9 @@ class SqlRuns:
         with self._database.read() as session:
             return session.scalars(query).all()
 
-    def claim(self, run_id: int, node: str, token: str, lease: float) -> Run | None:
+    def claim(
+        self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
+    ) -> Run | None:
         query = _queued(run_id).values(
             state=move(RunState.QUEUED, RunState.STARTING),
             attempt=RunRow.attempt + 1,
@@ -93,12 +97,14 @@ class SqlRuns:
             last_batch=0,
             started_at=func.coalesce(RunRow.started_at, literal(datetime.now(UTC), UtcDateTime())),
         )
-        with self._database.write() as session:
+        with suppress(NodesTaken), self._database.write() as session:
             if not _count(session, query):
                 return None
             row = _row(session, run_id)
+            reserve(session, row, others)
             session.add(_attempt_row(row, node))
             return _run(row)
+        return None
 
     def cancel_queued(self, run_id: int) -> bool:
         query = _queued(run_id).values(

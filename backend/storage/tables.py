@@ -250,6 +250,21 @@ class NodeRow(Base):
     versions: Mapped[dict[str, Any]]
     heartbeat: Mapped[float]
     use: Mapped[list[Any] | None]
+    address: Mapped[str | None] = mapped_column(String(255))
+
+
+class ReservationRow(Base):
+    """A node that a run on several hosts holds beside its own; `address`, `port` and `secret`
+    are where it reports, once that is known."""
+
+    __tablename__ = "reservations"
+    node: Mapped[str] = mapped_column(String(255), primary_key=True)
+    run_id: Mapped[int]
+    attempt: Mapped[int]
+    answered: Mapped[bool]
+    address: Mapped[str | None] = mapped_column(String(255))
+    port: Mapped[int | None]
+    secret: Mapped[str | None] = mapped_column(String(64))
 
 
 class LinkTestRow(Base):

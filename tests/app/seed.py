@@ -137,6 +137,14 @@ def plan_for(backend: Backend, stored: StoredProfile) -> StoredPlan:
     return backend.plans.save(stored.id, cluster, straight)
 
 
+def another_plan(backend: Backend, stored: StoredProfile) -> StoredPlan:
+    """A kept plan of one stage on both devices."""
+    cluster = local(2)
+    found = [p.prediction for p in propose(stored.profile, cluster)]
+    whole = next(p for p in found if len(p.plan.partition.stages) == 1)
+    return backend.plans.save(stored.id, cluster, whole)
+
+
 def submit(backend: Backend, definition_id: int, plan: StoredPlan, name: str = "vgg_digits") -> Run:
     spec = TrainSpec(definition_id, plan.plan, plan.id, epochs=4, target_accuracy=0.95)
     return backend.runs.submit(spec, name)

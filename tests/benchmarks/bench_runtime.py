@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--microbatches", type=int, default=24)
     parser.add_argument("--batch", type=int, default=8, help="microbatches of a flush's update")
+    parser.add_argument("--cut", type=int, default=0, help="this layer begins the second stage")
     parser.add_argument("--patience", type=float, default=600)
     parser.add_argument("--rank", type=json.loads, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -76,7 +77,7 @@ def main() -> None:
                     {"model": model, "network": where.name, "interface": where.interface}
                 )
                 arguments = ["--rank", told]
-                for option in ("contestants", "rounds", "microbatches", "batch", "patience"):
+                for option in ("contestants", "rounds", "microbatches", "batch", "cut", "patience"):
                     arguments += [f"--{option}", str(getattr(given, option))]
                 table(model, where, launch(__file__, arguments, 2, PORT, where))
 
@@ -110,6 +111,8 @@ def race(given: argparse.Namespace) -> None:
     course = Race(world, file, MODELS[model], given.batch, (), ())
     bounds = [cuts(course, bandwidth, parts) for parts in (2, 4)]
     agreed = [tuple(int(world.agreed(b)) for b in each) for each in bounds]
+    if given.cut:
+        agreed[0] = (0, given.cut, agreed[0][-1])
     course = Race(world, file, MODELS[model], given.batch, *agreed)
     names = given.contestants.split(",")
     running = {name: contestant(course, name) for name in names}

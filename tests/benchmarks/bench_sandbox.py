@@ -1,11 +1,13 @@
-"""What the sandbox costs a training run: with and without it, alternating, in one run.
+"""What the sandbox costs a run: with and without it, alternating, in one run.
 
-Run `python tests/benchmarks/bench_sandbox.py [pairs, 10] [model, vgg_digits] [epochs, 3]` on
-a quiet machine. Two real ranks train over gloo; "plain" are bare processes, "bubblewrap" the
-cell with its limits and the agent's watch over them. Both start a session per rank, because
-Linux shares a busy machine out by sessions. Not collected by pytest.
+Run `python tests/benchmarks/bench_sandbox.py [pairs, 10] [model, vgg_digits] [epochs, 3] [job]`
+on a quiet machine; job is train (two real ranks over gloo) or profile (one, and `epochs` are
+repetitions). "plain" are bare processes, "bubblewrap" the cell with its limits and the agent's
+watch over them. Both start a session per rank, because Linux shares a busy machine out by
+sessions. Not collected by pytest.
 
-training   seconds from the first to the last minibatch, as the ranks tell them
+work       seconds from the first to the last minibatch, as the ranks tell them; of a profile
+           from the first to the last repetition, as they are heard
 CPU        seconds of the ranks and of the agent that watches them, which a busy machine
            changes less
 whole      seconds from the start of the processes to their end
@@ -29,19 +31,19 @@ import psutil
 from backend.codec import to_json
 from backend.definitions.zoo import zoo_file
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.events import Failed, Metrics, read_line
+from backend.runs.events import Failed, Metrics, Progress, read_line
 from backend.runs.job import Job
-from backend.runs.spec import TrainSpec
+from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from workers.sandbox.cell import Cell, Order
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
 from workers.supervisor.environment import rank_environment
-from workers.supervisor.preparation import job_file, rank_command, room_of
+from workers.supervisor.place import Place
+from workers.supervisor.preparation import job_file, rank_command, room_of, world_size
 from workers.supervisor.supervision import TICK
 
-RANKS = 2
 CUT = 8
 LAYERS = {"vgg_digits": 20, "mlp": 8}
 LIMITS = Limits.of(Settings())
@@ -49,20 +51,25 @@ LIMITS = Limits.of(Settings())
 
 @dataclass(frozen=True)
 class Taken:
-    training: float
+    work: float
     cpu: float
     whole: float
 
 
-def prepared(home: Path, model: str, epochs: int) -> Job:
+def asked(model: str, epochs: int, job: str) -> RunSpec:
+    if job == "profile":
+        return ProfileSpec(1, 16, epochs)
+    stages = (Stage(0, CUT, (0,)), Stage(CUT, LAYERS[model], (1,)))
+    return TrainSpec(1, Plan("even", Partition(stages), "pipedream", 16), epochs=epochs)
+
+
+def prepared(home: Path, model: str, spec: RunSpec) -> Job:
     folder = home / "runs" / "1" / "attempt-1"
     (folder / "definition").mkdir(parents=True)
     (folder / "work").mkdir()
     source = folder / "definition" / f"{model}.py"
     source.write_bytes(zoo_file(model).read_bytes())
-    stages = (Stage(0, CUT, (0,)), Stage(CUT, LAYERS[model], (1,)))
-    spec = TrainSpec(1, Plan("even", Partition(stages), "pipedream", 16), epochs=epochs)
-    job = Job(1, 1, model, spec, str(source), str(folder / "work"), RANKS)
+    job = Job(1, 1, model, spec, str(source), str(folder / "work"), world_size(spec))
     job_file(job).write_bytes(to_json(Job, job))
     return job
 
@@ -105,10 +112,12 @@ class Reader:
                 event = read_line(line.rstrip("\n"))
                 if isinstance(event, Metrics) and event.name == "loss":
                     self.times += event.times
+                elif isinstance(event, Progress) and event.phase == "layers":
+                    self.times.append(time.time())
                 elif event is None or isinstance(event, Failed):
                     self.other.append(line)
 
-    def training(self) -> float:
+    def work(self) -> float:
         for thread in self._threads:
             thread.join()
         if not self.times:
@@ -119,8 +128,11 @@ class Reader:
 def environments(job: Job, wrapped: bool) -> list[dict[str, str]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    work = Path(job.folder)
-    return [rank_environment(r, RANKS, port, work, own_network=wrapped) for r in range(RANKS)]
+    work, size = Path(job.folder), job.world_size
+    return [
+        rank_environment(r, Place.alone(size, port), size, work, wrapped=wrapped)
+        for r in range(size)
+    ]
 
 
 def plain(job: Job, clock: Clock) -> Reader:
@@ -145,7 +157,7 @@ def wrapped(job: Job, clock: Clock) -> Reader:
     cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
     reader = Reader(cell.outputs)
     guard = Guard(LIMITS, cell.pid, room.work)
-    while len(cell.exits()) < RANKS:
+    while len(cell.exits()) < job.world_size:
         assert guard.error(time.monotonic()) is None
         clock.look([cell.pid])
         time.sleep(TICK)
@@ -153,26 +165,29 @@ def wrapped(job: Job, clock: Clock) -> Reader:
     return reader
 
 
-def taken(start, model: str, epochs: int) -> Taken:
+def taken(start, model: str, spec: RunSpec) -> Taken:
     with tempfile.TemporaryDirectory() as home:
-        job = prepared(Path(home), model, epochs)
+        job = prepared(Path(home), model, spec)
         begun, clock = time.perf_counter(), Clock()
         reader = start(job, clock)
         whole = time.perf_counter() - begun
-        return Taken(reader.training(), clock.seconds(), whole)
+        return Taken(reader.work(), clock.seconds(), whole)
 
 
 def main() -> None:
-    pairs, model, epochs = (*sys.argv[1:], *("10", "vgg_digits", "3")[len(sys.argv) - 1 :])
-    taken(plain, model, 1)
+    given = (*sys.argv[1:], *("10", "vgg_digits", "3", "train")[len(sys.argv) - 1 :])
+    pairs, model, epochs, kind = given
+    spec = asked(model, int(epochs), kind)
+    taken(plain, model, asked(model, 2, kind))
     found: list[tuple[Taken, Taken]] = []
     for number in range(int(pairs)):
         order = (plain, wrapped) if number % 2 == 0 else (wrapped, plain)
-        both = {start: taken(start, model, int(epochs)) for start in order}
+        both = {start: taken(start, model, spec) for start in order}
         found.append((both[plain], both[wrapped]))
-    print(f"{model}, {epochs} epochs, {RANKS} ranks, {pairs} pairs, {os.cpu_count()} cores")
+    load = os.getloadavg()[0]
+    print(f"{kind} {model}, {epochs}, {pairs} pairs, {os.cpu_count()} cores, load {load:.1f}")
     print(f"{'':10}{'plain':>9}{'bubblewrap':>12}{'ratio: median':>15}{'least':>8}{'most':>8}")
-    for name in ("training", "cpu", "whole"):
+    for name in ("work", "cpu", "whole"):
         without = [getattr(a, name) for a, _ in found]
         inside = [getattr(b, name) for _, b in found]
         ratios = [b / a for a, b in zip(without, inside, strict=True)]

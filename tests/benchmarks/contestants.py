@@ -169,8 +169,8 @@ def torch_pipeline(race: Race, name: str) -> Contestant:
 
 
 class _Bare(nn.Module):
-    """A stage that hands on one contiguous tensor bare, and takes a contiguous gradient, as
-    torch's pipelining wants it."""
+    """A stage that hands on contiguous tensors, a single one bare, and takes contiguous
+    gradients, as torch's pipelining wants it."""
 
     def __init__(self, inner: nn.Module) -> None:
         super().__init__()
@@ -178,8 +178,8 @@ class _Bare(nn.Module):
 
     def forward(self, *inputs):
         result = self.inner(*map(_Contiguous.apply, inputs))
-        bare = result[0] if isinstance(result, tuple) and len(result) == 1 else result
-        return bare.contiguous()
+        whole = [part.contiguous() for part in (result if isinstance(result, tuple) else [result])]
+        return whole[0] if len(whole) == 1 else tuple(whole)
 
 
 class _Contiguous(torch.autograd.Function):

@@ -37,8 +37,12 @@ class Marks(Protocol):
         """The first stage is about to run `microbatch`."""
         ...
 
-    def updated(self, stage: int, microbatches: int, is_made: bool) -> None:
-        """`stage` has applied that many; `is_made` where its new weights are there already."""
+    def updating(self, stage: int, microbatches: int) -> None:
+        """`stage` is about to make the weights that have seen that many."""
+        ...
+
+    def updated(self) -> None:
+        """The weights of all stages that were about to are made."""
         ...
 
     def averaged(self, stage: int) -> None:
@@ -51,7 +55,9 @@ class Unmarked:
 
     def forward(self, microbatch: int) -> None: ...
 
-    def updated(self, stage: int, microbatches: int, is_made: bool) -> None: ...
+    def updating(self, stage: int, microbatches: int) -> None: ...
+
+    def updated(self) -> None: ...
 
     def averaged(self, stage: int) -> None: ...
 
@@ -104,10 +110,12 @@ class Checkpoints:
                 self._place(self._epoch, done).mkdir(parents=True, exist_ok=True)
                 self._answered()
 
-    def updated(self, stage: int, microbatches: int, is_made: bool) -> None:
+    def updating(self, stage: int, microbatches: int) -> None:
         per_round = self._shape.lanes * self._shape.batch
         self._fresh[stage] = -(-microbatches // per_round) * per_round
-        if is_made and self._shape.lanes == 1:
+
+    def updated(self) -> None:
+        if self._shape.lanes == 1:
             for number in tuple(self._fresh):
                 self._take_if_due(number)
 

@@ -15,7 +15,7 @@ from backend.pipeline.shape import Shape
 from backend.runs.spec import TrainSpec
 from workers.runtime.seated import Seated
 
-WEIGHT, BUFFER, REFERENCE = "weight", "buffer", "reference"
+WEIGHT, BUFFER, REFERENCE, SCALE = "weight", "buffer", "reference", "scale"
 REMEMBERED = ("velocity", "mean", "square")
 """What update rules carry on (`Rule.memory`)."""
 
@@ -34,6 +34,7 @@ def state_of(seated: Seated, stage: int) -> dict[str, Tensor]:
         WEIGHT: weights.newest,
         BUFFER: dict(module.named_buffers()),
         REFERENCE: weights.reference or {},
+        SCALE: _scale(seated),
     }
     for kind, tensors in weights.memory.items():
         found[kind] = dict(zip(weights.newest, tensors, strict=True))
@@ -52,6 +53,17 @@ def restore(seated: Seated, spec: TrainSpec, shape: Shape, folder: Path, done: f
         kept = _Kept(folder, seated, shape.lanes, files)
         for number in seated.stages:
             _fill(seated, number, kept, round(updates * done))
+        if seated.loss_scale is not None and kept.has(SCALE, "value"):
+            seated.loss_scale.value = kept.needed(SCALE, "value").item()
+            seated.loss_scale.quiet = int(kept.needed(SCALE, "quiet").item())
+
+
+def _scale(seated: Seated) -> dict[str, Tensor]:
+    """The factor of the loss in float16."""
+    scale = seated.loss_scale
+    if scale is None:
+        return {}
+    return {"value": torch.tensor(scale.value), "quiet": torch.tensor(scale.quiet)}
 
 
 def _fill(seated: Seated, number: int, kept: "_Kept", updates: int) -> None:

@@ -1,6 +1,5 @@
-"""Spans of the actions that a rank performs, on a clock that all ranks of a machine share."""
+"""Spans of the actions that a rank performs, on a clock that all ranks share."""
 
-import time
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,17 +11,23 @@ from backend.pipeline.actions import Action
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span
 from backend.runs.events import Spans
+from workers.runtime.clock import Offset, now, offset
 from workers.runtime.world import World
+
+SAME = Offset(0.0, 0.0)
+"""The processes of one machine have one clock."""
 
 
 class Recorder:
-    """One segment of one rank; seconds count from rank 0's start of the segment."""
+    """One segment of one rank; seconds count from rank 0's start of the segment. Between hosts
+    `offset` is how far this one's clock is ahead of rank 0's, estimated anew each time."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._taken: list[tuple[int, Action, float, float]] = []
+        self.offset = offset(world.rank, world.size, world.device) if world.hosts > 1 else SAME
         world.barrier()
-        self._origin = world.agreed(time.clock_gettime(time.CLOCK_MONOTONIC))
+        self._origin = world.agreed(now()) + self.offset.seconds
 
     def __len__(self) -> int:
         """Actions that have ended."""
@@ -32,11 +37,11 @@ class Recorder:
         """Seconds since the origin, after the GPU has caught up."""
         if self._world.on_gpu:
             torch.cuda.current_stream().synchronize()
-        return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
+        return now() - self._origin
 
     def clock(self) -> float:
         """Seconds since the origin, without a word to the GPU: for other threads."""
-        return time.clock_gettime(time.CLOCK_MONOTONIC) - self._origin
+        return now() - self._origin
 
     def add(self, index: int, action: Action, start: float, end: float) -> None:
         self._taken.append((index, action, start, end))

@@ -140,6 +140,7 @@ class _Run:
         recorder = Recorder(self.seated.world)
         self.reporter.watch(recorder)
         self.checkpoints.watch(recorder.clock)
+        self._tell_clock(recorder)
         actions = program.ranks[self.seated.seat.rank]
         with self._loading(epoch, actions, recorder) as source:
             training = Training(self.seated, program, source, losses, self.checkpoints)
@@ -151,6 +152,16 @@ class _Run:
         if copies := recorder.within(self.checkpoints.taken):
             self.reporter(recorder.write_beside("saving", self.folder, number, copies))
         return seconds, sum(epoch.form(k)[0] for k in range(shape.microbatches))
+
+    def _tell_clock(self, recorder: Recorder) -> None:
+        """Where there are several hosts: how far this one's clock is from that of rank 0."""
+        rank, offset = self.seated.world.rank, recorder.offset
+        if self.seated.world.hosts > 1 and rank > 0:
+            self.reporter.log(
+                f"The clock of rank {rank} (host {self.seated.world.host}) is "
+                f"{offset.seconds:+.6f} s from rank 0's, known to {offset.error * 1e6:.0f} us; "
+                "the timeline is drawn on rank 0's."
+            )
 
     def _loading(
         self, epoch: Epoch, actions: Sequence[Action], recorder: Recorder

@@ -17,16 +17,21 @@ def save(seated: Seated, folder: Path, reporter: Reporter) -> None:
     """Every stage's first replica writes its weights (with lanes: the reference); rank 0 then
     joins them.
 
-    All ranks call it and share the job's folder.
+    All ranks call it; those of one host share the job's folder, and those of several send
+    rank 0 what they wrote.
     """
+    own: dict[str, Tensor] = {}
     for stage in seated.leads if seated.seat.lane == 0 else ():
-        path = _stage_file(folder, stage)
-        save_file(_stage_state(seated, stage), path)
+        path, state = _stage_file(folder, stage), _stage_state(seated, stage)
+        save_file(state, path)
         reporter(Artifact(path.name, str(path)))
+        own |= state
     seated.world.barrier()
+    parts = seated.world.gathered(own) if seated.world.hosts > 1 else []
     if seated.world.rank == 0:
         path = folder / MODEL_FILE
-        save_file(_joined(seated, folder), path)
+        found = {name: tensor for part in parts for name, tensor in part.items()}
+        save_file(_joined(seated, found or _written(seated, folder)), path)
         reporter(Artifact(path.name, str(path)))
 
 
@@ -42,15 +47,18 @@ def _stage_state(seated: Seated, number: int) -> dict[str, Tensor]:
     return {name: _plain(tensor) for name, tensor in state.items() if name in wanted}
 
 
-def _joined(seated: Seated, folder: Path) -> dict[str, Tensor]:
+def _written(seated: Seated, folder: Path) -> dict[str, Tensor]:
+    """All stages' tensors as their files have them."""
+    files = (_stage_file(folder, stage) for stage in range(len(seated.layers)))
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}
+
+
+def _joined(seated: Seated, found: dict[str, Tensor]) -> dict[str, Tensor]:
     """All stages' tensors under every name that the model's own `state_dict` has.
 
     A tensor with several names (tied weights) is written under each; a parameter that no
     layer uses keeps its first value.
     """
-    found: dict[str, Tensor] = {}
-    for stage in range(len(seated.layers)):
-        found |= load_file(_stage_file(folder, stage))
     initial = seated.layered.model.state_dict()
     saved = {
         name: next((found[n] for n in seated.ties[name] if n in found), initial[name])

@@ -193,13 +193,17 @@ class Training:
             self._loss_sum = total
 
     def _step(self, index: int, action: Step) -> None:
-        self._updating.step(index, action)
+        """The loss is told and the place known before the new weights are there, because lanes
+        that waited for them meet at once."""
         microbatches = self._applied[action.stage][action.version]
         last = self._epoch.first + microbatches[-1]
         if self._seated.stages[action.stage].loss is not None:
             self._losses.add(last, self._loss_sum / self._updating.count(action))
             self._loss_sum = 0.0
-        self._checkpoints.updated(action.stage, last + 1, not self._updating.is_due)
+        self._checkpoints.updating(action.stage, last + 1)
+        self._updating.step(index, action)
+        if not self._updating.is_due:
+            self._checkpoints.updated()
 
     def _note_loss(self, microbatch: int, loss: Tensor) -> None:
         value = float(loss.item())

@@ -4,13 +4,15 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from workers.runtime.process import device
+
+T = TypeVar("T")
 
 PATIENCE = timedelta(minutes=30)
 """How long a rank waits for another one before it gives up."""
@@ -46,6 +48,8 @@ class World:
     size: int
     device: torch.device
     pace: Pace | None = None
+    host: int = 0
+    hosts: int = 1
 
     @property
     def on_gpu(self) -> bool:
@@ -65,6 +69,12 @@ class World:
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
         dist.all_reduce(tensor)
         return [float(value) for value in tensor.tolist()]
+
+    def gathered(self, value: T) -> list[T]:
+        """Every rank's value, on rank 0; () on the others. The ranks of a run trust each other."""
+        found: list[T] | None = [value] * self.size if self.rank == 0 else None
+        dist.gather_object(value, found, dst=0)
+        return found or []
 
     @property
     def everybody(self) -> "Group":
@@ -114,7 +124,8 @@ def join() -> World:
     dist.init_process_group(
         backend, init_method=alone, rank=rank, world_size=size, timeout=PATIENCE
     )
-    return World(rank, size, chosen)
+    host, hosts = os.environ.get("GROUP_RANK", "0"), os.environ.get("GROUP_WORLD_SIZE", "1")
+    return World(rank, size, chosen, None, int(host), int(hosts))
 
 
 def leave() -> None:

@@ -34,15 +34,18 @@ def rank_user() -> int | None:
     return FIRST_USER + os.getpid() % NUM_USERS if os.getuid() == 0 else None
 
 
-def command(bwrap: str, room: Room, inner: Sequence[str], gpus: bool = False) -> list[str]:
-    """`inner` inside the sandbox. Each mount comes after those above it, so that the mask
-    over the state directory holds wherever that lies."""
+def command(
+    bwrap: str, room: Room, inner: Sequence[str], gpus: bool = False, outside: bool = False
+) -> list[str]:
+    """`inner` inside the sandbox, with the machine's network where it goes `outside`. Each
+    mount comes after those above it, so that the mask over the state directory holds wherever
+    that lies."""
     mounts = list(_mounts(room, gpus))
     mounts = sorted([*mounts, *_above(mounts)], key=lambda mount: len(Path(mount[-1]).parts))
     return [
         bwrap,
         "--die-with-parent",
-        *(f"--unshare-{name}" for name in NAMESPACES),
+        *(f"--unshare-{name}" for name in NAMESPACES if name != "net" or not outside),
         *("--hostname", "stageflow"),
         *(_capabilities() if os.getuid() == 0 else ()),
         *(word for mount in mounts for word in mount),

@@ -33,12 +33,14 @@ class SandboxFailed(StageflowError):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to start: one command, in one environment per rank. `gpus`: the ranks use them."""
+    """What to start: one command, in one environment per rank. `gpus`: the ranks use them.
+    `outside`: they have the machine's network, because they meet ranks of other machines."""
 
     command: tuple[str, ...]
     environments: tuple[Mapping[str, str], ...]
     limits: Limits
     gpus: bool = False
+    outside: bool = False
 
 
 class Cell:
@@ -71,7 +73,9 @@ class Cell:
             command = [sys.executable, "-I", "-S", launcher.__file__]
             if is_wrapped:
                 bwrap = bubblewrap.program() or "bwrap"
-                command = bubblewrap.command(bwrap, self._room, command, order.gpus)
+                command = bubblewrap.command(
+                    bwrap, self._room, command, order.gpus, order.outside
+                )
             self._process = self._popen(command, [told, *ends])
         finally:
             for end in (told, *ends):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from workers.sandbox.bubblewrap import PROJECT
+from workers.supervisor.place import Place
 
 PASSED_ON = frozenset({"PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "CUDA_HOME"})
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
@@ -14,32 +15,37 @@ LOOPBACK = "lo"
 
 
 def rank_environment(
-    rank: int,
+    index: int,
+    place: Place,
     world_size: int,
-    port: int,
     home: Path,
     num_gpus: int = 0,
-    own_network: bool = False,
+    wrapped: bool = False,
 ) -> dict[str, str]:
-    """The variables of one rank, as torchrun names them; rank r sees GPU r alone.
+    """The variables of rank number `index` of this host, as torchrun names them; it sees the
+    GPU of its device alone.
 
     `home` is the attempt's work folder: whatever a library caches stays with the run, and
-    the value marks every process of the attempt (see `processes.of_attempt`). In a sandbox
-    with a network of its own the agent's interfaces do not exist, and /tmp is private.
+    the value marks every process of the attempt (see `processes.of_attempt`). `wrapped` in
+    bubblewrap /tmp is private, and on a single host the network is the rank's own.
     """
+    own = LOOPBACK if wrapped and place.hosts == 1 else place.interface
     return {
         **inherited(os.environ),
-        **(dict.fromkeys(INTERFACES, LOOPBACK) if own_network else {"TMPDIR": str(home)}),
+        **dict.fromkeys(INTERFACES if own else (), own),
+        **({} if wrapped else {"TMPDIR": str(home)}),
         "HOME": str(home),
         "PYTHONPATH": str(PROJECT),
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1",
-        "RANK": str(rank),
-        "LOCAL_RANK": str(rank),
+        "RANK": str(place.ranks[index]),
+        "LOCAL_RANK": str(index),
         "WORLD_SIZE": str(world_size),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "CUDA_VISIBLE_DEVICES": str(rank) if rank < num_gpus else "",
+        "GROUP_RANK": str(place.host),
+        "GROUP_WORLD_SIZE": str(place.hosts),
+        "MASTER_ADDR": place.address,
+        "MASTER_PORT": str(place.port),
+        "CUDA_VISIBLE_DEVICES": str(place.devices[index]) if num_gpus else "",
     }
 
 

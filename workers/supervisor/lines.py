@@ -40,9 +40,10 @@ class Lines:
     def _read(self, rank: int, pipe: IO[str]) -> None:
         with pipe:
             while text := pipe.readline(MAX_LINE):
-                self._put(Heard(rank, time.time(), text.rstrip("\n")))
+                self.add(Heard(rank, time.time(), text.rstrip("\n")))
 
-    def _put(self, heard: Heard) -> None:
+    def add(self, heard: Heard) -> None:
+        """A line that came another way; waits where too many are here already."""
         while not self._closed:
             with suppress(queue.Full):
                 self._queue.put(heard, timeout=0.5)

@@ -11,18 +11,19 @@ from workers.sandbox.limits import Limits
 from workers.supervisor import orphans, processes
 from workers.supervisor.environment import rank_environment
 from workers.supervisor.lines import Lines
+from workers.supervisor.place import Place
 from workers.supervisor.preparation import room_of
 
 
 class Ranks:
-    """`world_size` processes that read the same job file. `state` is the state directory,
-    which they do not see; `port` is where they meet."""
+    """The processes of a job that have their `place` here; they read the same job file. `state`
+    is the state directory, which they do not see."""
 
     def __init__(
         self,
         job: Job,
         command: Sequence[str],
-        port: int,
+        place: Place,
         state: Path,
         limits: Limits,
         level: SandboxLevel,
@@ -30,23 +31,17 @@ class Ranks:
     ) -> None:
         self._room = room_of(job, state)
         self.lines = Lines()
+        self._ranks = place.ranks
+        wrapped = level is SandboxLevel.BUBBLEWRAP
         environments = tuple(
-            rank_environment(
-                rank,
-                job.world_size,
-                port,
-                self._room.work,
-                num_gpus,
-                own_network=level is SandboxLevel.BUBBLEWRAP,
-            )
-            for rank in range(job.world_size)
+            rank_environment(index, place, job.world_size, self._room.work, num_gpus, wrapped)
+            for index in range(len(place.ranks))
         )
-        self._cell = Cell(
-            self._room, Order(tuple(command), environments, limits, num_gpus > 0), level
-        )
+        order = Order(tuple(command), environments, limits, num_gpus > 0, place.hosts > 1)
+        self._cell = Cell(self._room, order, level)
         try:
             for number, pipe in enumerate(self._cell.outputs):
-                self.lines.listen(number // 2, pipe)
+                self.lines.listen(place.ranks[number // 2], pipe)
             self._remember()
         except OSError:
             self.end()
@@ -64,7 +59,7 @@ class Ranks:
     def exits(self) -> dict[int, int]:
         """Exit codes by rank of those that have ended (-9: killed by signal 9). Raises
         `SandboxFailed`."""
-        return self._cell.exits()
+        return {self._ranks[index]: code for index, code in self._cell.exits().items()}
 
     def end(self, grace: float = GRACE) -> list[int]:
         """End all processes of the attempt, grandchildren included; return the pids that

@@ -45,9 +45,17 @@ def resumed(attempt: Attempt, job: Job, say: Callable[[str], None]) -> Job:
         job = replace(job, checkpoint=str(place), epoch=mark.epoch, samples=mark.samples)
         job_file(job).write_bytes(to_json(Job, job))
         return job
-    if isinstance(attempt.run.spec, TrainSpec) and attempt.run.spec.checkpoint_id is not None:
-        raise CheckpointGone(f"checkpoint {attempt.run.spec.checkpoint_id} cannot be read any more")
+    begun_anew(attempt)
     return job
+
+
+def begun_anew(attempt: Attempt) -> None:
+    """The attempt starts from the beginning: so does a run on several hosts, always, because a
+    checkpoint is laid out for one. Raises `CheckpointGone` where it was to go on from one."""
+    spec = attempt.run.spec
+    if isinstance(spec, TrainSpec) and spec.checkpoint_id is not None:
+        raise CheckpointGone(f"checkpoint {spec.checkpoint_id} cannot be read on this node")
+    attempt.begun_anew()
 
 
 def _lay_out(checkpoint: Checkpoint, place: Path) -> None:

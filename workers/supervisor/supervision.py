@@ -12,6 +12,7 @@ from backend.runs.job import Job
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.storage.errors import DatabaseUnreachable
+from workers.address import own_address
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
@@ -22,10 +23,12 @@ from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, fai
 from workers.supervisor.hub import fetched
 from workers.supervisor.journal import Journal
 from workers.supervisor.parting import Parting
+from workers.supervisor.place import LOOPBACK, Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
-from workers.supervisor.resuming import resumed
+from workers.supervisor.resuming import begun_anew, resumed
+from workers.supervisor.team import Members
 from workers.supervisor.verdict import SILENCE, Tally
 
 TICK = 0.1
@@ -67,6 +70,7 @@ class Supervision:
         self._sandbox = sandbox or detect(backend.settings)
         self._limits = Limits.of(backend.settings)
         self._parting = Parting(work_folder(self._folder))
+        self._members: Members | None = None
         self._renewed = self._written = time.monotonic()
 
     def run(self) -> None:
@@ -80,8 +84,15 @@ class Supervision:
 
     def _carried(self) -> Ending:
         try:
-            with Rendezvous() as meeting:
-                return self._ranks_watched(meeting.port)
+            shares = self._backend.runs.shares(self._attempt.run.spec)
+            address = own_address(self._backend.settings.node_address) if shares else LOOPBACK
+            with Rendezvous(address) as meeting:
+                if not shares:
+                    return self._ranks_watched(meeting.port)
+                work = work_folder(self._folder)
+                self._members = Members(shares, address, meeting.port, work)
+                with self._members:
+                    return self._ranks_watched(meeting.port)
         except LeaseLost:
             raise
         except Exception as fault:
@@ -94,27 +105,34 @@ class Supervision:
         if not fetched(run.spec, settings, goes_on=lambda: not self._is_cancelled()):
             return CANCELLED
         job = prepare(self._backend, self._attempt.run, self._folder)
-        job = resumed(self._attempt, job, self._say)
+        place = Place.alone(job.world_size, port)
+        if self._members is not None:
+            begun_anew(self._attempt)
+        if self._members is None:
+            job = resumed(self._attempt, job, self._say)
+        elif not self._members.gather(self._invite, goes_on=lambda: not self._is_cancelled()):
+            return CANCELLED
+        else:
+            place = self._members.place(settings.node)
         disk.hold_back(self._folder)
-        self._say(f"starting {job.world_size} rank(s) on {self._backend.settings.node}")
+        self._say(f"starting {len(place.ranks)} rank(s) on {settings.node}")
         num_gpus = 0 if job.emulation else self._num_gpus
-        for warning in () if job.emulation else sharing(job.world_size, num_gpus):
+        for warning in () if job.emulation else sharing(len(place.ranks), num_gpus):
             self._say(warning)
+        num_gpus = gpus_for(len(place.ranks), num_gpus)
         ranks = Ranks(
-            job,
-            self._command(job),
-            port,
-            self._backend.settings.home,
-            self._limits,
-            level,
-            gpus_for(job.world_size, num_gpus),
+            job, self._command(job), place, settings.home, self._limits, level, num_gpus
         )
+        if self._members is not None:
+            self._members.start(ranks.lines)
         stall = self._backend.settings.stall
         tally = Tally(job.world_size, time.monotonic(), self._silence, stall=stall)
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
         try:
             ending = self._watched(ranks, tally, guard)
         finally:
+            if self._members is not None:
+                self._members.end()
             stubborn = ranks.end()
         if stubborn:
             self._say(f"processes {stubborn} could not be ended")
@@ -145,12 +163,16 @@ class Supervision:
         now = time.monotonic()
         for line in heard:
             tally.hear(line.rank, self._journal.hear(line), now)
-        tally.exited(ranks.exits(), now)
+        tally.exited(ranks.exits() | (self._members.exits() if self._members else {}), now)
+
+    def _invite(self, address: str, meeting_port: int, secret: str) -> None:
+        run = self._attempt.run
+        self._backend.runs.invite(run, self._attempt, address, meeting_port, secret)
 
     def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
         if tally.all_finished:
             return SUCCEEDED
-        tally.breach = guard.error(now)
+        tally.breach = guard.error(now) or (self._members.error if self._members else None)
         if error := tally.error(now):
             return Ending(RunState.FAILED, error)
         is_due = now - self._written >= FLUSH or self._parting.wish is not None

@@ -100,6 +100,14 @@ def test_memory_is_kept_and_the_best_that_fits_is_found(profile, cluster, limit)
     assert max(needs(profile, found.partition)) <= limit
 
 
+def test_three_stages_and_an_idle_device_elsewhere():
+    """Of six devices two are left; one of them, far from the first stage, would help it: that is
+    no plan of neighbouring devices, and the answer is one."""
+    layers = tuple(Layer("l", "Linear", 0, compute, 0, 1) for compute in (4, 3, 1))
+    profile = Profile("p", ModelGraph.chain(layers), 1)
+    check(profile, Cluster((Level(2, 3.0), Level(3, 1.0))), overlap=False)
+
+
 def uniform(num_layers: int, compute: float, output: int, weights: int) -> Profile:
     layer = Layer("l", "Linear", compute / 2, compute / 2, output, weights)
     return Profile("uniform", ModelGraph.chain((layer,) * num_layers), 1)

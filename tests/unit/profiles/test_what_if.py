@@ -3,7 +3,7 @@
 import pytest
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
 from backend.profiles.roofline import PEAKS, Peak, Work, roofline
 from backend.profiles.what_if import at_microbatch
 
@@ -47,3 +47,14 @@ def test_no_device_is_refused(peak):
 
 def test_known_devices_have_peaks():
     assert all(peak.flops > 1e12 and peak.bandwidth > 1e11 for peak in PEAKS.values())
+
+
+def test_all_that_belongs_to_a_microbatch_is_in_proportion_and_weights_are_not():
+    layer = Layer("l", "Linear", 2.0, 4.0, 10, 7, 0.5, 1.0, saved_bytes=30, flops=8.0)
+    crossings = (Crossing(0, (1,), 10), Crossing(0, (2,), 7))
+    graph = ModelGraph((layer,) * 3, ((0, 1), (1, 2)), crossings, (Tie(0, (2,), "w", 7),))
+    found = at_microbatch(Profile("p", graph, 2), 4)
+    twice = Layer("l", "Linear", 4.0, 8.0, 20, 7, 0.5, 2.0, saved_bytes=60, flops=16.0)
+    assert found.layers == (twice,) * 3
+    assert found.graph.crossings == (Crossing(0, (1,), 20), Crossing(0, (2,), 7))
+    assert found.graph.ties == graph.ties

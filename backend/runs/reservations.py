@@ -1,0 +1,38 @@
+"""Nodes that a run on several hosts holds beside the one that carries it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backend.runs.fence import Fence
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """Where a node that was reserved for an attempt reports, and what shows that it was asked."""
+
+    run_id: int
+    attempt: int
+    address: str
+    port: int
+    secret: str
+
+
+class ReservationStore(Protocol):
+    """A claim reserves all nodes of a run or none (`RunStore.claim`)."""
+
+    def invite(self, fence: Fence, address: str, port: int, secret: str) -> None:
+        """Tell the reserved nodes where to report. Raises `LeaseLost`."""
+        ...
+
+    def invitation(self, node: str) -> Invitation | None:
+        """What `node` is asked to, while the run is live."""
+        ...
+
+    def held(self) -> Sequence[tuple[str, int]]:
+        """(node, run) of the reserved nodes of live runs."""
+        ...
+
+    def answered(self, invitation: Invitation, node: str) -> bool:
+        """`node` takes its share; False where it did before."""
+        ...

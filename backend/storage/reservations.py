@@ -1,0 +1,85 @@
+"""Reserved nodes in SQL: a node is one row, so nobody can hold it twice."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Select, delete, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.errors import StageflowError
+from backend.runs.fence import Fence
+from backend.runs.reservations import Invitation
+from backend.storage.database import Database
+from backend.storage.fence import LIVE, hold
+from backend.storage.tables import NodeRow, ReservationRow, RunRow
+
+
+class NodesTaken(StageflowError):
+    """One of the nodes that a run needs is held by another run."""
+
+
+def reserve(session: Session, run: RunRow, others: Sequence[str]) -> None:
+    """Let `run` hold its own node and `others`, all of them or none: raises `NodesTaken`, upon
+    which the whole transaction is to be undone. What ended runs held is free."""
+    wanted = (str(run.node), *others)
+    locked = select(NodeRow.name).where(NodeRow.name.in_(wanted)).order_by(NodeRow.name)
+    session.execute(locked.with_for_update())
+    live = select(RunRow.id).where(RunRow.state.in_(LIVE), RunRow.id != run.id)
+    of_nodes = ReservationRow.node.in_(wanted)
+    session.execute(delete(ReservationRow).where(of_nodes, ReservationRow.run_id.not_in(live)))
+    carried = live.where(RunRow.node.in_(wanted)) if others else live.where(RunRow.id < 0)
+    held = select(ReservationRow.run_id).where(of_nodes)
+    if session.scalars(held).first() or session.scalars(carried).first():
+        raise NodesTaken(f"run {run.id} needs {', '.join(wanted)}, which are not all free")
+    for node in others:
+        session.add(ReservationRow(node=node, run_id=run.id, attempt=run.attempt, answered=False))
+    try:
+        session.flush()
+    except IntegrityError as fault:
+        raise NodesTaken(f"run {run.id} came too late for {', '.join(wanted)}") from fault
+
+
+class SqlReservations:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def invite(self, fence: Fence, address: str, port: int, secret: str) -> None:
+        query = update(ReservationRow).where(
+            ReservationRow.run_id == fence.run_id, ReservationRow.attempt == fence.attempt
+        )
+        with self._database.write() as session:
+            hold(session, fence)
+            session.execute(query.values(address=address, port=port, secret=secret))
+
+    def invitation(self, node: str) -> Invitation | None:
+        query = _of_live_runs().where(
+            ReservationRow.node == node,
+            ReservationRow.port.is_not(None),
+            ReservationRow.answered.is_(False),
+        )
+        with self._database.read() as session:
+            row = session.scalar(query)
+            if row is None:
+                return None
+            place = (row.address or "", row.port or 0, row.secret or "")
+            return Invitation(row.run_id, row.attempt, *place)
+
+    def held(self) -> Sequence[tuple[str, int]]:
+        with self._database.read() as session:
+            return [(row.node, row.run_id) for row in session.scalars(_of_live_runs())]
+
+    def answered(self, invitation: Invitation, node: str) -> bool:
+        query = update(ReservationRow).where(
+            ReservationRow.node == node,
+            ReservationRow.run_id == invitation.run_id,
+            ReservationRow.attempt == invitation.attempt,
+            ReservationRow.answered.is_(False),
+        )
+        with self._database.write() as session:
+            done = session.scalars(query.values(answered=True).returning(ReservationRow.node))
+            return len(done.all()) == 1
+
+
+def _of_live_runs() -> Select[ReservationRow]:
+    live = (RunRow.id == ReservationRow.run_id) & (RunRow.attempt == ReservationRow.attempt)
+    return select(ReservationRow).join(RunRow, live).where(RunRow.state.in_(LIVE))

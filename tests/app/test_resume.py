@@ -1,0 +1,81 @@
+"""Going on from a checkpoint, and what came of the attempts, on the run's page."""
+
+from app.state import Page
+from backend.bootstrap import Backend
+from backend.runs.attempt import Attempt
+from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.run import RunError, RunSummary
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, param, text_of
+
+STEP = 30
+KILLED = RunError("RankKilled", "rank 0 was killed by signal 9")
+
+
+def stopped(backend: Backend, found: seed.Seeded) -> int:
+    """A training that restarted once from a checkpoint and was cancelled then."""
+    plan = backend.plans.get(found.plan)
+    run = seed.submit(backend, found.definition, plan, "stopped")
+    first = seed.claim(backend, run)
+    seed.train_epoch(backend, first, plan, 0)
+    keep(first)
+    first.finish(RunState.FAILED, RunSummary(), KILLED)
+    second = seed.claim(backend, run)
+    second.resumed(second.beginnings()[0])
+    second.finish(RunState.CANCELLED, RunSummary())
+    return run.id
+
+
+def keep(attempt: Attempt) -> None:
+    folder = attempt.checkpoint_folder(STEP)
+    folder.mkdir(parents=True)
+    (folder / "stage-0.safetensors").write_bytes(b"12345")
+    attempt.checkpoint(Mark(1, 96, STEP), [CheckpointFile("stage-0.safetensors", 5, "ab")], 3)
+
+
+def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    run_id = stopped(backend, seeded)
+    page = open_page(Page.RUN, id=run_id)
+    assert "checkpoint after update 30 (epoch 2)" in text_of(page)
+    page.number_input(key="resume-epochs").set_value(9)
+    button(page, "Resume the run").click().run()
+    resumed = backend.runs.list(limit=1).runs[0]
+    assert param(page, "id") == str(resumed.id)
+    assert resumed.origin_id == run_id
+    assert isinstance(resumed.spec, TrainSpec)
+    assert resumed.spec.epochs == 9
+    assert resumed.spec.checkpoint_id == backend.runs.checkpoints(run_id)[0].id
+
+
+def test_attempts_say_where_they_began_and_why_they_ended(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=stopped(backend, seeded))
+    (table,) = [frame.value for frame in page.dataframe if "outcome" in frame.value.columns]
+    assert list(table["outcome"]) == ["restarted", "cancelled"]
+    assert list(table["from update"]) == ["—", "30"]
+    assert "killed by signal 9" in table["reason"][0]
+    assert "attempt 1, 5\u00a0B" in text_of(page)
+
+
+def test_another_plan_of_the_profile_can_be_gone_on_with(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    run_id = stopped(backend, seeded)
+    other = seed.another_plan(backend, backend.profiles.get(seeded.profile))
+    page = open_page(Page.RUN, id=run_id)
+    page.selectbox(key="resume-plan").set_value(other.id)
+    button(page, "Resume the run").click().run()
+    assert backend.runs.list(limit=1).runs[0].spec.plan == other.plan
+
+
+def test_without_a_checkpoint_there_is_nothing_to_resume(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    for run_id in (seeded.failed, seeded.running, seeded.profiled):
+        page = open_page(Page.RUN, id=run_id)
+        assert "Resume the run" not in [found.label for found in page.button]
+        assert not page.exception

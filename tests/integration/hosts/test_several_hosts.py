@@ -1,0 +1,105 @@
+"""A training over several hosts: the real queue, agents and database; what one host's end does."""
+
+from dataclasses import replace
+
+import pytest
+from safetensors.torch import load_file
+
+from backend.planning.plan import Partition, Stage
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
+from tests.contract.runtime_cases import HERE, Case
+from tests.contract.runtime_reference import reference
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+PER_HOST = 2
+"""Devices of a host, as this machine has cores."""
+
+
+def spread(case: Case, definition_id: int, per_host: int, nodes: tuple[str, ...]) -> TrainSpec:
+    """The case's run with every stage on a host of its own."""
+    spec = case.spec()
+    stages = tuple(
+        Stage(stage.first, stage.stop, tuple(n * per_host + r for r in range(stage.replicas)))
+        for n, stage in enumerate(spec.plan.partition.stages)
+    )
+    plan = replace(spec.plan, partition=Partition(stages))
+    return replace(spec, definition_id=definition_id, plan=plan, nodes=nodes)
+
+
+def added(hosts, case: Case) -> int:
+    file = HERE / "models" / f"{case.model}.py"
+    return hosts.backend.definitions.add(file.name, file.read_bytes()).id
+
+
+@pytest.fixture(scope="module")
+def two(new_hosts):
+    hosts = new_hosts(2)
+    hosts.start()
+    return hosts
+
+
+def per_host(hosts) -> int:
+    return len(hosts.backend.nodes.list()[0].devices)
+
+
+def test_two_hosts_train_as_one_process_would(two):
+    case = Case("chain", "pipedream", "momentum", (1, 1))
+    spec = spread(case, added(two, case), per_host(two), tuple(two.names))
+    run = two.finished(spec)
+    assert (run.state, run.error) == (RunState.SUCCEEDED, None), two.logs()
+    saved = load_file(two.backend.runs.artifact_path(run.id, "model.safetensors"))
+    expected = reference(case)
+    for name, weight in expected.weights.items():
+        assert (saved[name] - weight).abs().max() < 1e-10
+    text = [line.text for line in two.backend.runs.all_logs(run.id)]
+    assert any("starting 1 rank(s) on host-0" in line for line in text)
+    assert any(line.startswith("The clock of rank 1 (host 1) is") for line in text)
+
+
+def test_the_timeline_is_on_one_clock(two):
+    """The hosts' clocks are a thousand seconds apart; a receive still ends after its send."""
+    case = Case("chain", "1f1b-flush", "sgd", (1, 1))
+    run = two.finished(spread(case, added(two, case), per_host(two), tuple(two.names)))
+    timeline = two.backend.runs.timeline(run.id, "measured")
+    assert timeline.num_ranks == 2
+    assert timeline.makespan < 100
+    sent = {s.action.message: s.start for s in timeline.spans if type(s.action).__name__ == "Send"}
+    got = {s.action.message: s.end for s in timeline.spans if type(s.action).__name__ == "Recv"}
+    assert sent.keys() == got.keys()
+    assert all(got[message] > sent[message] - 0.01 for message in sent)
+
+
+def test_a_node_that_is_away_leaves_the_run_waiting(two):
+    case = Case("chain", "pipedream", "sgd", (1, 1))
+    spec = spread(case, added(two, case), per_host(two), ("host-0", "host-1"))
+    two.backend.nodes.beat("host-7", two.backend.nodes.list()[0].devices)
+    two.wait(lambda: "host-7" not in two.alive)
+    run = two.backend.runs.submit(replace(spec, nodes=("host-0", "host-7")))
+    assert "host-7" in two.backend.runs.why_waiting(run)
+    two.backend.runs.cancel(run.id)
+    assert two.backend.runs.get(run.id).state is RunState.CANCELLED
+
+
+def test_the_death_of_one_agent_ends_the_run_with_the_reason(two):
+    case = Case("chain", "pipedream", "sgd", (1, 1))
+    spec = spread(case, added(two, case), per_host(two), tuple(two.names))
+    run_id = two.backend.runs.submit(replace(spec, epochs=100_000)).id
+    two.wait(lambda: two.backend.runs.metrics(run_id, "loss"))
+    two.kill("host-1")
+    two.wait(lambda: two.backend.runs.get(run_id).state.is_final)
+    run = two.backend.runs.get(run_id)
+    assert run.state is RunState.FAILED
+    assert (run.error.kind, "host-1" in run.error.message) == ("NodeLost", True)
+
+
+def test_four_hosts_with_a_stage_each(new_hosts):
+    hosts = new_hosts(4)
+    hosts.start()
+    case = Case("residual", "2bw", "adam", (1, 1, 1, 1))
+    run = hosts.finished(spread(case, added(hosts, case), per_host(hosts), tuple(hosts.names)))
+    assert (run.state, run.error) == (RunState.SUCCEEDED, None), hosts.logs()
+    saved = load_file(hosts.backend.runs.artifact_path(run.id, "model.safetensors"))
+    for name, weight in reference(case).weights.items():
+        assert (saved[name] - weight).abs().max() < 1e-10

@@ -1,0 +1,156 @@
+"""Trainings go on from any of their checkpoints, on the same plan and on others."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from backend.codec import from_json, to_json
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.events import Event, Metrics, Saved
+from backend.runs.job import Job
+from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from workers.supervisor.preparation import world_size
+
+pytestmark = pytest.mark.slow
+MODEL = """
+def model():
+    return nn.Sequential(
+        nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Dropout(0.2), nn.Linear(8, 8), nn.Tanh(),
+        nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 3),
+    )
+def example(batch):
+    torch.manual_seed(3)
+    return torch.rand(batch, 6), torch.randint(3, (batch,))
+def loss(output, target):
+    return nn.functional.cross_entropy(output, target)
+"""
+PLAIN = MODEL.replace("nn.Dropout(0.2)", "nn.Identity()").replace(
+    "nn.BatchNorm1d(8)", "nn.LayerNorm(8)"
+)
+Trained = Callable[..., list[Event]]
+
+
+def stages(*bounds: int, replicas: tuple[int, ...] = (), positions: int = 0) -> Partition:
+    """Stages between the bounds; `positions` where several sit on one device."""
+    counts = replicas or (1,) * (len(bounds) - 1)
+    places = positions or len(counts)
+    first = [sum(counts[:place]) for place in range(places)]
+    devices = [tuple(range(first[p], first[p] + counts[p])) for p in range(places)]
+    found = tuple(
+        Stage(bounds[s], bounds[s + 1], devices[s % places]) for s in range(len(bounds) - 1)
+    )
+    return Partition(found, chunks=len(found) // places)
+
+
+FLUSHING = {
+    "replicas": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, batch=4),
+    "chunks": Plan("t", stages(0, 2, 4, 6, 8, positions=2), "interleaved", 4, batch=4),
+    "lanes": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, lanes=2),
+}
+STASHING = {
+    "pipedream": Plan("t", stages(0, 4, 8), "pipedream", 4),
+    "2bw": Plan("t", stages(0, 4, 8), "2bw", 4, batch=2),
+}
+
+
+@pytest.fixture
+def trained(write_job, ended, tmp_path: Path) -> Trained:
+    """What the ranks of a plan said, who went on from a checkpoint where one is given."""
+
+    def train(plan: Plan, begin: Saved | None = None, model: str = MODEL, epochs: int = 2):
+        optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
+        spec = TrainSpec(
+            1,
+            plan,
+            data=DataSpec("synthetic", 64),
+            optimizer=optimizer,
+            epochs=epochs,
+            checkpoints=CheckpointSpec(updates=1, seconds=0),
+        )
+        file = write_job(model, spec)
+        job: Job = from_json(Job, file.read_bytes())
+        if begin is not None:
+            folder = str(Path(begin.path).parent)
+            job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
+        file.write_bytes(to_json(Job, job))
+        codes, found, text = ended("workers.runtime.main", file, size=world_size(spec))
+        assert set(codes) == {0}, text
+        return found
+
+    return train
+
+
+def losses(found: list[Event]) -> dict[int, float]:
+    told = [e for e in found if isinstance(e, Metrics) and e.name == "loss"]
+    assert len({step for e in told for step in e.steps}) == sum(len(e.steps) for e in told)
+    return {step: value for e in told for step, value in zip(e.steps, e.values, strict=True)}
+
+
+def checkpoints(found: list[Event]) -> list[Saved]:
+    """One file of each whole checkpoint, in their order."""
+    by_step: dict[int, list[Saved]] = {}
+    for event in found:
+        if isinstance(event, Saved):
+            by_step.setdefault(event.step, []).append(event)
+    assert all(len(files) == files[0].num_files for files in by_step.values())
+    return [by_step[step][0] for step in sorted(by_step)]
+
+
+def model(tmp_path: Path) -> dict[str, Tensor]:
+    return load_file(tmp_path / "model.safetensors")
+
+
+@pytest.mark.parametrize("name", FLUSHING)
+def test_a_flush_schedule_goes_on_bit_for_bit(name: str, trained: Trained, tmp_path: Path):
+    whole = trained(FLUSHING[name])
+    end = model(tmp_path)
+    kept = checkpoints(whole)
+    assert {event.epoch for event in kept} == {0, 1}
+    begin = kept[len(kept) // 2]
+    rest = trained(FLUSHING[name], begin)
+    expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
+    assert losses(rest) == expected
+    found = model(tmp_path)
+    assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+@pytest.mark.parametrize("name", STASHING)
+def test_stashing_goes_on_with_the_pipeline_filled_anew(
+    name: str, trained: Trained, tmp_path: Path
+):
+    """What was in flight is done again with newer weights: less stale than it was, not more."""
+    whole = trained(STASHING[name])
+    begin = checkpoints(whole)[3]
+    rest = trained(STASHING[name], begin)
+    before, after = losses(whole), losses(rest)
+    assert sorted(after) == [step for step in sorted(before) if step >= begin.step]
+    assert max(abs(before[step] - after[step]) for step in after) < 0.1
+
+
+def test_another_partition_and_schedule_make_the_same_of_it(trained: Trained, tmp_path: Path):
+    """A batch is a batch, whoever computes it: two stages, then one process."""
+    plan = Plan("t", stages(0, 4, 8), "1f1b-flush", 4, batch=4)
+    whole = trained(plan, model=PLAIN)
+    end = model(tmp_path)
+    begin = checkpoints(whole)[2]
+    other = Plan("t", stages(0, 8), "gpipe", 8, batch=2)
+    rest = trained(other, begin, model=PLAIN)
+    for step, value in losses(rest).items():
+        assert value == pytest.approx(losses(whole)[step], abs=1e-4)
+    found = model(tmp_path)
+    assert all(torch.allclose(found[name], end[name], atol=1e-4) for name in end)
+
+
+def test_a_checkpoint_of_another_model_is_refused(trained: Trained, write_job, ended):
+    plan = Plan("t", stages(0, 8), "gpipe", 8, batch=2)
+    begin = checkpoints(trained(plan))[0]
+    path = Path(begin.path)
+    tensors = {name: t for name, t in load_file(path).items() if name != "weight/0.weight"}
+    save_file(tensors, path, {"lane": "0"})
+    with pytest.raises(AssertionError, match=r"has no weight '0\.weight'"):
+        trained(plan, begin)

@@ -1,0 +1,161 @@
+"""A home with a database, a Redis and agents of several names, for faults made on purpose."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+import workers.zoo
+from backend.bootstrap import Backend, connect
+from backend.planning.plan import Partition, Plan, Stage
+from backend.queue.embedded import EmbeddedRedis
+from backend.queue.presence import is_held
+from backend.runs.run import Run
+from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.settings import Settings
+from backend.storage.schema import upgrade
+from workers.supervisor import processes
+
+ROOT = Path(__file__).parents[2]
+LEASE = 6.0
+
+
+@dataclass
+class Site:
+    """`agents` by node name."""
+
+    settings: Settings
+    backend: Backend
+    redis: EmbeddedRedis
+    agents: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+
+    def start(self, node: str) -> None:
+        """An agent of that name; returns when it takes runs."""
+        named = self.settings.model_copy(update={"node": node})
+        with (self.settings.home / f"{node}.log").open("ab") as output:
+            self.agents[node] = subprocess.Popen(
+                [sys.executable, "-m", "workers.agent"],
+                env=environment(named),
+                cwd=ROOT,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.wait(lambda: is_held(named) and self._is_alive(node))
+
+    def _is_alive(self, node: str) -> bool:
+        return any(n.alive and n.name == node for n in self.backend.nodes.list())
+
+    def agent_of(self, run_id: int) -> str:
+        node = self.backend.runs.get(run_id).node
+        assert node is not None
+        return node
+
+    def signal(self, node: str, number: signal.Signals) -> None:
+        self.agents[node].send_signal(number)
+
+    def wait(self, holds: Callable[[], object], seconds: float = 300) -> float:
+        """Seconds until it held; a bound, not a measurement, is `seconds`."""
+        started = time.monotonic()
+        while not holds():
+            if time.monotonic() - started > seconds:
+                raise TimeoutError(f"not within {seconds:.0f} s: see {self.settings.home}")
+            time.sleep(0.02)
+        return time.monotonic() - started
+
+    def final(self, run_id: int) -> Run:
+        self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
+        return self.backend.runs.get(run_id)
+
+    def curve(self, run_id: int) -> list[tuple[int, float]]:
+        return [(point.step, point.value) for point in self.backend.runs.metrics(run_id, "loss")]
+
+    def first_step_after(self, run_id: int, moment: float) -> float:
+        """Seconds from `moment` (Unix) to the first loss that was computed later."""
+        times = [point.time for point in self.backend.runs.metrics(run_id, "loss")]
+        return min(time for time in times if time > moment) - moment
+
+    def ranks(self, run_id: int) -> list[psutil.Process]:
+        """The rank processes of the run's attempt."""
+        found = []
+        for process in self.living(run_id):
+            with suppress(psutil.Error):
+                line = process.cmdline()
+                if "workers.runtime.main" in line and "launcher.py" not in " ".join(line):
+                    found.append(process)
+        return found
+
+    def living(self, run_id: int) -> list[psutil.Process]:
+        run = self.backend.runs.get(run_id)
+        return processes.of_attempt(self.settings.run_folder(run.id, run.attempt), ())
+
+    def spec(self, ranks: int = 2, epochs: int = 12, updates: int = 20) -> TrainSpec:
+        """Digits by 1F1B with a flush on so many ranks."""
+        source = Path(workers.zoo.__file__).parent / "mlp.py"
+        definition = self.backend.definitions.add("mlp.py", source.read_bytes())
+        bounds = [place * 8 // ranks for place in range(ranks + 1)]
+        stages = tuple(Stage(bounds[r], bounds[r + 1], (r,)) for r in range(ranks))
+        return TrainSpec(
+            definition.id,
+            Plan("soak", Partition(stages), "1f1b-flush", 4, batch=4),
+            data=DataSpec("digits"),
+            optimizer=OptimizerSpec("adam", 0.002, decay="cosine"),
+            epochs=epochs,
+            checkpoints=CheckpointSpec(updates=updates, seconds=0),
+        )
+
+    def on_its_way(self, spec: TrainSpec) -> Run:
+        """A run that has a checkpoint."""
+        run = self.backend.runs.submit(spec)
+        self.wait(lambda: self.backend.runs.checkpoints(run.id))
+        return run
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """This process's with the settings spelled out."""
+    fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in settings.model_dump().items()}
+    return os.environ | fields
+
+
+@contextmanager
+def site(database: str = "sqlite", lease: float = LEASE) -> Iterator[Site]:
+    """Everything is ended and removed with the block."""
+    with TemporaryDirectory(prefix="stageflow-soak-") as folder, _url(database, folder) as url:
+        settings = Settings(
+            home=Path(folder) / "home", node="a", database_url=url, heartbeat=0.5, lease=lease
+        )
+        upgrade(settings)
+        redis = EmbeddedRedis(settings)
+        redis.start()
+        found = Site(settings, connect(settings), redis)
+        try:
+            yield found
+        finally:
+            for agent in found.agents.values():
+                agent.send_signal(signal.SIGCONT)
+                agent.terminate()
+            for agent in found.agents.values():
+                agent.wait()
+            found.backend.close()
+            redis.stop()
+
+
+@contextmanager
+def _url(database: str, folder: str) -> Iterator[str]:
+    if database == "sqlite":
+        yield ""
+        return
+    import pgserver
+
+    with TemporaryDirectory(prefix="stageflow-pg-") as place:
+        server = pgserver.get_server(place)
+        yield server.get_uri()
+        server.cleanup()

@@ -1,0 +1,138 @@
+"""A share of a run that another node leads: its ranks are started here and heard there."""
+
+import logging
+import os
+import socket
+import threading
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from backend.bootstrap import Backend
+from backend.codec import from_plain, to_plain
+from backend.errors import StageflowError
+from backend.runs.events import Artifact, Saved, Spans, read_line, write_line
+from backend.runs.reservations import Invitation
+from backend.runs.run import RunError
+from workers.address import interface, own_address
+from workers.sandbox.guard import Guard
+from workers.sandbox.limits import Limits
+from workers.sandbox.room import work_folder
+from workers.sandbox.sandbox import Sandbox
+from workers.supervisor.announced import opened
+from workers.supervisor.frames import Wire
+from workers.supervisor.lines import Heard
+from workers.supervisor.place import Place
+from workers.supervisor.preparation import prepare, rank_command
+from workers.supervisor.ranks import Ranks
+
+TICK = 0.1
+CONNECT = 20.0
+"""Seconds for the way to the leader."""
+
+log = logging.getLogger(__name__)
+
+
+class Membership:
+    """`stop` is set when this agent must end; the leader hears of that by the closed line."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        invitation: Invitation,
+        stop: threading.Event,
+        num_gpus: int,
+        sandbox: Sandbox,
+    ) -> None:
+        self._backend, self._invitation, self._stop = backend, invitation, stop
+        self._num_gpus, self._sandbox = num_gpus, sandbox
+        self._limits = Limits.of(backend.settings)
+        self._folder = backend.settings.run_folder(invitation.run_id, invitation.attempt)
+        self._host = 0
+        self._told: set[int] = set()
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        """Carry the share to its end; a leader that is gone ends it."""
+        try:
+            place = (self._invitation.address, self._invitation.port)
+            wire = Wire.over(socket.create_connection(place, CONNECT))
+        except OSError as fault:
+            log.warning("run %d: no way to its leader: %s", self._invitation.run_id, fault)
+            return
+        try:
+            self._carried(wire)
+        except (OSError, StageflowError) as fault:
+            log.warning("run %d: %s", self._invitation.run_id, fault)
+        finally:
+            wire.close()
+
+    def _carried(self, wire: Wire) -> None:
+        settings = self._backend.settings
+        self._sandbox.require(settings.sandbox, settings.node)
+        wire.say(node=settings.node, secret=self._invitation.secret)
+        head = wire.hear()
+        if head is None or "place" not in head:
+            return
+        wire.connection.settimeout(None)
+        place: Place = from_plain(Place, head["place"])
+        self._host = place.host
+        place = replace(place, interface=interface(own_address(settings.node_address)))
+        job = prepare(self._backend, self._backend.runs.get(self._invitation.run_id), self._folder)
+        ranks = Ranks(
+            job,
+            rank_command(job),
+            place,
+            settings.home,
+            self._limits,
+            self._sandbox.level,
+            self._num_gpus,
+        )
+        threading.Thread(target=self._await_end, args=(wire,), daemon=True).start()
+        guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
+        try:
+            self._watched(wire, ranks, guard)
+        finally:
+            ranks.end()
+        for heard in ranks.lines.rest():
+            self._pass_on(wire, heard)
+        self._tell_exits(wire, ranks)
+
+    def _watched(self, wire: Wire, ranks: Ranks, guard: Guard) -> None:
+        while not self._is_over.is_set() and not self._stop.is_set():
+            for heard in ranks.lines.take(TICK):
+                self._pass_on(wire, heard)
+            self._tell_exits(wire, ranks)
+            if error := guard.error(time.monotonic()):
+                return wire.say(breach=to_plain(RunError, error))
+        return None
+
+    def _await_end(self, wire: Wire) -> None:
+        """The leader says that it is over, or is gone."""
+        with suppress(OSError, StageflowError):
+            wire.hear()
+        self._is_over.set()
+
+    def _tell_exits(self, wire: Wire, ranks: Ranks) -> None:
+        """After the lines of a rank, which are on their way for a moment longer."""
+        for rank, code in ranks.exits().items():
+            if rank not in self._told:
+                self._told.add(rank)
+                wire.say(rank=rank, exit=code)
+
+    def _pass_on(self, wire: Wire, heard: Heard) -> None:
+        """One line; before it the file that it announces."""
+        event, text = read_line(heard.text), heard.text
+        match event:
+            case Saved():
+                return  # its other files lie on other hosts
+            case Spans(_, _, path) | Artifact(_, path):
+                with opened(work_folder(self._folder), path) as file, file.path.open("rb") as data:
+                    size = os.fstat(data.fileno()).st_size
+                    wire.send_file(data, size, file=Path(path).name)
+                name = f"host-{self._host}-{Path(path).name}"
+                text = write_line(replace(event, path=name))
+            case _:
+                pass
+        wire.say(rank=heard.rank, time=heard.time, text=text)

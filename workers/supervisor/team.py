@@ -1,0 +1,171 @@
+"""The ranks of a run on several hosts, as the agent that leads it sees them.
+
+leader   reserves the nodes, tells them where to report, starts its own ranks when all are
+         there, hears every rank's lines, and alone writes to the database
+member   starts its ranks, passes on what they say, the files that they announce, and how
+         they end; ends them when the leader's connection closes (see `membership`)
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from backend.codec import from_plain
+from backend.errors import StageflowError
+from backend.runs.placement import Share
+from backend.runs.run import RunError
+from workers.supervisor.frames import BadFrame, Wire
+from workers.supervisor.lines import Heard, Lines
+from workers.supervisor.place import Place
+
+JOIN = 60.0
+"""Seconds within which every other node must have come."""
+LISTEN = 0.2
+HELLO = 10.0
+"""Seconds in which somebody who connects must say who it is."""
+
+Invite = Callable[[str, int, str], None]
+"""Tells the other nodes: address, port, secret."""
+
+
+class NodesMissing(StageflowError):
+    """A node that was reserved did not come."""
+
+    advice = "Look at the log of its agent; the address that it was given must be reachable."
+
+
+class Members:
+    """The other hosts of a run; `folder` is where the ranks of this one write."""
+
+    def __init__(self, shares: Sequence[Share], address: str, port: int, folder: Path) -> None:
+        self._shares = {share.node: (host, share) for host, share in enumerate(shares)}
+        self._awaited = {share.node for share in shares[1:]}
+        self._address, self._meeting, self._folder = address, port, folder
+        self._secret = secrets.token_hex(16)
+        self._listener = socket.create_server((address, 0))
+        self._listener.settimeout(LISTEN)
+        self._wires: dict[str, Wire] = {}
+        self._threads: list[threading.Thread] = []
+        self._codes: dict[int, int] = {}
+        self._error: RunError | None = None
+        self._is_over = False
+
+    def __enter__(self) -> "Members":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def gather(self, invite: Invite, goes_on: Callable[[], bool]) -> bool:
+        """Wait until every node has come; False where it need not go on. Raises
+        `NodesMissing`, and what `invite` raises."""
+        invite(self._address, int(self._listener.getsockname()[1]), self._secret)
+        deadline = time.monotonic() + JOIN
+        while missing := self._awaited - self._wires.keys():
+            if not goes_on():
+                return False
+            if time.monotonic() > deadline:
+                names = ", ".join(sorted(missing))
+                raise NodesMissing(f"{names} did not come within {JOIN:.0f} s")
+            try:
+                self._welcome(self._listener.accept()[0])
+            except (TimeoutError, BadFrame, OSError):
+                continue
+        return True
+
+    def start(self, lines: Lines) -> None:
+        """Let them start their ranks; what those print goes into `lines`."""
+        for node, wire in self._wires.items():
+            wire.say(place=asdict(self.place(node)))
+            thread = threading.Thread(target=self._listen, args=(node, wire, lines), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def place(self, node: str) -> Place:
+        """Where the ranks of `node` run and meet."""
+        host, share = self._shares[node]
+        hosts = len(self._shares)
+        return Place(share.ranks, share.devices, self._meeting, self._address, host, hosts)
+
+    def exits(self) -> dict[int, int]:
+        return dict(self._codes)
+
+    @property
+    def error(self) -> RunError | None:
+        """A node that went away, or a limit that one of them saw exceeded."""
+        return self._error
+
+    def end(self) -> None:
+        """Let them end their ranks, and hear their last words."""
+        self._is_over = True
+        self._listener.close()
+        for wire in self._wires.values():
+            try:
+                wire.say(end=True)
+            except OSError:
+                continue
+        for thread in self._threads:
+            thread.join(5.0)
+        for wire in self._wires.values():
+            wire.close()
+
+    def _welcome(self, connection: socket.socket) -> None:
+        connection.settimeout(HELLO)
+        wire = Wire.over(connection)
+        hello = wire.hear() or {}
+        node, secret = str(hello.get("node", "")), str(hello.get("secret", ""))
+        if node not in self._awaited or not secrets.compare_digest(secret, self._secret):
+            wire.close()
+            raise BadFrame(f"{node!r} is not of this run")
+        connection.settimeout(None)
+        self._wires[node] = wire
+
+    def _listen(self, node: str, wire: Wire, lines: Lines) -> None:
+        try:
+            while (head := wire.hear()) is not None:
+                self._note(node, head, wire, lines)
+        except (OSError, ValueError, KeyError, TypeError, StageflowError) as fault:
+            self._lost(node, str(fault))
+        share = self._shares[node][1]
+        if not set(share.ranks) <= self._codes.keys():
+            self._lost(node, "its connection closed")
+
+    def _lost(self, node: str, why: str) -> None:
+        if not self._is_over and self._error is None:
+            self._error = RunError(
+                "NodeLost",
+                f"the agent of node {node} is gone: {why}",
+                "Look at that machine and its agent's log, start it again (`stageflow worker`), "
+                "and launch the run again.",
+            )
+
+    def _note(self, node: str, head: dict[str, object], wire: Wire, lines: Lines) -> None:
+        host, share = self._shares[node]
+        match head:
+            case {"rank": int() as rank, "time": float() as when, "text": str() as text}:
+                if rank in share.ranks:
+                    lines.add(Heard(rank, when, text))
+            case {"file": str() as name, "size": int() as size}:
+                self._keep(f"host-{host}-{Path(name).name}", size, wire)
+            case {"rank": int() as rank, "exit": int() as code}:
+                if rank in share.ranks:
+                    self._codes[rank] = code
+            case {"breach": dict() as told}:
+                self._error = self._error or from_plain(RunError, told)
+            case _:
+                raise BadFrame(f"node {node} said {list(head)}")
+
+    def _keep(self, name: str, size: int, wire: Wire) -> None:
+        """A plain new file in the ranks' folder, whatever links they may have put there."""
+        place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(name, flags, 0o600, dir_fd=place), "wb") as target:
+                wire.take_file(target, size)
+        finally:
+            os.close(place)
