@@ -264,6 +264,7 @@ class RunService:
         """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
         or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises
         `NotFound`, `NotEnded`, and `NothingToResume`."""
+        self._access.check(Right.EDIT, "resume", f"run {run_id}")
         run = self._ended(run_id)
         newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
         if newest is None or not isinstance(run.spec, TrainSpec):

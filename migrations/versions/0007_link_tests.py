@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("members", JSON, nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("asked", sa.Float(), nullable=False),
+        sa.Column("asked", sa.Double(), nullable=False),
         sa.Column("meeting", sa.Text(), nullable=False),
         sa.Column("links", JSON, nullable=False),
         sa.Column("error", sa.Text(), nullable=False),

@@ -156,6 +156,7 @@ BODIES = {
     "add_definition": b'{"zoo": "mlp"}',
     "submit_run": b'{"spec": {"kind": "profile", "definition_id": 1}}',
     "label_run": b'{"starred": true}',
+    "resume_run": b"{}",
 }
 """Of those operations whose body is short; that of the others is as good as none."""
 
