@@ -170,6 +170,11 @@ def run(
     buckets: Buckets = "",
     optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
+    weight_decay: WeightDecay = 0.0,
+    clip: Clip = None,
+    warm_up: WarmUp = 0.0,
+    decay: Decay = "none",
+    precision: Precision = "float32",
     seed: int = 0,
     weights: Annotated[
         str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
@@ -195,9 +200,9 @@ def run(
 
         stageflow run --plan 1 --lr 0.02 --detach
 
-        stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
-
         stageflow run --plan 2 --emulate 0.5 --epochs 1
+
+        stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
