@@ -5,7 +5,7 @@ PYTHON ?= python3
 SERVE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ bench: setup-dev ## Tables of speed; ratios are taken side by side in one run
 soak: setup-dev ## Faults made on purpose, several times each, with the seconds that they cost
 	PYTHONPATH=. $(BIN)/python tests/soak/faults.py
 	PYTHONPATH=. $(BIN)/python tests/soak/faults.py --database postgresql
+
+screenshots: setup-dev packages ## Pictures of every page in every state, into docs/screenshots
+	$(BIN)/python -m tests.e2e.screenshots
 
 format: setup-dev ## Format the code
 	$(BIN)/ruff check --fix . || true

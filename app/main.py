@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import boundary
+from app.components.load_ahead import load_ahead
 from app.state import Page
 from backend.errors import StageflowError
 from backend.people.rights import Actor, Right
@@ -90,6 +91,7 @@ def main() -> None:
     )
     st.logo(str(HERE / "logo.svg"), icon_image=str(HERE / "icon.svg"), size="large")
     st.html(HERE / "style.css")
+    load_ahead()
     page = navigation()
     with boundary():
         services.backend()

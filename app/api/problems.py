@@ -11,7 +11,8 @@ from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
 from backend.people.audit import NotAllowed
 from backend.runs.ports import QueueUnreachable
-from backend.runs.service import NotEnded, NothingToResume
+from backend.runs.recovery import NothingToResume
+from backend.runs.service import NotEnded
 from backend.runs.states import IllegalMove
 from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
 

@@ -9,28 +9,28 @@ from app.charts.palette import GRID, NEUTRAL
 
 def figure(height: int, *, legend: bool = True) -> go.Figure:
     """An empty figure of `height` pixels that takes its text colour from the page's theme."""
-    drawing = go.Figure()
-    drawing.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 32 if legend else 8, "b": 8},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
-        showlegend=legend,
-        legend={
-            "orientation": "h",
-            "y": 1.0,
-            "yanchor": "bottom",
-            "x": 0,
-            "xanchor": "left",
-            "traceorder": "normal",
-        },
-        bargap=0.2,
-        dragmode="pan",
-        hoverlabel={"align": "left"},
+    return go.Figure(  # in one call: every update would check the whole layout again
+        layout={
+            "height": height,
+            "margin": {"l": 8, "r": 8, "t": 32 if legend else 8, "b": 8},
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "showlegend": legend,
+            "legend": {
+                "orientation": "h",
+                "y": 1.0,
+                "yanchor": "bottom",
+                "x": 0,
+                "xanchor": "left",
+                "traceorder": "normal",
+            },
+            "bargap": 0.2,
+            "dragmode": "pan",
+            "hoverlabel": {"align": "left"},
+            "xaxis": {"showgrid": False, "zeroline": False, "automargin": True},
+            "yaxis": {"gridcolor": GRID, "zeroline": False, "automargin": True},
+        }
     )
-    drawing.update_xaxes(showgrid=False, zeroline=False, automargin=True)
-    drawing.update_yaxes(gridcolor=GRID, zeroline=False, automargin=True)
-    return drawing
 
 
 def caption(drawing: go.Figure, text: str) -> None:

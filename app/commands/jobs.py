@@ -18,6 +18,14 @@ from app.commands.data import (
 )
 from app.commands.follow import follow, node_agent
 from app.commands.history import show
+from app.commands.numbers import (
+    Clip,
+    Decay,
+    Precision,
+    WarmUp,
+    WeightDecay,
+    precision_of,
+)
 from app.commands.output import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend, connect
 from backend.codec import from_plain
@@ -162,6 +170,11 @@ def run(
     buckets: Buckets = "",
     optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
+    weight_decay: WeightDecay = 0.0,
+    clip: Clip = None,
+    warm_up: WarmUp = 0.0,
+    decay: Decay = "none",
+    precision: Precision = "float32",
     seed: int = 0,
     weights: Annotated[
         str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
@@ -187,9 +200,9 @@ def run(
 
         stageflow run --plan 1 --lr 0.02 --detach
 
-        stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
-
         stageflow run --plan 2 --emulate 0.5 --epochs 1
+
+        stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
@@ -199,7 +212,15 @@ def run(
         plan=stored.prediction.plan,
         plan_id=stored.id,
         data=data_spec(data, inputs, targets, held_out, length, last, buckets),
-        optimizer=optimizer_spec(optimizer, learning_rate),
+        optimizer=optimizer_spec(
+            optimizer,
+            learning_rate,
+            weight_decay=weight_decay,
+            clip_norm=clip,
+            warm_up=warm_up,
+            decay=decay,
+        ),
+        precision=precision_of(precision),
         epochs=epochs,
         target_accuracy=target,
         seed=seed,
@@ -215,9 +236,8 @@ def run(
     return show(final.id, as_json)
 
 
-def optimizer_spec(name: str, learning_rate: float) -> OptimizerSpec:
-    """Raises `InvalidInput` for an unknown optimizer."""
-    chosen: OptimizerSpec = from_plain(
-        OptimizerSpec, {"name": name, "learning_rate": learning_rate}
-    )
+def optimizer_spec(name: str, learning_rate: float, **more: object) -> OptimizerSpec:
+    """Raises `InvalidInput` for an unknown optimizer or decay."""
+    asked = {"name": name, "learning_rate": learning_rate, **more}
+    chosen: OptimizerSpec = from_plain(OptimizerSpec, asked)
     return chosen

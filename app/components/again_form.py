@@ -8,6 +8,7 @@ import streamlit as st
 from app import services, state
 from app.components.data_form import data_form
 from app.components.plan_form import OPTIMIZERS
+from app.components.update_form import update_form
 from app.state import Page, Param
 from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
@@ -25,6 +26,7 @@ def again_form(spec: RunSpec, name: str, origin: Run | None) -> None:
         second = _profile_right(spec) if isinstance(spec, ProfileSpec) else _train_right(spec)
     if isinstance(spec, TrainSpec):
         second["data"] = data_form(spec.data, bound=True)
+        second["more"] = update_form(spec.optimizer, spec.precision, bound=True)
     if st.button("Start run", type="primary", icon=":material/play_arrow:"):
         changed = _changed(spec, first | second)
         run = services.backend().runs.submit(changed, title, origin.id if origin else None)
@@ -39,8 +41,11 @@ def _changed(spec: RunSpec, values: dict[str, Any]) -> RunSpec:
         spec,
         data=values["data"],
         optimizer=replace(
-            spec.optimizer, name=values["optimizer"], learning_rate=values["learning_rate"]
+            values["more"].optimizer,
+            name=values["optimizer"],
+            learning_rate=values["learning_rate"],
         ),
+        precision=values["more"].precision,
         epochs=values["epochs"],
         target_accuracy=values["target"] / 100 if values["target"] else None,
         seed=values["seed"],

@@ -1,9 +1,8 @@
 """Ask for the data of a training: the form, and what that form must know."""
 
-from typing import Any
-
 import streamlit as st
 
+from app.components.fields import Fields
 from app.state import Param
 from backend.runs.data_forms import FORMS
 from backend.runs.spec import DataSpec
@@ -14,7 +13,7 @@ LAST = {"drop": "left out, others in every epoch", "keep": "in smaller microbatc
 
 def data_form(spec: DataSpec, *, bound: bool) -> DataSpec:
     """The data that are chosen. `bound`: every value stands in the URL."""
-    fields = _Fields(bound)
+    fields = Fields(bound)
     left, right = st.columns(2)
     with left:
         name = fields.choice("Data", ["", *FORMS], spec.name, Param.DATA, title)
@@ -50,7 +49,7 @@ def lengths(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words(text) if word.isdigit())
 
 
-def _chosen(fields: "_Fields", spec: DataSpec, name: str, path: str) -> DataSpec:
+def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
     left, right = st.columns(2)
     columns = FORMS[name].columns
     inputs, targets, length = spec.inputs, spec.targets, spec.length
@@ -86,29 +85,3 @@ def _chosen(fields: "_Fields", spec: DataSpec, name: str, path: str) -> DataSpec
         last="keep" if last == "keep" else "drop",
         buckets=buckets,
     )
-
-
-class _Fields:
-    """Widgets of one kind of key."""
-
-    def __init__(self, bound: bool) -> None:
-        self._bound = bound
-
-    def _key(self, param: Param) -> dict[str, Any]:
-        if self._bound:
-            return {"key": param.value, "bind": "query-params"}
-        return {"key": f"launch-{param.value}"}
-
-    def text(self, label: str, value: str, param: Param, note: str) -> str:
-        return str(st.text_input(label, value, help=note, **self._key(param)))
-
-    def number(self, label: str, value: int, param: Param, least: int, note: str = "") -> int:
-        found = st.number_input(
-            label, min_value=least, value=value, step=1, help=note or None, **self._key(param)
-        )
-        return int(found)
-
-    def choice(self, label: str, names: list[str], value: str, param: Param, told: Any) -> str:
-        index = names.index(value) if value in names else 0
-        found = st.selectbox(label, names, index=index, format_func=told, **self._key(param))
-        return str(found)

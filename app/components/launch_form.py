@@ -1,12 +1,14 @@
 """Ask for a training run by a plan."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import streamlit as st
 
 from app import services, state
 from app.components.data_form import data_form
 from app.components.plan_form import OPTIMIZERS, OptimizerName
+from app.components.update_form import update_form
 from app.components.weights_field import weights_field
 from app.state import Page
 from backend.planning.plan import Plan
@@ -21,6 +23,7 @@ def launch_form(
     Raises `InvalidInput` on values out of range.
     """
     data = data_form(DataSpec(), bound=False)
+    more = update_form(OptimizerSpec(), "float32", bound=False)
     with st.form("launch", border=False):
         title = st.text_input("Name", name, max_chars=120)
         left, right = st.columns(2)
@@ -46,10 +49,11 @@ def launch_form(
         plan=plan,
         plan_id=keep(),
         data=data,
-        optimizer=OptimizerSpec(chosen, learning_rate=rate),
+        optimizer=replace(more.optimizer, name=chosen, learning_rate=rate),
         epochs=int(epochs),
         target_accuracy=target / 100 if target else None,
         seed=int(seed),
+        precision=more.precision,
         weights_id=weights,
     )
     run = services.backend().runs.submit(spec, title)

@@ -11,7 +11,7 @@ from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 
 
 def completed(spec: RunSpec, stores: Stores) -> RunSpec:
-    """`spec` with the parameters and the granularity of its plan's profile, all parameters
+    """`spec` with the parameters, granularity and precision of its plan's profile, all parameters
     checked against the definition. Raises `NotFound` on an id that leads nowhere and
     `InvalidDefinition` on a parameter or file that does not fit."""
     definition = stores.definitions.get(spec.definition_id)
@@ -30,9 +30,12 @@ def completed(spec: RunSpec, stores: Stores) -> RunSpec:
 
 
 def _as_planned(spec: TrainSpec, stores: Stores) -> TrainSpec:
-    if spec.plan_id is None or spec.parameters or spec.granularity:
+    if spec.plan_id is None:
         return spec
     profile = stores.profiles.get(stores.plans.get(spec.plan_id).profile_id).profile
+    spec = replace(spec, planned_in=profile.precision)
+    if spec.parameters or spec.granularity:
+        return spec
     return replace(spec, parameters=dict(profile.parameters), granularity=profile.granularity)
 
 

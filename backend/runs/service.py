@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +13,7 @@ from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
 from backend.runs.attempt import Attempt
 from backend.runs.attempts import StoredAttempt
-from backend.runs.checkpoints import Checkpoint, beginnings, may_restart
+from backend.runs.checkpoints import Checkpoint
 from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
@@ -22,18 +21,12 @@ from backend.runs.nodes import Node
 from backend.runs.placement import Share, shares
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
+from backend.runs.recovery import give_up, resumption
 from backend.runs.reservations import Invitation
-from backend.runs.run import Run, RunError
+from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.runs.validation import validate
-
-AGENT_LOST = RunError(
-    "AgentLost",
-    "the node agent gave no sign of life for the length of its lease",
-    "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
-)
-
 
 LOOKED_AT = 100
 """Queued runs among which an agent looks for one that it may carry."""
@@ -41,10 +34,6 @@ LOOKED_AT = 100
 
 class NotEnded(StageflowError):
     """Something that is for ended runs alone was asked of one that is not."""
-
-
-class NothingToResume(StageflowError):
-    """A run that left no checkpoint was to be resumed."""
 
 
 class RunService:
@@ -231,7 +220,8 @@ class RunService:
         """Give up the live runs whose lease is over: each is queued again where it can go on
         by itself, and fails otherwise. Their ids. Any number of processes may do it at once:
         each run is given up by one."""
-        return [run.id for run in self._stores.runs.lost() if self._give_up(run)]
+        stores, bell = self._stores, self._bell
+        return [run.id for run in stores.runs.lost() if give_up(run, stores, bell)]
 
     def abandon(self, run_id: int, attempt: int, node: str) -> bool:
         """The agent of `node` that made this attempt is known to be dead: give the run up
@@ -239,16 +229,8 @@ class RunService:
         with suppress(NotFound):
             run = self._stores.runs.get(run_id)
             if run.state.is_live and (run.attempt, run.node) == (attempt, node):
-                return self._give_up(run, at_once=True)
+                return give_up(run, self._stores, self._bell, at_once=True)
         return False
-
-    def _give_up(self, run: Run, at_once: bool = False) -> bool:
-        newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
-        state = RunState.QUEUED if may_restart(run, AGENT_LOST, newest) else RunState.FAILED
-        given_up = self._stores.runs.give_up(run, state, AGENT_LOST, at_once)
-        if given_up and state is RunState.FAILED:
-            self._bell.ring(self._stores.runs.get(run.id))
-        return given_up
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
         """The attempts at a run with their ends, the first one first."""
@@ -266,16 +248,9 @@ class RunService:
         `NotFound`, `NotEnded`, and `NothingToResume`."""
         self._access.check(Right.EDIT, "resume", f"run {run_id}")
         run = self._ended(run_id)
-        newest = next(iter(beginnings(run, self._stores.checkpoints)), None)
-        if newest is None or not isinstance(run.spec, TrainSpec):
-            raise NothingToResume(f"run {run_id} has no checkpoint", "Launch it again instead.")
-        spec = replace(run.spec, checkpoint_id=newest.id, epochs=epochs or run.spec.epochs)
-        if plan_id is not None:
-            plan = self._stores.plans.get(plan_id).prediction.plan
-        if plan is not None:
-            spec = replace(spec, plan=plan, plan_id=plan_id)
+        spec, newest = resumption(run, self._stores, plan_id, epochs, plan)
         resumed = self.submit(spec, run.name, origin=run_id)
-        if spec.plan == run.spec.plan:
+        if isinstance(run.spec, TrainSpec) and spec.plan == run.spec.plan:
             self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
         return resumed
 

@@ -97,6 +97,7 @@ class TrainSpec:
     precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does;
                  weights, gradients and updates stay as the model has them. In float16 the loss
                  is scaled, and updates with an overflow are left out
+    planned_in   precision of the plan's profile, whose layers the plan cuts; "" = unknown
     elasticity   how much of the distance to the reference a lane gives up per averaging;
                  None = 1 / lanes (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
@@ -117,6 +118,7 @@ class TrainSpec:
     target_accuracy: float | None = None
     seed: int = 0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    planned_in: Literal["", "float32", "bfloat16"] = ""
     elasticity: float | None = None
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""

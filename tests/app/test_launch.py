@@ -68,6 +68,23 @@ def test_data_of_the_node_are_chosen(
     )
 
 
+def test_precision_and_clipping_are_chosen(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan, clip="0.5")
+    page.selectbox(key="precision").set_value("float16")
+    page.selectbox(key="decay").set_value("cosine").run()
+    button(page, "Start run").click().run()
+    assert "never drains" in page.error[0].value
+    page.number_input(key="clip").set_value(0.0)
+    page.selectbox(key="precision").set_value("bfloat16").run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert (spec.precision, spec.optimizer.clip_norm) == ("bfloat16", None)
+    assert spec.optimizer.decay == "cosine"
+
+
 def test_data_without_a_path_are_refused(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.LAUNCH, plan=seeded.plan)
     page.selectbox(key="data").set_value("images").run()

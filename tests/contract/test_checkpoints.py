@@ -14,8 +14,9 @@ from backend.runs.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.fence import LeaseLost
 from backend.runs.ports import Stores
+from backend.runs.recovery import NothingToResume
 from backend.runs.run import RunError, RunSummary
-from backend.runs.service import NotEnded, NothingToResume, RunService
+from backend.runs.service import NotEnded, RunService
 from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 

@@ -12,8 +12,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.fence import LeaseLost
 from backend.runs.listing import RunFilter
 from backend.runs.ports import Stores
+from backend.runs.recovery import AGENT_LOST
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.service import AGENT_LOST
 from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import IllegalMove, RunState
 

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from backend.codec import to_json
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.runs.events import Metrics, read_line
 from backend.runs.job import Job
-from tests.contract.runtime_cases import CASES, HERE, Case
+from tests.contract.runtime_cases import CASES, FACTORS, HERE, SHAPES, USUAL, Case, fits
+from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_reference import reference
 
 pytestmark = pytest.mark.timeout(900)  # the first test waits for all cases
@@ -88,6 +90,35 @@ def test_every_schedule_that_runs_is_held_to_the_reference() -> None:
     runs = {schedule.name for schedule in SCHEDULES.values() if schedule.executable}
     assert runs - {"forward-only"} <= {case.schedule for case in CASES}
     assert len({case.name for case in CASES}) == len(CASES)
+
+
+@pytest.mark.parametrize("name", ["optimizer", "extra", "recompute", "lanes", "batch", "last"])
+def test_every_value_meets_every_schedule_that_it_goes_together_with(name: str) -> None:
+    met = {(case.schedule, getattr(case, name)) for case in CASES}
+    for schedule in FACTORS["schedule"]:
+        for value in FACTORS[name]:
+            if not any(
+                fits({**USUAL, "schedule": schedule, name: value, "replicas": r, "chunks": c})
+                for r in SHAPES
+                for c in FACTORS["chunks"]
+            ):
+                continue
+            assert (schedule, value) in met
+
+
+def test_rows_cover_every_pair_that_fits() -> None:
+    factors = {"a": (0, 1, 2), "b": (0, 1, 2), "c": (0, 1, 2), "d": (0, 1)}
+
+    def fits(row) -> bool:
+        return not {"a", "b"} <= row.keys() or row["a"] + row["b"] < 4
+
+    rows = covering(factors, fits)
+    assert all(fits(row) and row.keys() == factors.keys() for row in rows)
+    for one, other in combinations(factors, 2):
+        met = {(row[one], row[other]) for row in rows}
+        possible = {(x, y) for x in factors[one] for y in factors[other]}
+        assert met == {pair for pair in possible if (one, other) != ("a", "b") or sum(pair) < 4}
+    assert len(rows) < 3 * 3 * 3 * 2 / 2
 
 
 @pytest.mark.slow

@@ -42,14 +42,14 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, seed.Seeded]]:
     home = tmp_path_factory.mktemp("seeded")
     with seed.settings(home, STAGEFLOW_LEASE="3600"):
         backend = seed.fresh()
-        seed.everything(backend)
+        found = seed.everything(backend)
         backend.close()
     with dashboard(home, STAGEFLOW_LEASE="3600") as url:
-        yield url
+        yield url, found
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,11 @@ def test_an_empty_page_is_open_to_everybody(visitor: Page, empty: str, stop: Sto
 
 
 @pytest.mark.parametrize("stop", SEEDED, ids=lambda stop: stop.name)
-def test_a_page_is_open_to_everybody(visitor: Page, seeded: str, stop: Stop) -> None:
-    visit(visitor, seeded, stop)
+def test_a_page_is_open_to_everybody(
+    visitor: Page, seeded: tuple[str, seed.Seeded], stop: Stop
+) -> None:
+    url, found = seeded
+    visit(visitor, url, stop, found)
     assert grave_faults(visitor) == []
     fits(visitor)
 

@@ -6,18 +6,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.app.seed import settings
+from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`shows` is what stands there once the page is drawn."""
+    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn."""
 
     name: str
     path: str
@@ -37,32 +37,33 @@ EMPTY = (
     Stop("launch-empty", "launch", "No plan is kept yet"),
     Stop("nodes-empty", "nodes", "No node yet"),
 )
-SEEDED = (  # with the runs of tests/app/seed.py: 1 to 6, one in each state
+SEEDED = (  # with what tests/app/seed.py writes: a run in each state
     Stop("start", "start", "in four steps"),
     Stop("models", "models", "Kept models"),
     Stop("profile", "profile", "Layers"),
     Stop("plan", "plan", "Why this one"),
     Stop("schedules", "schedules", "Weight versions and staleness"),
     Stop("what-if", "what_if", "What if"),
-    Stop("runs", "runs", "6 runs"),
-    Stop("run-profile", "run?id=1", "The profile is ready"),
-    Stop("run-succeeded", "run?id=2", "16 loss"),
-    Stop("run-failed", "run?id=3", "the loss is nan"),
-    Stop("run-cancelled", "run?id=4", "cancelled"),
-    Stop("run-running", "run?id=5", "Measured above predicted"),
-    Stop("run-queued", "run?id=6", "queued"),
-    Stop("run-unknown", "run?id=99", "no run 99"),
-    Stop("compare", "compare?runs=2,5", "Summary"),
+    Stop("runs", "runs", "Profiles and trainings of the team"),
+    Stop("run-profile", "run?id={profiled}", "The profile is ready"),
+    Stop("run-succeeded", "run?id={succeeded}", "Measured above predicted"),
+    Stop("run-failed", "run?id={failed}", "the loss is nan"),
+    Stop("run-cancelled", "run?id={cancelled}", "cancelled"),
+    Stop("run-running", "run?id={running}", "Measured above predicted"),
+    Stop("run-queued", "run?id={queued}", "queued"),
+    Stop("run-unknown", "run?id=999", "no run 999"),
+    Stop("compare", "compare?runs={succeeded},{running}", "Summary"),
     Stop("compare-nothing", "compare", "Compare"),
     Stop("launch", "launch", "Values"),
-    Stop("launch-again", "launch?run=2", "Values"),
+    Stop("launch-again", "launch?run={succeeded}", "Values"),
     Stop("nodes", "nodes", "Runs now"),
 )
 
 
-def visit(page: Page, url: str, stop: Stop) -> None:
+def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None:
     """Go there and wait until the page stands."""
-    page.goto(f"{url}/{stop.path}")
+    path = stop.path.format(**asdict(found)) if found else stop.path
+    page.goto(f"{url}/{path}")
     expect(settled(page).get_by_text(stop.shows).first).to_be_visible()
     expect(page.locator("[data-stale=true]")).to_have_count(0)
     settled(page)

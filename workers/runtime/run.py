@@ -18,31 +18,27 @@ from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
 from workers.data import catalog
 from workers.data.cutting import Cutting
-from workers.data.labels import check_labels
 from workers.data.part import DataSet
 from workers.definitions.loader import load
-from workers.definitions.prepare import prepare
-from workers.definitions.reorder import in_order
 from workers.runtime.checkpoint import Checkpoints
-from workers.runtime.data import Epoch, Form
+from workers.runtime.data import Epoch
 from workers.runtime.evaluation import Evaluation
 from workers.runtime.executor import execute
 from workers.runtime.loading import Loading, loading
 from workers.runtime.losses import Losses
+from workers.runtime.model import layers_of
 from workers.runtime.recorder import Recorder
 from workers.runtime.reporter import Reporter
 from workers.runtime.saving import save
 from workers.runtime.seated import Seated, seated
-from workers.runtime.stage import autocast
 from workers.runtime.training import Training
-from workers.runtime.variants import other_forms
 from workers.runtime.world import World
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
     """Train as the job says and save the weights into its folder; the epochs done.
 
-    Every rank calls it. Raises what `prepare`, `catalog.load` and `seated` raise, `ModelRaised`
+    Every rank calls it. Raises what `layers_of`, `catalog.load` and `seated` raise, `ModelRaised`
     and `LossNotFinite`.
     """
     if not isinstance(job.spec, TrainSpec):
@@ -67,45 +63,16 @@ class _Run:
         self.cutting = cutting_of(spec)
         self.shape = segment_shape(spec, self.data, self.cutting)
         self.program = check(lower(schedule(spec.plan.schedule), self.shape))
-        batch = self.data.first(spec.plan.microbatch, max(spec.data.buckets, default=None))
-        with autocast(world.device, spec.precision):  # bundles have the cast dtypes
-            layered = prepare(
-                definition,
-                batch,
-                spec.seed,
-                world.device,
-                granularity=spec.granularity or None,
-                weights=Path(job.weights) if job.weights else None,
-            )
-            if world.rank == world.size - 1:
-                check_labels(self.data, definition, layered.model, batch[0])
-            granularity = spec.granularity or definition.granularity
-            others = other_forms(layered, self.data, self._other_forms(), granularity)
-        order = spec.plan.partition.order
+        layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
         self.seated: Seated = seated(
-            world,
-            self.shape,
-            definition,
-            in_order(layered, order),
-            spec,
-            {form: in_order(other, order) for form, other in others.items()},
+            world, self.shape, definition, layers.base, spec, layers.others
         )
         self.checkpoints = Checkpoints(self.seated, spec, self.shape, self.folder, reporter)
         self.done, self.first = job.epoch, 0
         if job.checkpoint:
             self.first = self.checkpoints.resume(Path(job.checkpoint), job.epoch, job.samples)
         if self.seated.is_reporter:
-            self._tell(layered.notes)
-
-    def _other_forms(self) -> set[Form]:
-        """Those of microbatches that are not as the one that the model is traced with."""
-        data, usual = self.data, None
-        if data.train.lengths is not None:
-            usual = max(self.spec.data.buckets, default=None)
-        held_out = () if data.held_out is None else self.cutting.padded(data.held_out)
-        forms = {(len(group), length) for (group, length), _ in held_out}
-        forms |= self.cutting.forms(data.train)
-        return forms - {(self.spec.plan.microbatch, usual)}
+            self._tell(layers.base.notes)
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""

@@ -134,7 +134,7 @@ def seated(
     """Take the seat of this rank; every rank calls it. Raises `InvalidInput` where the plan
     is for another number of layers or of ranks."""
     partition = spec.plan.partition
-    _check(world, shape, partition, layered)
+    _check(world, shape, spec, layered)
     layers = tuple((stage.first, stage.stop) for stage in partition.stages)
     seat, names = shape.seats[world.rank], ties(layered.model)
     stages = {n: _stage(layered, layers, n, definition, spec.precision) for n in seat.stages}
@@ -233,12 +233,16 @@ def _own(world: World, groups: Sequence[tuple[int, ...]]) -> Group | None:
     return own
 
 
-def _check(world: World, shape: Shape, partition: Partition, layered: LayeredModel) -> None:
+def _check(world: World, shape: Shape, spec: TrainSpec, layered: LayeredModel) -> None:
+    partition = spec.plan.partition
     planned, there = partition.stages[-1].stop, len(layered.layers)
     if planned != there:
+        profiled = f", profiled in {spec.planned_in}" if spec.planned_in else ""
         raise InvalidInput(
-            f"the plan is for {planned} layers, but the model has {there}",
-            "Profile the definition again and make a new plan.",
+            f"the plan is for {planned} layers{profiled}, but the model has {there} in "
+            f"{spec.precision}",
+            f"Profile the definition again, in {spec.precision} or in float32, and make a new "
+            "plan.",
         )
     if len(partition.stages) != shape.num_stages:
         raise InvalidInput(

@@ -5,17 +5,15 @@ same weights and running statistics. Every rank knows the form of every microbat
 and so the sizes of all that it will receive.
 """
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from torch import nn
 
 from backend.errors import InvalidInput
-from workers.data.part import DataSet
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
 from workers.definitions.record import TensorSpec
-from workers.definitions.samples import Samples, mapped
+from workers.definitions.samples import Samples
 from workers.definitions.units import Granularity
 from workers.runtime.data import Form
 from workers.runtime.stage import Stage
@@ -29,25 +27,11 @@ class Variant:
     specs: tuple[tuple[TensorSpec, ...], ...]
 
 
-def other_forms(
-    base: LayeredModel,
-    data: DataSet,
-    forms: Iterable[Form],
-    granularity: Granularity,
-) -> Mapping[Form, LayeredModel]:
-    """The model's layers for each form, on the device and in the precision of `base`, which no
-    training has changed yet. Raises `InvalidInput` where they are others than the base's."""
-    device = next(base.model.parameters()).device
-    found = {}
-    for form in sorted(forms, key=str):
-        inputs = mapped(data.first(*form)[0], lambda tensor: tensor.to(device))
-        found[form] = _varied(base, form, inputs, granularity)
-    return found
-
-
-def _varied(
+def varied(
     base: LayeredModel, form: Form, inputs: Samples, granularity: Granularity
 ) -> LayeredModel:
+    """The model's layers for another form; no training has changed `base` yet. Raises
+    `InvalidInput` where they are others than the base's."""
     other = layered(base.model, inputs, granularity)
     mine, theirs = ([layer.name for layer in each.layers] for each in (base, other))
     if mine != theirs:

@@ -30,6 +30,8 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
         spec("afp", lanes=2, optimizer=OptimizerSpec(clip_norm=1.0)),
         spec("zb-h1", optimizer=OptimizerSpec("adamw", weight_decay=0.1, decay="cosine")),
         spec("gpipe", Partition(TWO.stages, order=(1, 0))),
+        replace(spec("gpipe", lanes=2), precision="float16"),
+        replace(spec("pipedream"), precision="bfloat16"),
     ],
     ids=lambda each: each.plan.schedule,
 )
@@ -52,6 +54,10 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
         (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
         (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),
+        *(
+            (replace(spec(name), precision="float16"), "whether a gradient overflowed")
+            for name in ("pipedream", "pipedream-vertical-sync", "pipedream-naive", "2bw")
+        ),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )

@@ -1,0 +1,95 @@
+"""Pictures of every page in every state into docs/screenshots, to be looked at: `make screenshots`.
+
+The home holds a really executed training (`stageflow demo`), beside it the runs of
+tests/app/seed.py, so that every state is there.
+"""
+
+import argparse
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from backend.runs.listing import RunFilter
+from tests.app import seed
+from tests.e2e.conftest import CHROMIUM_ARGS
+from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, visit
+
+FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
+WIDTHS = (1440, 768)
+SCHEMES = ("light", "dark")
+TALLEST = 2400  # pixels
+QUALITY = 72
+LEASE = "3600"  # seconds: the seeded runs go on without an agent
+HEIGHT = """() => {
+  const main = document.querySelector('[data-testid=stMain]');
+  return Math.max(...[...main.children].map((box) => box.scrollHeight));
+}"""
+
+
+def fill(home: Path) -> seed.Seeded:
+    """A real run first; then others in every state, beside it."""
+    with seed.settings(home, STAGEFLOW_LEASE=LEASE):
+        demo = [sys.executable, "-m", "app.cli", "demo", "--no-serve"]
+        subprocess.run(demo, check=True, stdout=subprocess.DEVNULL)
+        backend = seed.fresh()
+        real = backend.runs.list(RunFilter(kind="train")).runs[0]
+        plan = seed.plan_for(backend, backend.profiles.list()[0])
+        for _ in range(6):
+            seed.succeeded(backend, real.spec.definition_id, plan)
+            seed.cancelled(backend, real.spec.definition_id, plan)
+        found = seed.everything(backend)
+        backend.close()
+    return replace(found, succeeded=real.id)
+
+
+def shoot(browser: Browser, url: str, stops: Sequence[Stop], found: seed.Seeded | None) -> None:
+    for width, scheme in product(WIDTHS, SCHEMES):
+        context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.set_default_timeout(90_000)
+        for stop in stops:
+            page.set_viewport_size({"width": width, "height": 1000})
+            visit(page, url, stop, found)
+            keep(page, width, f"{stop.name}-{scheme}-{width}")
+        context.close()
+
+
+def keep(page: Page, width: int, name: str) -> None:
+    """The whole page, once its charts are drawn."""
+    page.wait_for_timeout(900)
+    tall = min(TALLEST, max(700, page.evaluate(HEIGHT)))
+    page.set_viewport_size({"width": width, "height": tall})
+    page.wait_for_timeout(500)
+    picture = Image.open(io.BytesIO(page.screenshot()))
+    picture.convert("RGB").save(FOLDER / f"{name}.webp", quality=QUALITY, method=6)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="stops whose name holds this")
+    given = parser.parse_args()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
+        empty, full = Path(folder) / "empty", Path(folder) / "full"
+        with seed.settings(empty):
+            seed.fresh().close()
+        found = fill(full)
+        for home, stops, ids in ((full, SEEDED, found), (empty, EMPTY, None)):
+            with dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
+                shoot(browser, url, [stop for stop in stops if given.only in stop.name], ids)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
