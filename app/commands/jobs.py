@@ -179,6 +179,9 @@ def run(
     weights: Annotated[
         str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
     ] = "",
+    nodes: Annotated[
+        str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
+    ] = "",
     emulate: Annotated[
         float,
         typer.Option(
@@ -201,6 +204,8 @@ def run(
         stageflow run --plan 1 --lr 0.02 --detach
 
         stageflow run --plan 2 --emulate 0.5 --epochs 1
+
+        stageflow run --plan 3 --nodes gpu-1,gpu-2
 
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
     """
@@ -225,6 +230,7 @@ def run(
         target_accuracy=target,
         seed=seed,
         weights_id=backend.definitions.resolve(weights).id if weights else None,
+        nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
     )
     definition = backend.definitions.get(profile.definition_id)
