@@ -18,6 +18,7 @@ from app.commands.data import (
 )
 from app.commands.follow import follow, node_agent
 from app.commands.history import show
+from app.commands.keeping import Keep, SaveSeconds, SaveUpdates
 from app.commands.numbers import (
     Clip,
     Decay,
@@ -34,7 +35,7 @@ from backend.errors import InvalidInput
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
 from backend.runs.run import Run
-from backend.runs.spec import OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.spec import CheckpointSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 
 Model = Annotated[
     str,
@@ -176,8 +177,14 @@ def run(
     decay: Decay = "none",
     precision: Precision = "float32",
     seed: int = 0,
+    save_updates: SaveUpdates = 0,
+    save_seconds: SaveSeconds = 30.0,
+    keep: Keep = 3,
     weights: Annotated[
         str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
+    ] = "",
+    nodes: Annotated[
+        str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
     ] = "",
     emulate: Annotated[
         float,
@@ -202,6 +209,8 @@ def run(
 
         stageflow run --plan 2 --emulate 0.5 --epochs 1
 
+        stageflow run --plan 3 --nodes gpu-1,gpu-2
+
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
     """
     backend = connect()
@@ -225,7 +234,9 @@ def run(
         target_accuracy=target,
         seed=seed,
         weights_id=backend.definitions.resolve(weights).id if weights else None,
+        nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
+        checkpoints=CheckpointSpec(save_updates, save_seconds, keep),
     )
     definition = backend.definitions.get(profile.definition_id)
     if detach:

@@ -1,6 +1,10 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,11 +18,13 @@ from backend.cluster.presets import this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.memory import extra_copies
 from backend.prediction.answer import Answer
 from backend.prediction.search import Question
 from backend.profiles.document import check_profile
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
+from backend.profiles.transfer import on_device
 
 ProfileName = Annotated[
     str, typer.Option("--profile", help="Id of a stored profile, or a file (.json, graph.txt).")
@@ -36,9 +42,23 @@ Batch = Annotated[
 Microbatches = Annotated[
     int, typer.Option("--microbatches", min=1, help="Microbatches per update, where it is one.")
 ]
+Schedule = Annotated[
+    str,
+    typer.Option(
+        "--schedule",
+        help="The schedule (plan: pipedream where a planner does not choose; compare: all).",
+    ),
+]
+Target = Annotated[
+    str,
+    typer.Option("--on", help="The same profile on another device, by its peaks (a100, h100...)."),
+]
+MeasuredOn = Annotated[
+    str, typer.Option("--measured-on", help="What the profile was measured on, for --on (v100).")
+]
 Optimizer = Annotated[str, typer.Option("--optimizer", help="sgd, momentum, adam or adamw.")]
 Memory = Annotated[
-    float | None, typer.Option("--memory", min=0, help="Bytes of every device (16e9).")
+    float | None, typer.Option("--memory", min=1, help="Bytes of every device (16e9).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -55,22 +75,59 @@ HEAD = [
 ]
 
 
-def question(
-    profile: Profile,
-    cluster: Cluster,
-    schedule: str,
-    microbatches: int,
-    optimizer: str,
-    memory: float | None,
-) -> Question:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options ask; `profile_id` of a stored profile, None of one from a file."""
+
+    question: Question
+    profile_id: int | None
+
+
+def options(
+    profile: ProfileName,
+    cluster: ClusterFile = None,
+    devices: Devices = 2,
+    batch: Batch = None,
+    schedule: Schedule = "",
+    microbatches: Microbatches = 4,
+    optimizer: Optimizer = "momentum",
+    memory: Memory = None,
+    target: Target = "",
+    measured_on: MeasuredOn = "",
+) -> Asked:
     """What the options ask. Raises `InvalidInput`."""
-    check_profile(profile)
+    found, profile_id = find_profile(profile, batch)
+    check_profile(found)
+    where = find_cluster(cluster, devices)
     if schedule:
         schedule_named(schedule)
+    extra_copies(optimizer)
     if memory is not None:
-        each = tuple(replace(device, memory=memory) for device in cluster.devices)
-        cluster = replace(cluster, device=replace(cluster.device, memory=memory), devices=each)
-    return Question(profile, cluster, schedule, microbatches, optimizer)
+        if not isfinite(memory):
+            raise InvalidInput(f"--memory {memory} is no number of bytes", "Such as 16e9.")
+        each = tuple(replace(device, memory=memory) for device in where.devices)
+        where = replace(where, device=replace(where.device, memory=memory), devices=each)
+    if target:
+        found, profile_id = on_device(found, target, measured_on), None
+    return Asked(Question(found, where, schedule, microbatches, optimizer), profile_id)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """`command(asked, ...)` with the options of `options` in the place of `asked`: they are
+    written once for all commands that plan."""
+    own = list(signature(command, eval_str=True).parameters.values())[1:]
+    shared = list(signature(options, eval_str=True).parameters.values())
+    names = [each.name for each in shared]
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        asked = options(**{name: values.pop(name) for name in names})
+        command(asked, **values)
+
+    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*shared, *own)]
+    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # typer asks it
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_options
 
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:

@@ -5,46 +5,29 @@ from typing import Annotated
 import typer
 
 from app.commands.output import err, out, print_json, print_table
-from app.commands.planning import (
-    HEAD,
-    Batch,
-    ClusterFile,
-    Devices,
-    Json,
-    Memory,
-    Microbatches,
-    Optimizer,
-    ProfileName,
-    find_cluster,
-    find_profile,
-    plain,
-    question,
-    row,
-)
+from app.commands.planning import HEAD, Asked, Json, asking, plain, row
+from app.cuts import read_cut
+from app.naming import BY_HAND
 from backend.bootstrap import connect
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
+from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS, SEARCHES
-from backend.prediction.answer import Answer, answer
+from backend.prediction.answer import Answer, answer, judge
 from backend.prediction.search import Question
 
 
+@asking
 def plan(
-    profile: ProfileName,
-    cluster: ClusterFile = None,
-    devices: Devices = 2,
-    batch: Batch = None,
+    asked: Asked,
     planner: Annotated[
         str,
         typer.Option(help=f"{', '.join((*PLANNERS, *SEARCHES))} (default: all, ranked)."),
     ] = "",
-    schedule: Annotated[
+    cut: Annotated[
         str,
-        typer.Option(help="The schedule (default: pipedream; best and avgpipe choose one)."),
+        typer.Option(help="By hand: where each stage stops and its replicas, such as 14x3-20x1."),
     ] = "",
-    microbatches: Microbatches = 4,
-    optimizer: Optimizer = "momentum",
-    memory: Memory = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the best one, to run it.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -57,21 +40,37 @@ def plan(
         stageflow plan --profile vgg16/graph.txt --batch 128 --cluster servers.yaml --json
 
         stageflow plan --profile 1 --cluster servers.yaml --planner best --memory 16e9
+
+        stageflow plan --profile vgg16/graph.txt --measured-on v100 --on a100 --devices 8
+
+        stageflow plan --profile 1 --devices 4 --cut 14x3-20x1
     """
-    found, profile_id = find_profile(profile, batch)
-    where = find_cluster(cluster, devices)
-    asked = question(found, where, schedule, microbatches, optimizer, memory)
-    answers = [answer(planner, asked)] if planner else _ranked(asked)
-    plan_id = _save(profile_id, asked.cluster, answers[0]) if save else None
+    question = asked.question
+    answers = _answers(question, planner, cut)
+    plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
     if as_json:
-        plans = [plain(found, each) for each in answers]
+        plans = [plain(question.profile, each) for each in answers]
         return print_json({"plan_id": plan_id, **plans[0], "plans": plans})
-    print_table(f"plans for {found.name} on {where.num_devices} devices", HEAD, map(row, answers))
+    title = f"plans for {question.profile.name} on {question.cluster.num_devices} devices"
+    print_table(title, HEAD, map(row, answers))
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
+    for note in question.profile.notes:
+        out.print(f"note: {note}", highlight=False, style="dim")
     if plan_id is not None:
         out.print(f"saved as plan {plan_id}. Run it: stageflow run --plan {plan_id}")
     return None
+
+
+def _answers(question: Question, planner: str, cut: str) -> list[Answer]:
+    """What the planner says, or all of them, or what becomes of a partition by hand."""
+    if not cut:
+        return [answer(planner, question)] if planner else _ranked(question)
+    if planner:
+        raise InvalidInput("--cut is a partition by hand", "Leave --planner out.")
+    whole = data_parallel(question.profile, question.cluster)
+    partition = read_cut(cut, whole, question.cluster.num_devices)
+    return [judge(question, question.predict(question.plan(BY_HAND, partition)))]
 
 
 def _ranked(asked: Question) -> list[Answer]:

@@ -1,5 +1,6 @@
 """A schedule on a clock without a profile: equal stages, times given by hand."""
 
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +51,11 @@ def simulate(
         stageflow simulate --schedule zb-h1 --positions 8 --microbatches 24 --forward 0.018
             --backward 0.018 --backward-weight 0.009 --transfer 0.0006 --json --trace zb.json
     """
+    times = {"forward": forward, "backward": backward}
+    times |= {"backward-weight": backward_weight, "transfer": transfer}
+    for name, seconds in times.items():
+        if not isfinite(seconds):
+            raise InvalidInput(f"--{name} {seconds} is no number of seconds", "Such as 0.018.")
     shape = uniform_shape(schedule, positions, microbatches, chunks, advance)
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services, state
 from app.components.data_form import data_form
+from app.components.place_form import place_form
 from app.components.plan_form import OPTIMIZERS
 from app.components.update_form import update_form
 from app.state import Page, Param
@@ -27,6 +28,7 @@ def again_form(spec: RunSpec, name: str, origin: Run | None) -> None:
     if isinstance(spec, TrainSpec):
         second["data"] = data_form(spec.data, bound=True)
         second["more"] = update_form(spec.optimizer, spec.precision, bound=True)
+        second["where"] = place_form(spec.plan, spec)
     if st.button("Start run", type="primary", icon=":material/play_arrow:"):
         changed = _changed(spec, first | second)
         run = services.backend().runs.submit(changed, title, origin.id if origin else None)
@@ -49,6 +51,8 @@ def _changed(spec: RunSpec, values: dict[str, Any]) -> RunSpec:
         epochs=values["epochs"],
         target_accuracy=values["target"] / 100 if values["target"] else None,
         seed=values["seed"],
+        nodes=values["where"].nodes,
+        emulate=values["where"].emulate,
     )
 
 

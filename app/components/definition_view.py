@@ -70,10 +70,10 @@ def _facts(definition: Definition, found: Description) -> None:
             "parameter": [each.name for each in found.parameters],
             "kind": [each.kind for each in found.parameters],
             "default": [str(each.default) for each in found.parameters],
-            "choices": [", ".join(filter(None, each.choices)) for each in found.parameters],
         }
-        if not any(rows["choices"]):
-            del rows["choices"]
+        if any(each.choices for each in found.parameters):
+            choices = [", ".join(filter(None, each.choices)) for each in found.parameters]
+            rows["choices"] = choices
         st.dataframe(rows, hide_index=True, key="parameters", alt="Parameters and defaults")
 
 

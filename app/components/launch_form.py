@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services, state
 from app.components.data_form import data_form
+from app.components.place_form import place_form
 from app.components.plan_form import OPTIMIZERS, OptimizerName
 from app.components.update_form import update_form
 from app.components.weights_field import weights_field
@@ -24,6 +25,7 @@ def launch_form(
     """
     data = data_form(DataSpec(), bound=False)
     more = update_form(OptimizerSpec(), "float32", bound=False)
+    where = place_form(plan)
     with st.form("launch", border=False):
         title = st.text_input("Name", name, max_chars=120)
         left, right = st.columns(2)
@@ -53,6 +55,8 @@ def launch_form(
         epochs=int(epochs),
         target_accuracy=target / 100 if target else None,
         seed=int(seed),
+        nodes=where.nodes,
+        emulate=where.emulate,
         precision=more.precision,
         weights_id=weights,
     )

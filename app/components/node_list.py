@@ -18,7 +18,7 @@ def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> No
     grid(
         "nodes",
         (
-            Column("Node", 1.6, lambda node: st.markdown(f"**{plain(node.name)}**")),
+            Column("Node", 1.6, _name),
             Column("State", 1.1, lambda node: _state(node, carried.get(node.name, ()))),
             Column("Devices", 1.8, lambda node: st.markdown(plain(devices(node.devices)))),
             Column("In use", 2.8, _use),
@@ -28,6 +28,12 @@ def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> No
         ),
         nodes,
     )
+
+
+def _name(node: Node) -> None:
+    st.markdown(f"**{plain(node.name)}**")
+    if node.address:
+        st.caption(plain(node.address))
 
 
 def devices(found: Sequence[Device]) -> str:

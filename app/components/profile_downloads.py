@@ -1,5 +1,7 @@
 """A profile in every form that it can be taken away in."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from app.components.layer_table import layers_csv
@@ -11,7 +13,7 @@ from backend.runs.profiles import StoredProfile
 def profile_downloads(stored: StoredProfile) -> None:
     """A menu of files; each is written when it is asked for."""
     found, stem = stored.profile, f"{stored.profile.name}-profile-{stored.id}"
-    forms = {
+    forms: dict[str, tuple[Callable[[], str | bytes], str, str]] = {
         "JSON: everything": (lambda: write_profile(found), f"{stem}.json", "application/json"),
         "CSV: a row per layer": (lambda: layers_csv(found), f"{stem}.csv", "text/csv"),
         "graph.txt: PipeDream's": (lambda: write_graph(found), f"{stem}.txt", "text/plain"),

@@ -70,6 +70,11 @@ class Cluster:
                     f"cluster: device speed {device.speed:g} is not above 0",
                     "1.0 is as fast as the profiled device, 2.0 twice as fast.",
                 )
+            if device.memory is not None and device.memory <= 0:
+                raise InvalidInput(
+                    f"cluster: device memory {device.memory:g} is not above 0",
+                    "Give its bytes, such as 16e9, or leave it out where it is not known.",
+                )
 
     @property
     def num_devices(self) -> int:

@@ -33,9 +33,12 @@ def read_cluster(text: str) -> Cluster:
     if not isinstance(levels, list) or not levels:
         raise InvalidInput(f"levels: a list of levels is needed, not {levels!r:.60}", ADVICE)
     found = tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels))
-    device = top.get("device") or {}
+    device = top.get("device")
+    device = {} if device is None else device
     if not isinstance(device, list):
         return Cluster(found, _device("device", device))
+    if not device:
+        raise InvalidInput("device: the list is empty", ADVICE)
     devices = tuple(_device(f"device[{n}]", entry) for n, entry in enumerate(device))
     return Cluster(found, devices[0], devices)
 

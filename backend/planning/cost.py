@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.cluster.cluster import Device
+from backend.cluster.cluster import Cluster, Device
 from backend.profiles.profile import Profile
 
 Floats = NDArray[np.float64]
@@ -68,6 +68,18 @@ def fewest_members(
 def cut_seconds(cut_bytes: Any, bandwidth: float) -> Any:
     """2 a_s / B_k: the activations of one minibatch there, their gradients back."""
     return DIRECTIONS * cut_bytes / bandwidth
+
+
+def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> float:
+    """What no plan can beat: all compute on all devices; each layer's stage with its weights
+    on the fastest link and the best number of replicas."""
+    compute = np.array([layer.compute + layer.update for layer in profile.layers])
+    weights = np.array([layer.parameter_bytes for layer in profile.layers], dtype=np.float64)
+    counts = np.arange(1, cluster.num_devices + 1)[:, None]
+    fastest = max(level.bandwidth for level in cluster.levels)
+    paced = compute / max(device.speed for device in cluster.each)
+    alone = stage_seconds(paced, weights, counts, fastest, overlap).min(axis=0)
+    return float(max(compute.sum() / cluster.speed, alone.max()))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from backend.cluster.cluster import Cluster
-from backend.planning.cost import DIRECTIONS, ROUNDING, stage_seconds
+from backend.planning.arrange import arranged, arrangements, put_back
+from backend.planning.cost import DIRECTIONS, ROUNDING, floor_seconds
 from backend.planning.downsets import Downsets
 from backend.planning.memory import MemoryRule
 from backend.planning.placed import bottleneck
@@ -70,8 +71,31 @@ def optimum(
     version, then idle devices join a stage that they do not slow. A pipeline copied over
     machines is never faster than its layers as one stage there (its ring is no longer and its
     work is even), so copies are looked at only where `memory` forbids that. Unequal devices are
-    taken in the cluster's order. Raises `PlanDoesNotFit` where nothing keeps within `memory`.
+    taken in some orders (`backend.planning.arrange`). Raises `PlanDoesNotFit` where nothing
+    keeps within `memory`.
     """
+    found: list[Optimum] = []
+    faults: list[PlanDoesNotFit] = []
+    for order in arrangements(cluster):
+        try:
+            best = _optimum(profile, arranged(cluster, order), overlap, memory, cuts)
+        except PlanDoesNotFit as fault:
+            faults.append(fault)
+            continue
+        found.append(replace(best, partition=put_back(best.partition, order)))
+    if not found:
+        raise faults[0]
+    return min(found, key=lambda one: one.seconds)
+
+
+def _optimum(
+    profile: Profile,
+    cluster: Cluster,
+    overlap: bool,
+    memory: MemoryRule | None,
+    cuts: Downsets | None,
+) -> Optimum:
+    """The same for the devices in the cluster's order."""
     bound = floor_seconds(profile, cluster, overlap)
     best = Partition((Stage(0, len(profile.layers), tuple(range(cluster.num_devices))),))
     seconds = bottleneck(profile, cluster, best, overlap)
@@ -198,18 +222,6 @@ def _copied(space: Space, level: int) -> Partition | None:
         for stage in best.stages
     )
     return Partition(tuple(stages), best.order)
-
-
-def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> float:
-    """What no plan can beat: all compute on all devices; each layer's stage with its weights
-    on the fastest link and the best number of replicas."""
-    compute = np.array([layer.compute + layer.update for layer in profile.layers])
-    weights = np.array([layer.parameter_bytes for layer in profile.layers], dtype=np.float64)
-    counts = np.arange(1, cluster.num_devices + 1)[:, None]
-    fastest = max(level.bandwidth for level in cluster.levels)
-    paced = compute / max(device.speed for device in cluster.each)
-    alone = stage_seconds(paced, weights, counts, fastest, overlap).min(axis=0)
-    return float(max(compute.sum() / cluster.speed, alone.max()))
 
 
 def _improve(

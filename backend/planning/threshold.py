@@ -232,7 +232,7 @@ class _Search:
         for start in range(taken, self.num_devices):
             if stop < len(self.reach) - 1 and self._climb(taken - 1, start) > self.reach[stop]:
                 continue
-            if start > taken and not self._worth_waiting(start, taken):
+            if start > taken and not self._worth_waiting(start):
                 continue
             for end in range(start + 1, self.num_devices + 1):
                 count, level = end - start, self._climb(start, end - 1)
@@ -251,12 +251,13 @@ class _Search:
                     levels = np.where(fits, level, FAR)
                     self._note(firsts, stop, taken, start, np.full(len(firsts), float(end)), levels)
 
-    def _worth_waiting(self, start: int, taken: int) -> bool:
+    def _worth_waiting(self, start: int) -> bool:
         """Whether a stage may gain by beginning here and not one device earlier."""
         each = self.space.cluster.each[::-1]
         here, before = each[start], each[start - 1]
         larger = (here.memory or inf) > (before.memory or inf)
-        return here.speed > before.speed or larger or start in self._starts(taken)
+        edge = any(start % size == 0 for size in self.sizes[1:-1])
+        return here.speed > before.speed or larger or edge
 
     def _least_uneven(self, firsts: Ints, stop: int, taken: int, start: int, end: int) -> Floats:
         """The fewest replicas that fit, on the smallest of the devices start..end-1."""

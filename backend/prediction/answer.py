@@ -116,8 +116,8 @@ def _row(name: str, question: Question) -> Row:
 
 
 def _schedules() -> tuple[str, ...]:
-    """What a run may use; interleaving needs partitions of its own, which `best` tries."""
-    return tuple(member.name for member in executable_schedules() if not member.chunked)
+    """What a run may use."""
+    return tuple(member.name for member in executable_schedules())
 
 
 def _data_parallel(question: Question, plan: Plan) -> Prediction | None:

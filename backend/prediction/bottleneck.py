@@ -69,9 +69,10 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
     compute = [
         there + back for there, back in zip(durations.forward, durations.backward, strict=True)
     ]
+    whole = sum(compute)
     text = (
-        f"Stage {load.stage} is the bottleneck: {seconds_text(compute[load.stage])} of "
-        f"{seconds_text(sum(compute))} of compute"
+        f"Stage {load.stage} is the bottleneck: {compute[load.stage] / (whole or 1.0):.0%} of "
+        f"compute ({seconds_text(compute[load.stage])} of {seconds_text(whole)})"
     )
     replicas = plan.partition.replicas[load.stage]
     if replicas > 1:

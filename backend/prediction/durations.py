@@ -25,8 +25,8 @@ class PlanDurations:
     """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
 
     Compute is the profile's seconds divided by the device's speed. The lanes of a pipeline
-    share its devices. Not known here: what ranks lose by sharing a memory bus or a link with
-    others; cores are shared in `sharing`.
+    share its devices. Not known here: what ranks lose by sharing a memory bus; cores are
+    shared in `sharing`, links in `wires`.
     """
 
     profile: Profile

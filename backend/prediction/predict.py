@@ -18,6 +18,7 @@ from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
 from backend.prediction.sharing import shared_cores
+from backend.prediction.wires import ClusterLinks
 from backend.profiles.profile import Profile
 
 
@@ -37,7 +38,8 @@ def predict(
     check_memory(memory, smallest_devices(cluster, plan))
     durations = PlanDurations(profile, plan.partition, cluster)
     table = lower_table(rule, shape)
-    times = simulate_table(table, durations, shared_cores(cluster, durations))
+    cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
+    times = simulate_table(table, durations, cores, links)
     seconds = plan.batch * _seconds_per_microbatch(times, microbatch_unit(plan))
     return Prediction(
         plan=plan,
@@ -60,7 +62,8 @@ def predicted_program(
     check_plan(profile, cluster, plan)
     table = lower_table(schedule(plan.schedule), training_shape(plan, num_microbatches))
     durations = PlanDurations(profile, plan.partition, cluster)
-    times = simulate_table(table, durations, shared_cores(cluster, durations))
+    cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
+    times = simulate_table(table, durations, cores, links)
     return unpack(table), times.timeline()
 
 

@@ -42,6 +42,13 @@ class Question:
         """The one that is asked for, or all that a run may use."""
         return (self.schedule,) if self.schedule else tuple(s.name for s in executable_schedules())
 
+    def plan(self, planner: str, partition: Partition) -> Plan:
+        """`partition` under the schedule that is asked for, or its planner's own."""
+        own = "2bw" if planner == "pipedream-2bw" else "pipedream"
+        schedule = self.schedule or own
+        batch = self.batch if schedule_named(schedule).batched else 1
+        return Plan(planner, partition, schedule, self.profile.microbatch, batch)
+
     def predict(self, plan: Plan) -> Prediction:
         profile = at_microbatch(self.profile, plan.microbatch)
         return predict(profile, self.cluster, plan, self.optimizer)
@@ -183,15 +190,28 @@ def search(name: str, question: Question) -> Prediction:
 
 
 def _planned(name: str, question: Question) -> Prediction:
-    schedule = question.schedule or ("2bw" if name == "pipedream-2bw" else "pipedream")
+    if question.schedule and schedule_named(question.schedule).chunked:
+        return _fastest(question, _chunked(name, question))
+    if name == "pipedream-2bw":
+        return _two_bw(question, question.schedule or "2bw")
     if name == "pipedream":
-        partition = partition_within(question, schedule)
-    elif name == "pipedream-2bw":
-        return _two_bw(question, schedule)
+        partition = partition_within(question, question.schedule or "pipedream")
     else:
         partition = PLANNERS[name].plan(question.profile, question.cluster)
-    batch = question.batch if schedule_named(schedule).batched else 1
-    return question.predict(Plan(name, partition, schedule, question.profile.microbatch, batch))
+    return question.predict(question.plan(name, partition))
+
+
+def _chunked(name: str, question: Question) -> Iterator[Plan]:
+    """The plans of a planner of equal stages with several of them on each device."""
+    depths = {"pipedream-2bw": None, "gpipe-balanced": question.cluster.num_devices}
+    if name not in depths:
+        raise InvalidInput(
+            f"{name} gives a device one stage, {question.schedule} asks for several",
+            f"Use {', '.join(depths)} or best.",
+        )
+    for partition in _interleaved(question):
+        if depths[name] in (None, partition.positions):
+            yield question.plan(name, partition)
 
 
 def _two_bw(question: Question, schedule: str) -> Prediction:

@@ -54,6 +54,6 @@ def _counts(names: Sequence[str], nodes: Mapping[str, Node]) -> list[int]:
         if name not in nodes:
             known = ", ".join(sorted(nodes)) or "none"
             raise InvalidInput(
-                f"no node {name!r} is registered", f"There are: {known}. See `stageflow nodes`."
+                f"no node {name!r} is registered", f"There are: {known}. See `stageflow doctor`."
             )
     return [len(nodes[name].devices) for name in names]

@@ -100,13 +100,17 @@ class RunService:
             self._queue.ping()
         except QueueUnreachable as fault:
             return f"{fault}. The run is stored and starts when it is back. {fault.advice}"
-        alive = self._alive()
-        if not alive:
+        if not self._alive():
             return (
                 "No node agent is alive. The run is stored and starts when one is: `stageflow up`."
             )
+        return self.why_apart(run)
+
+    def why_apart(self, run: Run) -> str | None:
+        """Why a queued run's nodes are not there together; None where they are, or it names
+        none."""
         try:
-            needed = [share.node for share in shares(run.spec, alive)]
+            needed = [share.node for share in shares(run.spec, self._alive())]
         except InvalidInput as fault:
             return f"It waits for its nodes: {fault}."
         held = dict(self._stores.reservations.held())

@@ -9,7 +9,7 @@ from backend.runs.combinations import check_combinations
 from backend.runs.data_forms import FORMS
 from backend.runs.placement import shares
 from backend.runs.ports import Stores
-from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
 
 
 def validate(spec: RunSpec, stores: Stores) -> None:
@@ -36,6 +36,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
 def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("epochs", spec.epochs)
     _at_least_one("samples", spec.data.samples)
+    _validate_checkpoints(spec.checkpoints)
     if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:
         raise InvalidInput(
             f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
@@ -94,6 +95,15 @@ def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
         raise InvalidInput(
             "a run on several hosts begins from the start: its checkpoints lie apart",
             "Resume it on one node, or begin with saved weights.",
+        )
+
+
+def _validate_checkpoints(spec: CheckpointSpec) -> None:
+    _at_least_one("keep", spec.keep)
+    if spec.updates < 0 or not 0 <= spec.seconds < inf:
+        raise InvalidInput(
+            f"checkpoints every {spec.updates} updates or {spec.seconds:g} s cannot be made",
+            "Give numbers above 0, or 0 for none by that count.",
         )
 
 

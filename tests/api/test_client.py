@@ -80,6 +80,14 @@ def test_a_run_that_works_cannot_be_retried(served: Served) -> None:
     assert (caught.value.status, caught.value.kind) == (409, "NotEnded")
 
 
+def test_a_run_without_a_checkpoint_cannot_be_resumed(served: Served) -> None:
+    with pytest.raises(ApiProblem, match="has no checkpoint") as caught:
+        served.client.resume(served.seeded.failed)
+    assert (caught.value.status, caught.value.kind) == (409, "NothingToResume")
+    (attempt,) = served.client.attempts(served.seeded.failed)
+    assert (attempt.number, attempt.outcome) == (1, "failed")
+
+
 def test_an_ended_run_is_deleted_and_no_other(served: Served) -> None:
     client = served.client
     run = client.submit(ProfileSpec(served.seeded.definition))

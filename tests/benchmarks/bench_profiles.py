@@ -1,7 +1,8 @@
-"""How far profiles can be trusted: `python tests/benchmarks/bench_profiles.py [repetitions]`.
+"""How far profiles can be trusted: `python tests/benchmarks/bench_profiles.py [repetitions [svg]]`.
 
 Per model, in one run: the layers' times together beside the whole step's, two profiles beside
-each other, and the memory that the planner predicts beside the measured peak of a step.
+each other, and the memory that the planner predicts beside the measured peak of a step. `svg`
+is where to draw how many profiles are within which error.
 """
 
 import json
@@ -99,6 +100,29 @@ def predicted(profile: Profile) -> float:
     return stage_memory(profile, Stage(0, len(profile.layers), (0,)), 1, 1, "momentum")
 
 
+def curve(away: list[float], most: float = 0.2) -> str:
+    """The share of profiles (up) whose sum of layers is within so much of the step (right)."""
+    wide, high, left = 420, 200, 40
+    points = []
+    for number, error in enumerate(sorted(away), start=1):
+        x = left + wide * min(error / most, 1)
+        points += [f"{x:.1f},{high - high * (number - 1) / len(away):.1f}"]
+        points += [f"{x:.1f},{high - high * number / len(away):.1f}"]
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 -15 {left + wide + 20} {high + 50}" '
+        'font-family="sans-serif" font-size="11" fill="#808A98" stroke="none">'
+    ]
+    for step in range(5):
+        x, y = left + wide * step / 4, high - high * step / 4
+        lines.append(f'<path d="M{x} 0V{high}M{left} {y}H{left + wide}" stroke="#808A98" ')
+        lines.append(f'stroke-opacity=".25"/><text x="{x - 8}" y="{high + 15}">')
+        lines.append(f'{most * step / 4:.0%}</text><text x="5" y="{y + 4}">{step / 4:.0%}</text>')
+    lines.append(f'<text x="{left}" y="{high + 31}">sum of layers away from the step</text>')
+    lines.append(f'<polyline points="{left},{high} {" ".join(points)} {left + wide},0" ')
+    lines.append('fill="none" stroke="#0072B2" stroke-width="2"/></svg>')
+    return "".join(lines) + "\n"
+
+
 def main() -> None:
     """Print a row per model and the medians."""
     use_one_thread()
@@ -127,6 +151,8 @@ def main() -> None:
             apart += found
             ratios.append(ratio)
     away = sorted(abs(each - 1) for each in sums)
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(curve(away))
     off = sorted(abs(each - 1) for each in ratios)
     within = sum(each <= 0.1 for each in apart) / len(apart)
     print(f"\nsum of layers away from the step: median {median(away):.1%}, most {away[-1]:.1%}")

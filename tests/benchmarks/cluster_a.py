@@ -4,8 +4,8 @@ There, a worker of 16 spends on a minibatch of VGG-16 (64 images)
     compute   0.336 s: the published layer profile's 672.5 ms for 128 images, halved
     wire      0.830 s: a ring all-reduce of 553 MB, 2 15/16 |w| over the 1.25 GB/s of a server
 so 2.47 seconds of wire per second of compute. That is the nominal ratio. By it data parallelism
-would be at most 3 times slower than compute alone, while the paper reports 5.28 times (table 1):
-its wire gave less than its nominal bandwidth. `STALLED` is the ratio that explains the paper's
+would be at most 3.5 times slower than compute alone, while the paper reports 5.28 times (table
+1): its wire gave less than its nominal bandwidth. `STALLED` is the ratio that explains the paper's
 figure, where the wire is hidden behind the backward, two thirds of the compute.
 
 Run as a rank, it measures a step of this machine's model: `cluster_a.py MODEL MICROBATCH`.

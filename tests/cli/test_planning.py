@@ -91,3 +91,49 @@ def test_an_unknown_schedule_is_said(stageflow: Command, profile_file: Path) -> 
     said = stageflow("plan", "--profile", str(profile_file), "--schedule", "magic")
     assert said.code == 1
     assert "1f1b-flush" in said.err
+
+
+def test_a_partition_by_hand_is_checked_and_judged(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    asked = ("plan", "--profile", str(profile_file), "--cluster", servers)
+    found = stageflow(*asked, "--cut", "3x3-4x1", "--json").json
+    assert found["planner"] == "by-hand"
+    assert [stage["devices"] for stage in found["stages"]] == [[0, 1, 2], [3]]
+    assert found["reasons"]
+    said = stageflow(*asked, "--cut", "3x3-4x2")
+    assert said.code == 1
+    assert "5 replicas do not fit on 4 devices" in said.err
+
+
+def test_the_same_profile_on_another_device(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    asked = ("plan", "--profile", str(profile_file), "--cluster", servers, "--planner", "best")
+    here = stageflow(*asked, "--json").json
+    there = stageflow(*asked, "--measured-on", "v100", "--on", "a100", "--json").json
+    assert there["samples_per_second"] > here["samples_per_second"]
+    said = stageflow(*asked, "--on", "a100")
+    assert said.code == 1
+    assert "--measured-on" in said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("levels: [{count: 4, bandwidth: 12e9", "line"),
+        ("levels: [{count: 4, bandwidth: -1}]", "bandwidth"),
+        ("levels: [{count: 0, bandwidth: 1e9}]", "count 0"),
+        ("levels: [{count: 2, bandwidth: 1e9}]\ndevice: []", "empty"),
+        ("levels: [{count: 2, bandwidth: 1e9}]\ndevice: {memory: 0}", "memory 0"),
+    ],
+)
+def test_a_broken_cluster_is_said_without_a_traceback(
+    stageflow: Command, profile_file: Path, tmp_path: Path, text: str, told: str
+) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text(text)
+    said = stageflow("plan", "--profile", str(profile_file), "--cluster", str(broken))
+    assert said.code == 1
+    assert told in said.err
+    assert "Traceback" not in said.err

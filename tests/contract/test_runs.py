@@ -14,7 +14,7 @@ from backend.runs.listing import RunFilter
 from backend.runs.ports import Stores
 from backend.runs.recovery import AGENT_LOST
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import IllegalMove, RunState
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
@@ -61,6 +61,9 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"data": DataSpec("csv", path="a.csv", held_out=1.0)},
         {"data": DataSpec("csv", path="a.csv", buckets=(8, 4))},
         {"data": DataSpec("text", path="a.txt", length=-1)},
+        {"checkpoints": CheckpointSpec(keep=0)},
+        {"checkpoints": CheckpointSpec(updates=-1)},
+        {"checkpoints": CheckpointSpec(seconds=inf)},
         {"plan": replace(PLAN, schedule="nonsense")},
         {"plan": replace(PLAN, schedule="forward-only")},
         {"plan": replace(PLAN, microbatch=0)},

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -51,8 +51,14 @@ def fill(home: Path) -> seed.Seeded:
     return replace(found, succeeded=real.id)
 
 
-def shoot(browser: Browser, url: str, stops: Sequence[Stop], found: seed.Seeded | None) -> None:
-    for width, scheme in product(WIDTHS, SCHEMES):
+def shoot(
+    browser: Browser,
+    url: str,
+    stops: Sequence[Stop],
+    looks: Iterable[tuple[int, str]],
+    found: seed.Seeded | None = None,
+) -> None:
+    for width, scheme in looks:
         context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
         page = context.new_page()
         page.set_default_timeout(90_000)
@@ -85,9 +91,12 @@ def main() -> None:
         with seed.settings(empty):
             seed.fresh().close()
         found = fill(full)
-        for home, stops, ids in ((full, SEEDED, found), (empty, EMPTY, None)):
-            with dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
-                shoot(browser, url, [stop for stop in stops if given.only in stop.name], ids)
+        with dashboard(full, STAGEFLOW_LEASE=LEASE) as url:
+            stops = [stop for stop in SEEDED if given.only in stop.name]
+            shoot(browser, url, stops, product(WIDTHS, SCHEMES), found)
+        with dashboard(empty) as url:
+            stops = [stop for stop in EMPTY if given.only in stop.name]
+            shoot(browser, url, stops, zip(WIDTHS, SCHEMES, strict=True))
         browser.close()
 
 

@@ -97,7 +97,7 @@ class Site:
         run = self.backend.runs.get(run_id)
         return processes.of_attempt(self.settings.run_folder(run.id, run.attempt), ())
 
-    def spec(self, ranks: int = 2, epochs: int = 12, updates: int = 20) -> TrainSpec:
+    def spec(self, ranks: int = 2, epochs: int = 6, updates: int = 10) -> TrainSpec:
         """Digits by 1F1B with a flush on so many ranks."""
         source = Path(workers.zoo.__file__).parent / "mlp.py"
         definition = self.backend.definitions.add("mlp.py", source.read_bytes())

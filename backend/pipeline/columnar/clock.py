@@ -19,12 +19,15 @@ Node = tuple[int, float, int, float, int]
 @dataclass(frozen=True, slots=True)
 class Walked:
     """`ends` of the nodes, `arrivals` of the messages, `begun` of the meetings, in seconds;
-    `stuck` where some ranks wait for ever."""
+    `stuck` where some ranks wait for ever. Where ranks share wires or devices, also when nodes
+    began (`starts`) and transfers (`posted`); else both follow from the rest."""
 
     ends: Floats
     arrivals: Floats
     begun: Floats
     stuck: bool
+    starts: Floats | None = None
+    posted: Floats | None = None
 
 
 def walk(layout: Layout, busy: Floats, hops: Floats) -> Walked:

@@ -14,7 +14,8 @@ class Layout:
     rows      their rows in the table; `bounds` parts them by rank
     needs     the message that a node waits for, -1 for none, or -2 - (its meeting)
     gives     the message that is sent when it is done, -1 for none
-    wires     the wire of that message: every pair of ranks has its own, each way
+    wires     the wire of that message: every pair of ranks has its own, each way;
+              `pairs[w]` is sender * ranks + taker of wire w
     meetings  how many ranks come to each meeting
     """
 
@@ -26,13 +27,14 @@ class Layout:
     meetings: Ints
     num_messages: int
     num_wires: int
+    pairs: Ints
 
 
 def layout(table: Table) -> Layout | None:
-    """None where lanes share devices, or where messages do not stand beside the computes that
-    need or made them: such programs are for `backend.pipeline.simulate`."""
+    """None where messages do not stand beside the computes that need or made them: such programs
+    are for `backend.pipeline.simulate`."""
     send, recv = is_send(table.kind), is_recv(table.kind)
-    if table.shape.lanes > 1 or not _beside(table, send, recv):
+    if not _beside(table, send, recv):
         return None
     rows = np.flatnonzero(~(send | recv))
     message = message_of(table)
@@ -54,6 +56,7 @@ def layout(table: Table) -> Layout | None:
         meetings=sizes,
         num_messages=2 * table.shape.num_stages * table.shape.microbatches,
         num_wires=len(names),
+        pairs=names,
     )
 
 
@@ -93,7 +96,6 @@ def _meetings(table: Table, rows: Ints) -> tuple[Ints, Ints]:
     """The number of each row's meeting, and how many ranks come to each."""
     versions = int(table.version[rows].max(initial=0)) + 1
     name = (table.kind[rows] * table.shape.num_stages + table.stage[rows]) * versions
-    _, number, sizes = np.unique(
-        name + table.version[rows], return_inverse=True, return_counts=True
-    )
+    name = (name + table.version[rows]) * max(1, len(table.groups)) + table.peer[rows]
+    _, number, sizes = np.unique(name, return_inverse=True, return_counts=True)
     return number, sizes

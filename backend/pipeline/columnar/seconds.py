@@ -44,15 +44,17 @@ def _transfers(table: Table, rows: Ints, durations: Durations) -> Floats:
     ranks, most = shape.num_ranks, max(shape.replicas)
     flow_and_stage = table.kind[rows] % 2 * shape.num_stages + table.stage[rows]
     first = np.asarray(shape.first_ranks)
-    position = np.searchsorted(first, to, side="right") - 1
-    code = (flow_and_stage * ranks + rank) * most + to - first[position]
+    place = to % shape.num_devices
+    position = np.searchsorted(first, place, side="right") - 1
+    code = (flow_and_stage * ranks + rank) * most + place - first[position]
 
     def ask(code: int) -> float:
         rest, replica = divmod(code, most)
         rest, source = divmod(rest, ranks)
         flow, stage = divmod(rest, shape.num_stages)
         towards = 1 if flow == 0 else -1
-        to = int(first[(stage + towards) % shape.positions]) + replica
+        lane = source // shape.num_devices * shape.num_devices
+        to = lane + int(first[(stage + towards) % shape.positions]) + replica
         return durations.transfer(Message(FLOWS[flow], stage, 0), source, to)
 
     return _asked(code, 2 * shape.num_stages * ranks * most, ask)

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.pipeline.columnar.clock import Walked, walk
+from backend.pipeline.columnar.in_time import Roads, walk_in_time
 from backend.pipeline.columnar.layout import Layout, layout
 from backend.pipeline.columnar.seconds import seconds
 from backend.pipeline.columnar.table import NUM_COMPUTES, Floats, Ints, Table, unpack
+from backend.pipeline.links import Links
 from backend.pipeline.replay import replay
-from backend.pipeline.simulate import Cores, Durations, simulate
+from backend.pipeline.simulate import OWN_LINKS, Cores, Durations, simulate
 from backend.pipeline.timeline import Span, Timeline
 
 
@@ -49,22 +51,38 @@ class Times:
         )
 
 
-def simulate_table(table: Table, durations: Durations, cores: Cores | None = None) -> Times:
+def simulate_table(
+    table: Table, durations: Durations, cores: Cores | None = None, links: Links = OWN_LINKS
+) -> Times:
     """When each row runs. The table must keep the verifier's rules (waiting for ever aside:
-    raises `ProgramStuck`), and `durations` must be the same for all microbatches. Lanes that
-    share devices, devices that share `cores`, and programs in which messages stand apart, take
-    the long way round."""
-    plan = layout(table) if cores is None else None
+    raises `ProgramStuck`), and `durations` must be the same for all microbatches. Programs in
+    which messages stand apart take the long way round."""
+    plan = layout(table)
     if plan is None:
-        return _long_way(table, durations, cores)
+        return _long_way(table, durations, cores, links)
     took = seconds(table, durations)
     busy, hops = took[plan.rows], np.append(took, 0.0)[plan.rows + 1]
-    walked = walk(plan, busy, hops)
+    roads = _roads(table, plan, cores, links)
+    walked = walk_in_time(plan, busy, hops, roads) if roads else walk(plan, busy, hops)
     if walked.stuck:
         for _ in replay(unpack(table)):
             pass
         raise AssertionError("the readable replay does not stand still, the fast one does")
     return _times(table, plan, walked)
+
+
+def _roads(table: Table, plan: Layout, cores: Cores | None, links: Links) -> Roads | None:
+    """None where nobody shares a wire, a device or a core with others."""
+    pairs = [divmod(pair, table.shape.num_ranks) for pair in plan.pairs.tolist()]
+    paths = [links.path(source, to) for source, to in pairs]
+    latency = [links.latency(source, to) for source, to in pairs]
+    names = {name: number for number, name in enumerate({n: None for path in paths for n in path})}
+    shared = len(names) < sum(map(len, paths)) or any(latency)
+    if not shared and cores is None and table.shape.lanes == 1:
+        return None
+    devices = [table.shape.device_of(rank) for rank in range(table.shape.num_ranks)]
+    wires = [tuple(names[name] for name in path) for path in paths]
+    return Roads(wires, latency, devices, cores)
 
 
 def _times(table: Table, plan: Layout, walked: Walked) -> Times:
@@ -77,13 +95,17 @@ def _times(table: Table, plan: Layout, walked: Walked) -> Times:
     waits, meets = needs >= 0, needs < -1
     begin[waits] = np.maximum(free[waits], walked.arrivals[needs[waits]])
     begin[meets] = walked.begun[-2 - needs[meets]]
-    start[plan.rows], end[plan.rows] = begin, walked.ends
     receive = plan.rows[waits] - 1
     start[receive], end[receive] = free[waits], begin[waits]
+    start[plan.rows] = begin if walked.starts is None else walked.starts
+    end[plan.rows] = walked.ends
     gives = plan.gives >= 0
-    send = plan.rows[gives] + 1
-    end[send] = walked.arrivals[plan.gives[gives]]
-    start[send] = _wire_starts(plan.wires[gives], walked.ends[gives], end[send])
+    send, messages = plan.rows[gives] + 1, plan.gives[gives]
+    end[send] = walked.arrivals[messages]
+    if walked.posted is None:
+        start[send] = _wire_starts(plan.wires[gives], walked.ends[gives], end[send])
+    else:
+        start[send] = walked.posted[messages]
     return Times(table, start, end)
 
 
@@ -96,8 +118,8 @@ def _wire_starts(wire: Ints, posted: Floats, arrival: Floats) -> Floats:
     return np.asarray(np.maximum(posted, before))
 
 
-def _long_way(table: Table, durations: Durations, cores: Cores | None) -> Times:
-    spans = simulate(unpack(table), durations, cores=cores).spans
+def _long_way(table: Table, durations: Durations, cores: Cores | None, links: Links) -> Times:
+    spans = simulate(unpack(table), durations, links, cores).spans
     return Times(
         table, np.array([span.start for span in spans]), np.array([span.end for span in spans])
     )

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.planning.arrange import arranged, arrangements, put_back
 from backend.planning.baselines import data_parallel
 from backend.planning.memory import MemoryRule, stage_memory
 from backend.planning.pipedream_dp import bottleneck_seconds, optimum, pipedream
@@ -66,9 +67,48 @@ speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=6, max_size=6)
 def test_unequal_devices_equal_brute_force_side_by_side(profile, cluster, speeds):
     devices = tuple(Device(speed=speed) for speed in speeds[: cluster.num_devices])
     cluster = replace(cluster, devices=devices)
-    plans = filter(side_by_side, every_plan(profile, cluster))
-    best = min(bottleneck(profile, cluster, plan) for plan in plans)
-    assert optimum(profile, cluster).seconds == pytest.approx(best)
+    plans = [plan for plan in every_plan(profile, cluster) if side_by_side(plan)]
+    every = [
+        put_back(plan, order)
+        for order in arrangements(cluster)
+        for plan in every_plan(profile, arranged(cluster, order))
+        if side_by_side(plan)
+    ]
+    found = optimum(profile, cluster)
+    assert found.seconds == pytest.approx(min(bottleneck(profile, cluster, p) for p in every))
+    assert found.seconds <= min(bottleneck(profile, cluster, p) for p in plans) * (1 + 1e-9)
+    assert found.lower_bound <= found.seconds
+    assert bottleneck(profile, cluster, found.partition) <= found.seconds * (1 + 1e-9)
+
+
+def test_a_slow_device_between_fast_ones_is_passed_over():
+    """In the cluster's order the two stages with weights would need the slow device or an idle
+    gap; the two fast ones are next to each other in another."""
+    devices = tuple(Device(speed=speed) for speed in (1.0, 0.1, 1.0, 0.1))
+    cluster = Cluster((Level(4, 10.0),), devices[0], devices)
+    layers = (Layer("a", "Linear", 1.0, 0.0, 1, 0),) * 2
+    profile = Profile("p", ModelGraph.chain(layers), 1)
+    found = optimum(profile, cluster)
+    assert found.seconds == pytest.approx(1.0)
+    assert {d for stage in found.partition.stages for d in stage.devices} == {0, 2}
+
+
+def test_machines_stay_together_in_every_order():
+    devices = tuple(Device(speed=speed) for speed in (1.0, 3.0, 2.0, 4.0))
+    cluster = Cluster((Level(2, 10.0), Level(2, 1.0)), devices[0], devices)
+    found = list(arrangements(cluster))
+    assert found[0] == (0, 1, 2, 3)
+    assert (3, 2, 1, 0) in found
+    assert all({order[:2], order[2:]} <= {(0, 1), (1, 0), (2, 3), (3, 2)} for order in found)
+
+
+def test_a_stage_may_leave_a_whole_machine_idle():
+    """Two fast devices of one server are better than three over two servers."""
+    layers = (Layer("l", "view", 0, 0, 1, 0), Layer("l", "Linear", 0, 2, 0, 1))
+    profile = Profile("p", ModelGraph.chain(layers), 1)
+    devices = tuple(Device(speed=speed) for speed in (2.0, 2.0, 2.0, 0.5))
+    cluster = Cluster((Level(2, 2.0), Level(2, 1.0)), devices[0], devices)
+    assert optimum(profile, cluster).seconds == pytest.approx(0.5)
 
 
 def side_by_side(plan):

@@ -44,7 +44,7 @@ def test_the_speedup_is_over_data_parallelism():
 def test_reasons_carry_the_numbers_that_decide():
     pipeline, parallel = propose(PROFILE, local(2))
     assert pipeline.reason == (
-        "Stage 0 is the bottleneck: 6.00 ms of 11.9 ms of compute; under data parallelism "
+        "Stage 0 is the bottleneck: 50% of compute (6.00 ms of 11.9 ms); under data parallelism "
         "21.0 MiB of gradients would be synchronised at every update."
     )
     assert "11.9 ms of compute" in parallel.reason

@@ -117,3 +117,17 @@ def test_the_table_has_every_planner_and_schedule_or_says_why_not():
     assert {row.planner for row in rows} == {*PLANNERS, *SEARCHES}
     assert {"pipedream", "gpipe", "2bw", "zb-h1"} <= {row.schedule for row in rows}
     assert all(row.answer or row.fault for row in rows)
+
+
+def test_interleaving_is_in_the_table_for_planners_of_equal_stages():
+    rows = list(compare(replace(QUESTION, profile=uneven(8), schedule="interleaved")))
+    found = {row.planner: row.answer for row in rows}
+    for name in ("gpipe-balanced", "pipedream-2bw", "best"):
+        assert found[name] is not None
+        assert found[name].prediction.plan.partition.chunks == 2
+    refused = next(row for row in rows if row.planner == "straight")
+    assert "gives a device one stage" in refused.fault
+
+
+def test_the_bottleneck_is_named_with_its_share():
+    assert "% of compute" in answer("model-parallel", QUESTION).reasons[0]

@@ -19,11 +19,12 @@ from backend.pipeline.columnar.soundness import is_sound
 from backend.pipeline.columnar.table import pack, unpack
 from backend.pipeline.columnar.verify import run_table, verify_table
 from backend.pipeline.exchange.text import parse_program
+from backend.pipeline.links import ServerLinks
 from backend.pipeline.lower import lower
 from backend.pipeline.replay import ProgramStuck
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
-from backend.pipeline.simulate import simulate
+from backend.pipeline.simulate import Cores, simulate
 from backend.pipeline.verify import ProgramUnsound, verify
 
 _spec = importlib.util.spec_from_file_location(
@@ -105,7 +106,27 @@ def test_the_usual_programs_take_the_fast_way():
     """Or else the test above would compare the readable path with itself."""
     for member in SCHEDULES.values():
         assert layout(lower_table(member, Shape((2, 2), 16, 8))) is not None
-    assert layout(lower_table(schedule("gpipe"), Shape((1, 1), 8, 4, lanes=2))) is None
+    assert layout(lower_table(schedule("gpipe"), Shape((1, 1), 8, 4, lanes=2))) is not None
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    case=cases(),
+    seed=st.integers(0, 99),
+    per_server=st.integers(1, 4),
+    latency=st.booleans(),
+    each=st.integers(0, 2),
+)
+def test_shared_wires_devices_and_cores_are_given_out_alike(case, seed, per_server, latency, each):
+    """Servers of so many devices; every rank of a server shares its wire to the others, and its
+    cores where there are any."""
+    member, shape = case
+    servers = tuple(shape.device_of(rank) // per_server for rank in range(shape.num_ranks))
+    links = ServerLinks(servers, between=0.125 if latency else 0.0)
+    cores = Cores(servers[: shape.num_devices], each) if each else None
+    readable = simulate(lower(member, shape), Uneven(seed), links, cores)
+    fast = simulate_table(lower_table(member, shape), Uneven(seed), cores, links)
+    assert fast.timeline() == readable
 
 
 @pytest.mark.parametrize("kind", mutants.KINDS)

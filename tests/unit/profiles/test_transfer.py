@@ -1,0 +1,53 @@
+"""A profile as another device would run it."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.errors import InvalidInput
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.roofline import PEAKS
+from backend.profiles.transfer import on_device
+
+V100, A100 = PEAKS["v100"], PEAKS["a100"]
+DENSE = Layer("dense", "Linear", 1.0, 2.0, 1000, 1000, 0.5, 0.75)
+POINTWISE = Layer("relu", "ReLU", 1.5, 1.5, int(0.9e12), 0)
+PROFILE = Profile("p", ModelGraph.chain((DENSE, POINTWISE)), 4, device="Tesla V100")
+
+
+def test_each_layer_is_as_much_faster_as_what_binds_it():
+    dense, pointwise = on_device(PROFILE, "a100").layers
+    compute, memory = A100.flops / V100.flops, A100.bandwidth / V100.bandwidth
+    assert dense.forward == pytest.approx(1.0 / compute)
+    assert dense.backward == pytest.approx(2.0 / compute)
+    assert dense.backward_input == pytest.approx(0.75 / compute)
+    assert dense.update == pytest.approx(0.5 / memory)
+    assert pointwise.forward == pytest.approx(1.5 / memory)
+
+
+def test_counted_operations_decide_where_they_are_known():
+    few = replace(DENSE, flops=1.0)
+    profile = replace(PROFILE, graph=ModelGraph.chain((few, POINTWISE)))
+    assert on_device(profile, "a100").layers[0].forward == pytest.approx(
+        V100.bandwidth / A100.bandwidth
+    )
+
+
+def test_the_same_device_changes_nothing_and_the_note_says_the_error():
+    same = on_device(PROFILE, "v100")
+    assert same.layers == PROFILE.layers
+    note = on_device(PROFILE, "a100").notes[-1]
+    assert "9.94" in note
+    assert "1.73" in note
+
+
+@pytest.mark.parametrize(("target", "measured_on"), [("abacus", "v100"), ("a100", "abacus")])
+def test_unknown_devices_are_refused(target, measured_on):
+    with pytest.raises(InvalidInput, match="abacus"):
+        on_device(PROFILE, target, measured_on)
+
+
+def test_a_profile_that_does_not_say_where_it_was_measured_is_asked_about():
+    with pytest.raises(InvalidInput, match="unknown") as refusal:
+        on_device(replace(PROFILE, device="unknown"), "a100")
+    assert "--measured-on" in refusal.value.advice
