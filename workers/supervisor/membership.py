@@ -24,7 +24,7 @@ from workers.supervisor.announced import opened
 from workers.supervisor.frames import Wire
 from workers.supervisor.lines import Heard
 from workers.supervisor.place import Place
-from workers.supervisor.preparation import prepare, rank_command
+from workers.supervisor.preparation import gpus_for, prepare, rank_command
 from workers.supervisor.ranks import Ranks
 
 TICK = 0.1
@@ -87,7 +87,7 @@ class Membership:
             settings.home,
             self._limits,
             self._sandbox.level,
-            self._num_gpus,
+            gpus_for(len(place.ranks), self._num_gpus),
         )
         threading.Thread(target=self._await_end, args=(wire,), daemon=True).start()
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
