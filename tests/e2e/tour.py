@@ -86,7 +86,7 @@ def dashboard(home: Path, **variables: str) -> Iterator[str]:
 
 
 def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while True:
         try:
             healthz(url)
