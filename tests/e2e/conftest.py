@@ -43,7 +43,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def _await_agent(log: Path, up: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while "Node agent" not in log.read_text():
         assert up.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
