@@ -42,6 +42,7 @@ def _write(attempt: Attempt, journal: Journal, ending: Ending) -> None:
     """Beside the last segment that was measured goes its prediction."""
     if ending is SUCCEEDED:
         journal.begin()
+    journal.settle(LAST_WORDS)
     journal.flush(inf if ending is SUCCEEDED else LAST_WORDS)
     results = journal.results
     if ending is SUCCEEDED and results.segment is not None:

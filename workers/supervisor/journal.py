@@ -33,6 +33,8 @@ MAX_LOG_LINES = 100_000
 """Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
 
 MAX_BEHIND = 1_000
+"""Events that wait for the database before the ranks have to wait, too."""
+PAUSE = 0.02
 
 FileEvent = Spans | ProfileReady | Artifact
 Entry = FileEvent | Metrics | Whole | tuple[LogText, ...]
@@ -141,6 +143,13 @@ class Journal:
             self._write(self._entries[0])
             self._entries.popleft()
             self._num_written += 1
+        self._keeper.check()
+
+    def settle(self, seconds: float) -> None:
+        """Wait, so long at most, until the checkpoints that were announced are copied."""
+        deadline = time.monotonic() + seconds
+        while not self._keeper.is_idle and time.monotonic() < deadline:
+            time.sleep(PAUSE)
 
     def _write(self, entry: Entry) -> None:
         """Make the next write; what a checkpoint counts on was written before it."""

@@ -48,14 +48,21 @@ class Keeper:
             self._thread.start()
 
     def whole(self) -> list[Whole]:
-        """The checkpoints that became whole since the last call. Raises what the copying met
-        (a full disk, a file outside the ranks' folder)."""
-        if self._error is not None:
-            raise self._error
+        """The checkpoints that became whole since the last call."""
         found = []
         while self._whole:
             found.append(self._whole.popleft())
         return found
+
+    def check(self) -> None:
+        """Raises what the copying met: a full disk, a file outside the ranks' folder."""
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def is_idle(self) -> bool:
+        """Is everything copied that was announced, or is there no more hope?"""
+        return self._error is not None or not self._waiting.unfinished_tasks
 
     def _work(self) -> None:
         while self._error is None:
@@ -64,6 +71,7 @@ class Keeper:
                 self._keep(event)
             except Exception as error:
                 self._error = error
+            self._waiting.task_done()
 
     def _keep(self, event: Saved) -> None:
         mark = Mark(event.epoch, event.samples, event.step)

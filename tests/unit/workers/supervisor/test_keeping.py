@@ -36,6 +36,7 @@ def heard(keeper: Keeper, num: int) -> list[Whole]:
     deadline = time.monotonic() + 30
     while len(found) < num and time.monotonic() < deadline:
         found += keeper.whole()
+        keeper.check()
         time.sleep(0.01)
     return found
 
@@ -54,6 +55,8 @@ def test_it_is_whole_with_its_last_file(keeper: Keeper, work: Path, tmp_path: Pa
     )
     assert (tmp_path / "kept/1-7/b").read_bytes() == b"bb"
     assert not list(work.glob("checkpoints/*/*"))
+    while not keeper.is_idle:  # up to the test's own limit
+        time.sleep(0.01)
 
 
 def test_a_file_outside_of_the_ranks_folder_is_refused(keeper: Keeper, work: Path, tmp_path: Path):
