@@ -8,7 +8,6 @@ import torch
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Seat, Shape
-from backend.planning.plan import Partition
 from backend.runs.spec import TrainSpec
 from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
@@ -21,6 +20,7 @@ from workers.runtime.loss_scale import LossScale
 from workers.runtime.mail import Mail
 from workers.runtime.optimizers import rule
 from workers.runtime.rates import rate
+from workers.runtime.release import release
 from workers.runtime.reporter import is_out_of_memory
 from workers.runtime.stage import Precision, Stage, Tensors
 from workers.runtime.ties import ties
@@ -149,6 +149,8 @@ def seated(
     groups = _groups(world, shape)
     buckets = {n: Buckets(stages[n].weights, group) for n, group in groups.items()}
     weights = {n: _weights(spec, seat, n, stages[n], buckets.get(n)) for n in stages}
+    foreign = (cut(layered, *layers[n]) for n in range(len(layers)) if n not in stages)
+    release((stage.module for stage in stages.values()), foreign)
     return Seated(
         world=world,
         seat=seat,
