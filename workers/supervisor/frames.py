@@ -10,6 +10,9 @@ from backend.errors import StageflowError
 
 MAX_HEAD = 1 << 20
 CHUNK = 1 << 20
+ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+"""Seconds of silence, seconds between questions, and questions without an answer after which a
+machine that lost its power counts as gone."""
 
 
 class BadFrame(StageflowError):
@@ -26,6 +29,9 @@ class Wire:
     @staticmethod
     def over(connection: socket.socket) -> "Wire":
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in ALIVE.items():
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         return Wire(connection, connection.makefile("rb"))
 
     def say(self, **head: Any) -> None:

@@ -132,8 +132,10 @@ class Supervision:
             ending = self._watched(ranks, tally, guard)
         finally:
             if self._members is not None:
-                self._members.end()
+                self._members.part()
             stubborn = ranks.end()
+            if self._members is not None:
+                self._members.end()
         if stubborn:
             self._say(f"processes {stubborn} could not be ended")
         return self._heard_out(ranks, tally, ending)

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -100,15 +101,18 @@ class Members:
         """A node that went away, or a limit that one of them saw exceeded."""
         return self._error
 
-    def end(self) -> None:
-        """Let them end their ranks, and hear their last words."""
+    def part(self) -> None:
+        """Let them end their ranks; `end` waits for that."""
         self._is_over = True
         self._listener.close()
         for wire in self._wires.values():
-            try:
+            with suppress(OSError):
                 wire.say(end=True)
-            except OSError:
-                continue
+
+    def end(self) -> None:
+        """Hear their last words, and close. May be called twice."""
+        if not self._is_over:
+            self.part()
         for thread in self._threads:
             thread.join(5.0)
         for wire in self._wires.values():

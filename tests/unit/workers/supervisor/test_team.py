@@ -1,0 +1,146 @@
+"""The leader's side of a run on several hosts, with members that a test plays by hand."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.runs.placement import Share
+from workers.supervisor.frames import Wire
+from workers.supervisor.lines import Lines
+from workers.supervisor.team import Members, NodesMissing
+
+SHARES = (Share("a", (0,), (0,)), Share("b", (1, 2), (0, 1)))
+
+
+class Member:
+    """Node b, as its agent speaks."""
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+        self.place: dict[str, object] = {}
+
+    def join(self, secret: str = "") -> None:
+        """Be invited, and come."""
+
+        def invited(address: str, port: int, told: str) -> None:
+            self.wire = Wire.over(socket.create_connection((address, port)))
+            self.wire.say(node="b", secret=secret or told)
+
+        assert self._members.gather(invited, lambda: True)
+
+    def start(self, lines: Lines) -> None:
+        self._members.start(lines)
+        self.place = (self.wire.hear() or {})["place"]
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def members(tmp_path: Path) -> Iterator[Members]:
+    with Members(SHARES, "127.0.0.1", 4711, tmp_path) as members:
+        yield members
+
+
+@pytest.fixture
+def member(members: Members) -> Member:
+    member = Member(members)
+    member.join()
+    return member
+
+
+def test_a_member_is_told_its_ranks_and_where_all_meet(member: Member) -> None:
+    member.start(Lines())
+    assert member.place == {
+        "ranks": [1, 2],
+        "devices": [0, 1],
+        "port": 4711,
+        "address": "127.0.0.1",
+        "host": 1,
+        "hosts": 2,
+        "interface": "",
+    }
+
+
+def test_lines_files_and_exits_arrive(members: Members, member: Member, tmp_path: Path) -> None:
+    lines = Lines()
+    member.start(lines)
+    source = tmp_path / "source"
+    source.write_bytes(b"x" * 70_000)
+    with source.open("rb") as data:
+        member.wire.send_file(data, 70_000, file="../spans-1-0.arrow")
+    member.wire.say(rank=1, time=3.5, text="hello")
+    member.wire.say(rank=0, time=3.5, text="of another node: not heard")
+    for rank in (1, 2):
+        member.wire.say(rank=rank, exit=0)
+    eventually(lambda: members.exits() == {1: 0, 2: 0})
+    assert [(h.rank, h.time, h.text) for h in lines.take(5)] == [(1, 3.5, "hello")]
+    assert (tmp_path / "host-1-spans-1-0.arrow").read_bytes() == b"x" * 70_000
+    member.wire.close()
+    members.end()
+    assert members.error is None
+
+
+def test_a_member_that_goes_away_is_named(members: Members, member: Member) -> None:
+    member.start(Lines())
+    member.wire.say(rank=1, exit=0)
+    member.wire.close()
+    eventually(lambda: members.error)
+    assert (members.error.kind, "node b is gone" in members.error.message) == ("NodeLost", True)
+
+
+@pytest.mark.parametrize("said", [b"no json\n", b"[1]\n", b'{"file": "x", "size": 9}\nshort'])
+def test_one_that_speaks_otherwise_is_gone_too(members: Members, member: Member, said) -> None:
+    member.start(Lines())
+    member.wire.connection.sendall(said)
+    member.wire.close()
+    eventually(lambda: members.error)
+    assert members.error.kind == "NodeLost"
+
+
+def test_a_link_that_a_rank_laid_is_not_followed(
+    members: Members, member: Member, tmp_path: Path
+) -> None:
+    outside = tmp_path.parent / "outside"
+    (tmp_path / "host-1-x").symlink_to(outside)
+    member.start(Lines())
+    member.wire.say(file="x", size=0)
+    eventually(lambda: members.error)
+    assert not outside.exists()
+
+
+def test_who_does_not_know_the_secret_is_not_let_in(
+    members: Members, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.supervisor.team.JOIN", 0.5)
+    with pytest.raises(NodesMissing, match="b did not come"):
+        Member(members).join(secret="guessed")
+
+
+def test_a_cancelled_run_waits_for_nobody(members: Members) -> None:
+    assert not members.gather(lambda *_: None, lambda: False)
+
+
+def test_the_end_is_told_and_last_words_are_heard(members: Members, member: Member) -> None:
+    lines = Lines()
+    member.start(lines)
+
+    def leave() -> None:
+        assert member.wire.hear() == {"end": True}
+        member.wire.say(rank=1, time=1.0, text="last words")
+        member.wire.close()
+
+    thread = threading.Thread(target=leave)
+    thread.start()
+    members.end()
+    thread.join(30)
+    assert [heard.text for heard in lines.take(5)] == ["last words"]
+    assert members.error is None
