@@ -45,6 +45,10 @@ def load(spec: DataSpec, definition: Definition, place: str = "") -> DataSet:
         )
     asked = Asked(spec, place, definition)
     found = CATALOG[name](asked)
+    if not found.num_train:
+        raise DataFailed(f"{found.name} has no samples to train on", "Give data with samples.")
+    if not found.num_held_out:
+        found = replace(found, held_out=None)
     return found if name in NO_FILE else _fitted(found, asked)
 
 

@@ -1,12 +1,13 @@
 """Which files of a folder are to train on and which are held out, by their names."""
 
+import re
 from pathlib import Path
 
 from workers.data.errors import DataFailed
 
-TRAIN = ("train",)
-HELD_OUT = ("test", "val", "held", "dev", "eval")
-"""How the names of files or folders begin that hold such a part."""
+TRAIN = re.compile(r"(train|training)(?![a-z])", re.IGNORECASE)
+HELD_OUT = re.compile(r"(test|val|valid|validation|dev|eval|held[-_]?out)(?![a-z])", re.IGNORECASE)
+"""How the names of files or folders begin that hold such a part: "test", "val-00001.parquet"."""
 
 
 def there(path: Path, what: str) -> Path:
@@ -32,14 +33,20 @@ def parted(path: Path, suffixes: tuple[str, ...], what: str) -> tuple[list[Path]
     if not there(path, what).is_dir():
         return [path], []
     files = sorted(f for f in path.rglob("*") if f.suffix.lower() in suffixes and f.is_file())
-    held_out = [file for file in files if _begins(file, path, HELD_OUT)]
-    named = [file for file in files if _begins(file, path, TRAIN)]
-    rest = [file for file in files if file not in held_out]
-    if not rest:
+    if not files:
         kinds = " or ".join(suffixes)
         raise DataFailed(f"{path} has no {kinds} file to train on", f"Give {what}.")
-    return named or rest, held_out if named else []
+    parts = {file: _part(file, path) for file in files}
+    train = [file for file in files if parts[file] is TRAIN]
+    if not train:
+        return files, []
+    return train, [file for file in files if parts[file] is HELD_OUT]
 
 
-def _begins(file: Path, top: Path, words: tuple[str, ...]) -> bool:
-    return any(part.lower().startswith(words) for part in file.relative_to(top).parts)
+def _part(file: Path, top: Path) -> re.Pattern[str] | None:
+    """Which part its name, or the outermost folder with such a name, says; None: neither."""
+    for name in file.relative_to(top).parts:
+        for part in (TRAIN, HELD_OUT):
+            if part.match(name):
+                return part
+    return None

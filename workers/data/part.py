@@ -140,13 +140,20 @@ class DataSet:
 
     def first(self, count: int, length: int | None = None) -> Batch:
         """The first `count` samples to train on, from the start again where they are fewer;
-        of those whose lengths differ, the first that are no longer than `length`."""
-        lengths = self.train.lengths
-        fits = torch.arange(self.num_train)
-        if lengths is not None and length is not None:
-            fits = fits[lengths <= length]
+        of those whose lengths differ, the first that are no longer than `length`, held out ones
+        where no other is as short."""
+        part, fits = self.train, _fitting(self.train, length)
+        if not len(fits) and self.held_out is not None:
+            part, fits = self.held_out, _fitting(self.held_out, length)
         chosen = fits[torch.arange(count) % len(fits)]
-        return self.train.inputs(chosen, length), self.train.targets(chosen, length)
+        return part.inputs(chosen, length), part.targets(chosen, length)
+
+
+def _fitting(part: Part, length: int | None) -> Tensor:
+    everything, lengths = torch.arange(len(part)), part.lengths
+    if lengths is None or length is None:
+        return everything
+    return everything[lengths <= length]
 
 
 def divided(whole: Part, share: float, name: str) -> DataSet:

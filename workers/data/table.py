@@ -30,7 +30,7 @@ def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Pa
     answers = _joined([_target(table, name, file) for name in targets], "targets", file)
     columns = [_column(table, name, file) for name in inputs]
     if len(columns) == 1 and isinstance(columns[0], list):
-        return _of_list(columns[0], answers, size)
+        return _of_list(columns[0], answers, size, file)
     whole = [column for column in columns if isinstance(column, Tensor)]
     if len(whole) < len(columns) or not isinstance(answers, Tensor | tuple):
         raise DataFailed(
@@ -56,11 +56,17 @@ def _check_names(
         )
 
 
-def _of_list(column: list[Any], answers: Samples | list[Tensor], size: Size | None) -> Part:
-    if isinstance(column[0], bytes):
-        assert isinstance(answers, Tensor), "a label per picture"
+def _of_list(
+    column: list[Any], answers: Samples | list[Tensor], size: Size | None, file: str
+) -> Part:
+    if isinstance(column[0], bytes) and isinstance(answers, Tensor):
         return Pictures(column, answers, size or size_of(column[0]))
-    assert isinstance(answers, Tensor | list), "targets of one column"
+    if isinstance(column[0], bytes) or not isinstance(answers, Tensor | list):
+        raise DataFailed(
+            f"{file}: pictures and lists of different lengths take targets of one column, a "
+            "picture a label",
+            "Choose one target.",
+        )
     return Ragged(column, answers)
 
 

@@ -92,7 +92,7 @@ def ended(start: Start) -> Ended:
     def run(module: str, job: Path, size: int = 1) -> tuple[list[int], list[Event], str]:
         port = free_port()
         ranks = [start(module, job, (r, size, port) if size > 1 else None) for r in range(size)]
-        texts = [process.communicate(timeout=120)[0] for process in ranks]
+        texts = [process.communicate(timeout=280)[0] for process in ranks]
         lines = [line for text in texts for line in text.splitlines()]
         found = [event for line in lines if (event := read_line(line))]
         return [process.returncode for process in ranks], found, "".join(texts)

@@ -41,7 +41,7 @@ def _splits(top: Path) -> tuple[Path, Path | None]:
         return top, None
     names = orjson.loads((top / SPLITS).read_bytes())["splits"]
     train = next((name for name in names if name.startswith("train")), names[0])
-    others = [name for name in names if name != train and name.lower().startswith(HELD_OUT)]
+    others = [name for name in names if name != train and HELD_OUT.match(name)]
     return top / train, top / others[0] if others else None
 
 
