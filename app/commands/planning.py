@@ -20,6 +20,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.memory import extra_copies
 from backend.prediction.answer import Answer
+from backend.prediction.lanes import gain_of_lanes
 from backend.prediction.search import Question
 from backend.profiles.document import check_profile
 from backend.profiles.files import read_profile_file
@@ -55,6 +56,17 @@ Target = Annotated[
 ]
 MeasuredOn = Annotated[
     str, typer.Option("--measured-on", help="What the profile was measured on, for --on (v100).")
+]
+Also = Annotated[
+    list[str] | None,
+    typer.Option("--also", help="The same model's profile at another microbatch size; again."),
+]
+Lanes = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--lanes-took",
+        help="Seconds per microbatch of one lane alone, and of each of two on one device.",
+    ),
 ]
 Optimizer = Annotated[str, typer.Option("--optimizer", help="sgd, momentum, adam or adamw.")]
 Memory = Annotated[
@@ -94,6 +106,8 @@ def options(
     memory: Memory = None,
     target: Target = "",
     measured_on: MeasuredOn = "",
+    also: Also = None,
+    lanes: Lanes = None,
 ) -> Asked:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
@@ -107,9 +121,25 @@ def options(
             raise InvalidInput(f"--memory {memory} is no number of bytes", "Such as 16e9.")
         each = tuple(replace(device, memory=memory) for device in where.devices)
         where = replace(where, device=replace(where.device, memory=memory), devices=each)
+    further = tuple(_further(found, name) for name in also or ())
     if target:
         found, profile_id = on_device(found, target, measured_on), None
-    return Asked(Question(found, where, schedule, microbatches, optimizer), profile_id)
+        further = tuple(on_device(other, target, measured_on) for other in further)
+    gain = gain_of_lanes(*lanes) if lanes else 1.0
+    question = Question(found, where, schedule, microbatches, optimizer, gain, further)
+    return Asked(question, profile_id)
+
+
+def _further(profile: Profile, name: str) -> Profile:
+    """The same model's profile at another microbatch size. Raises `InvalidInput`."""
+    found, _ = find_profile(name, None)
+    check_profile(found)
+    if [layer.name for layer in found.layers] != [layer.name for layer in profile.layers]:
+        raise InvalidInput(
+            f"--also {name} has {len(found.layers)} layers that are not the profile's",
+            "Give profiles of one model at other microbatch sizes.",
+        )
+    return found
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

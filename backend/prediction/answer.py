@@ -19,7 +19,6 @@ from backend.prediction.prediction import Prediction
 from backend.prediction.search import Question, search
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
-from backend.profiles.what_if import at_microbatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,8 @@ class Answer:
                          same schedule
     over_one_device      over those of the fastest device alone
     data_parallel_bytes  what data parallelism sends for as many samples as a minibatch has
-    bound_seconds        no plan takes less for a minibatch: all compute, evenly on all devices
+    bound_seconds        no plan takes less for a minibatch: all compute and one update, evenly on
+                         all devices
     bottleneck_seconds   seconds per microbatch by PipeDream's cost model
     reasons              what holds the plan back, and what moving a layer would change
     planner_seconds      processor seconds that planning took, simulations included
@@ -72,17 +72,20 @@ def answer(name: str, question: Question) -> Answer:
 def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:
     """`prediction` beside data parallelism, one device and the lower bound."""
     plan, cluster = prediction.plan, question.cluster
-    profile = at_microbatch(question.profile, plan.microbatch)
-    compute = sum(layer.compute + layer.update for layer in profile.layers)
-    minibatch = plan.batch * compute
-    alone = minibatch / max(device.speed for device in cluster.each)
+    profile = question.at(plan.microbatch)
+    update = sum(layer.update for layer in profile.layers)
+    samples = plan.batch * plan.microbatch
+    least = min(
+        each.compute / each.microbatch for each in (profile, question.profile, *question.further)
+    )
+    alone = (plan.batch * profile.compute + update) / max(device.speed for device in cluster.each)
     parallel = _data_parallel(question, plan)
     return Answer(
         prediction,
         _ratio(prediction, parallel),
         alone / prediction.seconds_per_minibatch if prediction.seconds_per_minibatch else 0.0,
         _bytes_for(prediction, parallel),
-        minibatch / cluster.speed,
+        (samples * least + update) / cluster.speed / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         reasons(profile, cluster, plan),
         seconds,

@@ -13,6 +13,7 @@ from backend.planning.balanced import interleaved, two_bw, widths
 from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.prediction.lanes import with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
 from backend.prediction.within import partition_within, partitions_within
@@ -29,13 +30,25 @@ WIDEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a search is asked: `schedule` and `batch` as in `propose`; "" for any schedule."""
+    """What a search is asked: `schedule` and `batch` as in `propose`; "" for any schedule.
+
+    gain     what two lanes on a device compute more than one (`gain_of_lanes`); 1: nothing
+    further  profiles of the same layers at other microbatch sizes; at a size that nobody
+             measured times are in proportion
+    """
 
     profile: Profile
     cluster: Cluster
     schedule: str = ""
     batch: int = 4
     optimizer: str = "momentum"
+    gain: float = 1.0
+    further: tuple[Profile, ...] = ()
+
+    def at(self, microbatch: int) -> Profile:
+        """The profile at that microbatch size: as measured, else in proportion."""
+        measured = (p for p in (self.profile, *self.further) if p.microbatch == microbatch)
+        return next(measured, None) or at_microbatch(self.profile, microbatch)
 
     @property
     def schedules(self) -> tuple[str, ...]:
@@ -50,7 +63,9 @@ class Question:
         return Plan(planner, partition, schedule, self.profile.microbatch, batch)
 
     def predict(self, plan: Plan) -> Prediction:
-        profile = at_microbatch(self.profile, plan.microbatch)
+        profile = self.at(plan.microbatch)
+        if plan.lanes > 1 and self.gain > 1:
+            profile = with_gain(profile, self.gain)
         return predict(profile, self.cluster, plan, self.optimizer)
 
 
@@ -69,8 +84,9 @@ def avgpipe(question: Question) -> Prediction:
     """AvgPipe on a straight pipeline: lanes N, microbatches m and advance a with the most
     simulated samples/s within the memory (Chen et al., PPoPP 2023; our tuning).
 
-    Lanes on one device compute one at a time, so that only waiting is filled: what kernels of
-    several lanes gain together, a measured two-lane run must tell. Raises `PlanDoesNotFit`.
+    Lanes on one device compute one at a time, so that only waiting is filled; what kernels of
+    several lanes gain together a measured two-lane run tells (`Question.gain`). Raises
+    `PlanDoesNotFit`.
     """
     return _fastest(question, _lanes(question))
 
@@ -104,14 +120,15 @@ def _with_or_without_recomputation(question: Question, plan: Plan) -> Prediction
 def _most_samples(question: Question, plan: Plan) -> float:
     """Samples/s that no simulation of `plan` exceeds: compute alone, at its slowest stage."""
     cluster, partition = question.cluster, plan.partition
-    layers = question.profile.in_order(partition.order).layers
+    layers = question.at(plan.microbatch).in_order(partition.order).layers
     worst = 0.0
     for position in range(partition.positions):
         stages = partition.stages[position :: partition.positions]
         compute = sum(x.compute for s in stages for x in layers[s.first : s.stop])
         speed = sum(cluster.at(device).speed for device in stages[0].devices)
         worst = max(worst, compute / speed)
-    return question.profile.microbatch / worst if worst else float("inf")
+    gain = question.gain if plan.lanes > 1 else 1.0
+    return gain * plan.microbatch / worst if worst else float("inf")
 
 
 def _candidates(question: Question) -> Iterator[Plan]:

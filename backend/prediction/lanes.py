@@ -1,0 +1,43 @@
+"""What two lanes on one device compute together, from runs with one lane and with two."""
+
+from dataclasses import replace
+
+from backend.errors import InvalidInput
+from backend.profiles.profile import Layer, Profile
+
+MOST = 2.0
+"""Two lanes at most do twice the work of one."""
+
+
+def gain_of_lanes(alone: float, together: float) -> float:
+    """How much more a device computes per second with two lanes on it than with one (1 to 2).
+
+    `alone` is the seconds per microbatch of one lane on its devices, `together` those of each of
+    two lanes that share them, both measured on a device that never waits: in `together` seconds
+    two microbatches are done instead of `together / alone`. (AvgPipe predicts from profiles
+    with one and several pipelines on a device: Chen et al., PPoPP 2023, section 5; the formula
+    is ours.) More lanes gain no more than two. Raises `InvalidInput` where the times are no times.
+    """
+    if not 0 < alone < float("inf") or not 0 < together < float("inf"):
+        raise InvalidInput(
+            f"{alone:g} and {together:g} seconds per microbatch are no measurements",
+            "Give what one lane took, and what each of two took together; both above 0.",
+        )
+    return min(MOST, max(1.0, MOST * alone / together))
+
+
+def with_gain(profile: Profile, gain: float) -> Profile:
+    """`profile` as lanes that share a device see it: they compute one at a time, each in the
+    share of its time that the lanes together need."""
+    layers = tuple(_shorter(layer, gain) for layer in profile.layers)
+    return replace(profile, graph=replace(profile.graph, layers=layers))
+
+
+def _shorter(layer: Layer, gain: float) -> Layer:
+    return replace(
+        layer,
+        forward=layer.forward / gain,
+        backward=layer.backward / gain,
+        backward_input=layer.backward_input / gain,
+        update=layer.update / gain,
+    )
