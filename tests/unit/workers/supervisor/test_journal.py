@@ -1,0 +1,107 @@
+"""What was heard is written in its order, and again under its number where the answer was lost."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.runs.checkpoints import Mark
+from backend.runs.events import Event, Metrics, Saved, write_line
+from backend.storage.errors import DatabaseUnreachable
+from workers.supervisor.journal import MAX_BEHIND, Journal
+from workers.supervisor.lines import Heard
+
+
+@dataclass
+class Database:
+    """Writes what it is told; then the connection breaks, as often as `lost` says."""
+
+    place: Path
+    lost: int = 0
+    writes: list[tuple[Any, ...]] = field(default_factory=list)
+    run: Any = field(default_factory=lambda: SimpleNamespace(spec=None))
+
+    def checkpoint_folder(self, step: int) -> Path:
+        return self.place / str(step)
+
+    def metrics(self, metrics: Metrics, batch: int) -> None:
+        self._write("metrics", metrics.steps, batch)
+
+    def logs(self, lines: Any, batch: int) -> None:
+        self._write("logs", tuple(text for _, _, text in lines), batch)
+
+    def checkpoint(self, mark: Mark, files: Any, keep: int) -> None:
+        self._write("checkpoint", mark.step, 0)
+
+    def _write(self, *write: Any) -> None:
+        self.writes.append(write)
+        if self.lost:
+            self.lost -= 1
+            raise DatabaseUnreachable("the answer was lost")
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(tmp_path / "kept")
+
+
+@pytest.fixture
+def journal(database: Database, tmp_path: Path) -> Journal:
+    (tmp_path / "work").mkdir()
+    return Journal(database, tmp_path / "work")  # type: ignore[arg-type]  # as much as is asked
+
+
+def hear(journal: Journal, event: Event | str) -> None:
+    text = event if isinstance(event, str) else write_line(event)
+    journal.hear(Heard(0, 1.0, text))
+
+
+def loss(step: int) -> Metrics:
+    return Metrics("loss", (step,), (1.0,), (0.0,))
+
+
+def test_writes_are_numbered_and_repeated_under_their_number(journal: Journal, database: Database):
+    database.lost = 2
+    hear(journal, loss(0))
+    hear(journal, "hello")
+    for _ in range(2):
+        with pytest.raises(DatabaseUnreachable):
+            journal.flush()
+    hear(journal, loss(1))
+    journal.flush()
+    assert database.writes == [
+        ("metrics", (0,), 1),
+        ("metrics", (0,), 1),
+        ("metrics", (0,), 1),
+        ("logs", ("hello",), 2),
+        ("metrics", (1,), 3),
+    ]
+
+
+def test_a_checkpoint_comes_after_what_was_told_before_it(
+    journal: Journal, database: Database, tmp_path: Path
+):
+    file = tmp_path / "work" / "stage-0"
+    file.write_bytes(b"state")
+    database.lost = 1
+    hear(journal, loss(6))
+    hear(journal, Saved(0, 0, 28, 7, str(file), 1))
+    journal.settle(30)
+    with pytest.raises(DatabaseUnreachable):
+        journal.flush()
+    assert journal.results.checkpoints == 0
+    journal.flush()
+    assert [write[0] for write in database.writes] == ["metrics", "metrics", "checkpoint"]
+    assert journal.results.checkpoints == 1
+
+
+def test_when_too_much_waits_the_ranks_wait_too(journal: Journal):
+    for step in range(MAX_BEHIND):
+        hear(journal, loss(step))
+    assert not journal.is_behind
+    hear(journal, loss(MAX_BEHIND))
+    assert journal.is_behind
+    journal.flush()
+    assert not journal.is_behind
