@@ -107,7 +107,7 @@ class Hosts:
         self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
         return self.backend.runs.get(run_id)
 
-    def wait(self, holds: Callable[[], object], seconds: float = 240) -> None:
+    def wait(self, holds: Callable[[], object], seconds: float = 600) -> None:
         deadline = time.monotonic() + seconds
         while not holds():
             assert time.monotonic() < deadline, self.logs()

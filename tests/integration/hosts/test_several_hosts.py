@@ -11,10 +11,7 @@ from backend.runs.states import RunState
 from tests.contract.runtime_cases import HERE, Case
 from tests.contract.runtime_reference import reference
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-
-PER_HOST = 2
-"""Devices of a host, as this machine has cores."""
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def spread(case: Case, definition_id: int, per_host: int, nodes: tuple[str, ...]) -> TrainSpec:
