@@ -1,6 +1,6 @@
 """AvgPipe against the best single pipeline where devices wait for messages, on real digits.
 
-    python tests/benchmarks/bench_lanes.py [--networks loopback,100mbit] [--epochs 4]
+    python tests/benchmarks/bench_lanes.py [--networks loopback,100mbit] [--epochs 2]
 
 Two hosts train a convolutional network in microbatches of 4 samples; every lane adds a process
 to each host. N, m and the advance are tuned by the planner from a profile taken here; two lanes
@@ -30,8 +30,8 @@ SINGLE = ("gpipe", "1f1b-flush", "afp", "zb-h1", "2bw", "pipedream")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--networks", default="loopback,100mbit")
-    parser.add_argument("--epochs", type=int, default=4)
+    parser.add_argument("--networks", default="100mbit")
+    parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rank", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:

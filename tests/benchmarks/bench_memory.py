@@ -27,7 +27,7 @@ def main() -> None:
     from tests.benchmarks.ranks import launch
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(CUTS))
+    parser.add_argument("--models", default="vgg")
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:

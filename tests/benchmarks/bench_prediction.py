@@ -1,6 +1,6 @@
 """Predicted against measured seconds per minibatch, over models, schedules and ranks.
 
-    python tests/benchmarks/bench_prediction.py [--rounds 2] [--models lstm] [--ranks 2,4]
+    python tests/benchmarks/bench_prediction.py [--rounds 1] [--models lstm] [--ranks 2,4]
 
 A profile is taken before each round of measurements, on as many ranks at once as there are
 cores, because that many will compute at once; so a machine that becomes busy slows both down
@@ -33,7 +33,7 @@ def main() -> None:
     from tests.benchmarks.ranks import launch
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--ranks", default=",".join(map(str, SCHEDULES)))
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
