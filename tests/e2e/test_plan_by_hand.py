@@ -55,8 +55,8 @@ def _await_port(port: int, server: "subprocess.Popen[bytes]") -> None:
 
 @pytest.fixture
 def planned(page: Page, url: str) -> Page:
-    """The plan page, on a cluster of four cores."""
-    page.goto(f"{url}/plan?profile=1&cluster=local:4&planner=even-split")
+    """The plan page, on a server of four devices: those of a machine may share its cores."""
+    page.goto(f"{url}/plan?profile=1&cluster=cluster-a:1&planner=even-split")
     expect(handles(page)).to_have_count(3)
     return page
 
