@@ -76,4 +76,4 @@ def pairs(test: LinkTest) -> list[tuple[str, str, Link]]:
 @guarded
 def _ask(nodes: Sequence[Node]) -> None:
     services.backend().links.ask(nodes)
-    st.rerun(scope="fragment")
+    st.rerun()

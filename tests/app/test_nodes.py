@@ -2,11 +2,13 @@
 
 from app.state import Page
 from backend.bootstrap import Backend
-from backend.cluster.presets import local
+from backend.cluster.document import read_cluster
+from backend.cluster.presets import LOOPBACK_BANDWIDTH, local
+from backend.links.link_test import Link
 from backend.runs.nodes import Use
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import figures_of, text_of
+from tests.app.pages import button, figures_of, param, text_of
 
 
 def test_without_a_node_the_page_says_how_to_start_one(backend: Backend, open_page: Open) -> None:
@@ -53,3 +55,33 @@ def test_a_silent_node(backend: Backend, open_page: Open, monkeypatch) -> None:
     assert "silent" in text_of(page)
     assert figures_of(page)["Nodes alive"] == ("0", "of 1 known")
     assert "No node agent is alive" in page.warning[0].value
+
+
+def test_links_are_measured_and_planned_on(backend: Backend, open_page: Open) -> None:
+    for node in ("a", "b"):
+        backend.nodes.beat(node, (local(1).device,))
+    page = open_page(Page.NODES)
+    assert "Not measured yet" in text_of(page)
+    page = button(page, "Measure links").click().run()
+    assert "waiting for the nodes" in text_of(page)
+    asked = backend.links.latest()
+    assert asked is not None
+    backend.links.finish(asked.id, (Link(0, 1, 2.5e8, 1e-4),))
+    page = open_page(Page.NODES)
+    text = text_of(page)
+    assert "250\u00a0MB/s" in text
+    assert "100\u00a0µs" in text
+    page = button(page, "Plan on these links").click().run()
+    found = read_cluster(param(page, "cluster"))
+    assert [(level.count, level.bandwidth) for level in found.levels] == [
+        (1, LOOPBACK_BANDWIDTH),
+        (2, 2.5e8),
+    ]
+
+
+def test_links_that_could_not_be_measured_say_why(backend: Backend, open_page: Open) -> None:
+    for node in ("a", "b"):
+        backend.nodes.beat(node, (local(1).device,))
+    asked = backend.links.ask(backend.nodes.list())
+    backend.links.fail(asked.id, "b did not come")
+    assert "b did not come" in open_page(Page.NODES).warning[-1].value
