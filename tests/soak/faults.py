@@ -43,8 +43,8 @@ def agent_killed(there: Site, undisturbed: Curve) -> dict[str, float]:
 def rank_killed(ranks: int) -> Callable[[Site, Curve], dict[str, float]]:
     def make(there: Site, undisturbed: Curve) -> dict[str, float]:
         run = there.on_its_way(there.spec(ranks))
-        moment = time.time()
         random.choice(there.ranks(run.id)).kill()
+        moment = time.time()
         _equal(there, run.id, undisturbed)
         return {"first new step": there.first_step_after(run.id, moment)}
 
@@ -80,10 +80,10 @@ def cancelled(there: Site, undisturbed: Curve) -> dict[str, float]:
 def checkpoint_killed(there: Site, undisturbed: Curve) -> dict[str, float]:
     """A checkpoint after every update, a rank killed at any moment: the newest is whole."""
     run = there.on_its_way(there.spec(updates=1))
-    moment = time.time()
     time.sleep(random.random())
     for rank in there.ranks(run.id)[:1]:
         rank.kill()
+    moment = time.time()
     there.wait(lambda: there.backend.runs.get(run.id).attempt == 2)
     assert violations(there.backend.database, there.settings) == []
     _equal(there, run.id, undisturbed)
