@@ -35,8 +35,9 @@ def curve(
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
     writes percents."""
     value = {"format": ".0%"} if share else {}
+    whole = {"grid": False, "tickMinStep": 1, "format": ",.0f"}  # of one point alone, too
     encoding = {
-        "x": {"field": X, "type": "quantitative", "axis": {"grid": False, "tickMinStep": 1}},
+        "x": {"field": X, "type": "quantitative", "axis": whole},
         "y": {
             "field": Y,
             "type": "quantitative",

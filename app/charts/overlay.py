@@ -70,7 +70,12 @@ def overlay(
         "scale": {"domain": names, "range": [dash for _, dash in looks]},
         "legend": None,
     }
-    across = {"field": X, "type": "quantitative", "title": axis, "axis": {"grid": False}}
+    across = {
+        "field": X,
+        "type": "quantitative",
+        "title": axis,
+        "axis": {"grid": False, "format": ",~r"},
+    }
     hover = [
         {"field": RUN, "title": "run"},
         {"field": X, "title": axis, "type": "quantitative", "format": ",.4~g"},
