@@ -44,7 +44,7 @@ def told(step: dict[str, float], rate: float) -> str:
 
 def main() -> None:
     """Both ranks compute at once, as data parallelism does; rank 0's median step."""
-    from tests.benchmarks.contestants import Race, single_step
+    from tests.benchmarks.contestants import Race, stepping, whole_model
     from tests.benchmarks.ranks import end
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
@@ -55,7 +55,7 @@ def main() -> None:
     world, (name, microbatch) = join(), sys.argv[1:]
     file = Path(__file__).parent / "models" / f"{name}.py"
     race = Race(world, file, int(microbatch), 1, (), ())
-    step, taken = single_step(race), []
+    step, taken = stepping(race, whole_model(race)), []
     for _ in range(STEPS):
         start = perf_counter()
         step()

@@ -91,11 +91,13 @@ def _sgd(parameters) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, RATE, MOMENTUM, fused=True)
 
 
-def single_step(race: Race) -> Callable[[], None]:
-    """Training of the whole model on one microbatch."""
-    definition = race.definition()
-    model = definition.model(0).train()
-    optimizer = _sgd(model.parameters())
+def whole_model(race: Race) -> nn.Module:
+    return race.definition().model(0).train()
+
+
+def stepping(race: Race, model: nn.Module) -> Callable[[], None]:
+    """Training of `model` on one microbatch."""
+    definition, optimizer = race.definition(), _sgd(model.parameters())
     inputs, targets = race.data(race.microbatch)
 
     def step() -> None:
@@ -108,7 +110,7 @@ def single_step(race: Race) -> Callable[[], None]:
 
 def single(race: Race) -> Contestant:
     """Rank 0 alone trains, one update per microbatch."""
-    step = single_step(race)
+    step = stepping(race, whole_model(race))
 
     def lap(microbatches: int) -> Lap:
         count = microbatches if race.world.rank == 0 else 0
@@ -119,15 +121,8 @@ def single(race: Race) -> Contestant:
 
 def ddp(race: Race) -> Contestant:
     """Data parallelism: each rank one microbatch per update."""
-    definition = race.definition()
-    model = DistributedDataParallel(definition.model(0).train(), gradient_as_bucket_view=True)
-    optimizer = _sgd(model.parameters())
-    inputs, targets = race.data(race.microbatch)
-
-    def step() -> None:
-        definition.loss(model(inputs), targets).backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+    model = DistributedDataParallel(whole_model(race), gradient_as_bucket_view=True)
+    step = stepping(race, model)
 
     def lap(microbatches: int) -> Lap:
         steps = max(1, microbatches // race.world.size)
