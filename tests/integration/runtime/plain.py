@@ -42,7 +42,7 @@ def plain(file: Path, spec: TrainSpec, place: str = "") -> Plain:
                 with _cast(spec):
                     own = definition.loss(model(epoch.inputs(k)), epoch.targets(k))
                 scaler.scale(own * epoch.share(k)).backward()
-                loss += float(own) * epoch.share(k) / total
+                loss += float(own.detach()) * epoch.share(k) / total
             before = scaler.get_scale()
             scaler.unscale_(optimizer)
             for weight in model.parameters():
