@@ -1,11 +1,13 @@
 """What can be done with one definition: take it away, copy it, delete it."""
 
+from typing import NoReturn
+
 import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
 from app.formats import plain
-from app.state import Page
+from app.state import Param
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
@@ -15,6 +17,13 @@ MIME: dict[Form, str] = {
     "program": "application/octet-stream",
     "weights": "application/octet-stream",
 }
+
+
+def show(definition_id: int | None) -> NoReturn:
+    """Go on with the page of one definition; None: of all. A link from a page to itself would
+    lose its parameters at the next rerun."""
+    state.put(Param.ID, definition_id)
+    st.rerun()
 
 
 def download(definition: Definition) -> None:
@@ -42,7 +51,7 @@ def clone(definition: Definition) -> None:
 def _clone(definition: Definition, name: str) -> None:
     made = services.backend().definitions.clone(definition.id, name)
     state.notify(f"{made.label} is kept")
-    state.go(Page.MODELS, id=made.id)
+    show(made.id)
 
 
 def remove(definition: Definition) -> None:
@@ -57,4 +66,4 @@ def remove(definition: Definition) -> None:
 def _delete(definition: Definition) -> None:
     services.backend().definitions.delete(definition.id)
     state.notify(f"{definition.label} is deleted")
-    state.go(Page.MODELS)
+    show(None)

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import state
 from app.boundary import guarded
-from app.components.definition_actions import remove
+from app.components.definition_actions import remove, show
 from app.components.grid import Column, grid
 from app.components.profile_form import profile_form
 from app.formats import ago, plain, size
-from app.state import Page
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
@@ -61,11 +59,9 @@ def weights_list(weights: Sequence[Definition]) -> None:
 
 
 def _name(definition: Definition) -> None:
-    st.page_link(
-        Page.MODELS.value,
-        label=f"**{plain(definition.name)}**",
-        query_params={"id": str(definition.id)},
-    )
+    label = f"**{plain(definition.name)}**"
+    if st.button(label, type="tertiary", key=f"open-{definition.id}"):
+        show(definition.id)
 
 
 def _profile_button(definition: Definition) -> None:
@@ -83,4 +79,4 @@ def _profile(definition: Definition) -> None:
 def back() -> None:
     """The way from one model to all of them."""
     if st.button("All models", icon=":material/arrow_back:", type="tertiary"):
-        state.go(Page.MODELS)
+        show(None)
