@@ -120,9 +120,7 @@ class Supervision:
         for warning in () if job.emulation else sharing(len(place.ranks), num_gpus):
             self._say(warning)
         num_gpus = gpus_for(len(place.ranks), num_gpus)
-        ranks = Ranks(
-            job, self._command(job), place, settings.home, self._limits, level, num_gpus
-        )
+        ranks = Ranks(job, self._command(job), place, settings.home, self._limits, level, num_gpus)
         if self._members is not None:
             self._members.start(ranks.lines)
         stall = self._backend.settings.stall

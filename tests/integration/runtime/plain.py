@@ -65,4 +65,3 @@ def distance(one: dict[str, Tensor], other: dict[str, Tensor]) -> float:
     """The largest difference, of tensors of the same names."""
     assert one.keys() == other.keys()
     return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
-
