@@ -22,6 +22,7 @@ from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox
 from workers.supervisor.announced import opened
 from workers.supervisor.frames import Wire
+from workers.supervisor.hub import fetched
 from workers.supervisor.lines import Heard
 from workers.supervisor.place import Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command
@@ -79,7 +80,10 @@ class Membership:
         place: Place = from_plain(Place, head["place"])
         self._host = place.host
         place = replace(place, interface=interface(own_address(settings.node_address)))
-        job = prepare(self._backend, self._backend.runs.get(self._invitation.run_id), self._folder)
+        run = self._backend.runs.get(self._invitation.run_id)
+        if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
+            return
+        job = prepare(self._backend, run, self._folder)
         ranks = Ranks(
             job,
             rank_command(job),
