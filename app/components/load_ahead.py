@@ -12,7 +12,7 @@ import streamlit as st
 
 PARTS = ("BidiComponent", "ArrowVegaLiteChart", "loadVegaEmbed", "DataFrame", "PlotlyChart")
 BUNDLE = Path(st.__file__).parent / "static" / "static" / "js"
-REST = 1_200  # milliseconds that the page is left alone with its own drawing
+REST = 500  # milliseconds that the page is left alone with its own drawing
 
 
 def addresses() -> list[str]:
