@@ -13,7 +13,7 @@ from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
 from backend.runs.run import Run
-from backend.runs.spec import DataSpec, ProfileSpec, TrainSpec
+from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
@@ -56,9 +56,7 @@ class Lab:
     def settings(self) -> Settings:
         return self.backend.settings
 
-    def works(
-        self, work: str, filename: str = "attack.py", data: DataSpec | None = None
-    ) -> Run:
+    def works(self, work: str, filename: str = "attack.py", data: DataSpec | None = None) -> Run:
         """Two ranks without torch that do this `work`."""
         stages = (Stage(0, 1, (0,)), Stage(1, 2, (1,)))
         plan = Plan("even", Partition(stages), "pipedream", 16)
@@ -73,6 +71,10 @@ class Lab:
         definition = self.backend.definitions.add("attack.py", dedent(source).encode())
         run = self.backend.runs.submit(ProfileSpec(definition.id, 4, 1))
         return self._carried(run, rank_command)
+
+    def carries(self, spec: RunSpec) -> Run:
+        """The real mains on what is asked for."""
+        return self._carried(self.backend.runs.submit(spec), rank_command)
 
     def text(self, run: Run) -> str:
         """The whole log."""
