@@ -15,6 +15,9 @@ from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
 
 
+PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn."""
@@ -64,8 +67,8 @@ def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None
     """Go there and wait until the page stands."""
     path = stop.path.format(**asdict(found)) if found else stop.path
     page.goto(f"{url}/{path}")
-    expect(settled(page).get_by_text(stop.shows).first).to_be_visible()
-    expect(page.locator("[data-stale=true]")).to_have_count(0)
+    expect(settled(page).get_by_text(stop.shows).first).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=PATIENCE)
     settled(page)
 
 
