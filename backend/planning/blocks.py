@@ -31,6 +31,7 @@ class States:
                 that column k stands for (equal where it is one alone)
     cut_bytes   no fewer are alive across the cut of any of them
     whole       whether every downset of the block is stood for
+    exact       whether each is here by itself
     """
 
     before: int
@@ -41,20 +42,19 @@ class States:
     high: Floats
     cut_bytes: Floats
     whole: bool = True
+    exact: bool = True
 
     def __len__(self) -> int:
         return int(self.inside.shape[1])
 
     def keep(self, columns: NDArray[np.int64]) -> "States":
-        return States(
-            self.before,
-            self.layers,
-            self.inside[:, columns],
-            self.key[:, columns],
-            self.low[:, columns],
-            self.high[:, columns],
-            self.cut_bytes[columns],
-            self.whole,
+        return replace(
+            self,
+            inside=self.inside[:, columns],
+            key=self.key[:, columns],
+            low=self.low[:, columns],
+            high=self.high[:, columns],
+            cut_bytes=self.cut_bytes[columns],
         )
 
     def on(self, base: Floats) -> "States":
@@ -77,6 +77,7 @@ def merged(states: States, most: int) -> States:
         key=key[:, order[starts]],
         low=np.minimum.reduceat(states.low[:, order], starts, axis=1),
         high=np.maximum.reduceat(states.high[:, order], starts, axis=1),
+        exact=False,
     )
 
 
@@ -148,7 +149,7 @@ class Block:
         for branch in branches[1:]:
             side = merged(branch, SIDE)
             found = side_by_side([merged(found, max(1, most // len(side))), side])
-        return self._closed(merged(found, most), exact=False)
+        return replace(self._closed(merged(found, most), exact=False), exact=False)
 
     @property
     def _needs(self) -> dict[int, int]:

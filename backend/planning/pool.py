@@ -100,7 +100,7 @@ class Pool:
     @property
     def is_exact(self) -> bool:
         """Whether each is here by itself."""
-        return self.is_whole and bool((self.low == self.high).all())
+        return self.is_whole and all(states.exact for states in self.groups)
 
     @cached_property
     def group(self) -> Ints:

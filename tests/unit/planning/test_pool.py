@@ -110,6 +110,13 @@ def test_a_wide_graph_has_its_like_cuts_merged_and_is_planned():
     assert found.gap < 0.2
 
 
+def test_branches_that_are_alike_are_not_taken_for_one():
+    """Merged columns of equal costs stand for several downsets still."""
+    few = Pool.of(diamond(3, 4), most=20)
+    assert len(few) < 5**3
+    assert not few.is_exact
+
+
 def test_cuts_too_heavy_for_a_better_plan_are_not_asked_about():
     """Slow links leave few of 14,641 cuts and more: the plan is proved to be the best."""
     profile = diamond(4, 10)
