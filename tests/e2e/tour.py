@@ -14,7 +14,6 @@ from playwright.sync_api import Page, expect
 from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
 
-
 PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
 
 
