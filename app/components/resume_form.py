@@ -24,7 +24,7 @@ def resume_form(run: Run) -> None:
         return
     newest = checkpoints[0]
     least = newest.mark.epoch + 1
-    with st.popover("Resume", icon=":material/resume:", type="primary"):
+    with st.popover("Resume", icon=":material/resume:", type="primary", key="resume-menu"):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
         st.markdown(f"Go on, as a new run, from the checkpoint {place(newest)} {said}.")
         epochs = st.number_input(

@@ -51,7 +51,7 @@ def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
 
 
 def _retry(run: Run) -> None:
-    with st.popover("Retry", icon=":material/replay:"):
+    with st.popover("Retry", icon=":material/replay:", key="retry-menu"):
         st.markdown("Run the same again, with the same values, as a new run?")
         if st.button("Run it again", type="primary", key="retry-confirmed"):
             _run_again(run.id)
@@ -64,7 +64,7 @@ def _run_again(run_id: int) -> None:
 
 
 def _delete(run: Run) -> None:
-    with st.popover("Delete", icon=":material/delete:"):
+    with st.popover("Delete", icon=":material/delete:", key="delete-menu"):
         st.markdown(
             "Delete this run for good, with its log, metrics, timelines and files? "
             "A profile that it measured stays."

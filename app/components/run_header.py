@@ -35,7 +35,12 @@ def _onwards(run: Run) -> None:
 
 
 def _cancel(run: Run) -> None:
-    with st.popover("Cancel", icon=":material/stop_circle:", disabled=run.cancel_requested):
+    with st.popover(
+        "Cancel",
+        icon=":material/stop_circle:",
+        disabled=run.cancel_requested,
+        key="cancel-menu",
+    ):
         st.markdown("End this run and all its processes? What it has recorded is kept.")
         if st.button("Cancel the run", type="primary", key="cancel-confirmed"):
             services.backend().runs.cancel(run.id)

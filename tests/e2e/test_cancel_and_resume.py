@@ -39,6 +39,8 @@ def test_a_cancelled_training_goes_on_where_it_was(page: Page, url: str) -> None
     expect(page.get_by_text("cancelled").first).to_be_visible(timeout=RUN_SECONDS)
     expect(page.get_by_text("Checkpoints").first).to_be_visible()
     keep_screenshot(page, "run-cancelled-with-checkpoint")
+    page.reload()  # a run that has ended is drawn once: nothing moves under the mouse
+    expect(page.get_by_text("Checkpoints").first).to_be_visible()
     settled(page).get_by_role("button", name="Resume", exact=True).click()
     settled(page).get_by_role("button", name="Resume the run").click()
     page.wait_for_url(lambda address: f"id={run.id}" not in address)
