@@ -47,6 +47,23 @@ def shares(spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
     return tuple(sorted(found, key=lambda share: share.ranks[0]))
 
 
+def turn(node: str, queued: Mapping[int, RunSpec], alive: Sequence[Node]) -> list[int]:
+    """Ids of the `queued` runs that `node` may lead, in their order. None comes after a run on
+    several nodes that needs this one: its nodes must come to be free at the same time. One
+    whose nodes are not all alive holds nobody up."""
+    found = []
+    for run_id, spec in queued.items():
+        try:
+            needed = [share.node for share in shares(spec, alive)]
+        except InvalidInput:
+            continue
+        if not needed or needed[0] == node:
+            found.append(run_id)
+        if node in needed:
+            break
+    return found
+
+
 def _counts(names: Sequence[str], nodes: Mapping[str, Node]) -> list[int]:
     if len(set(names)) < len(names):
         raise InvalidInput(f"a node is named twice: {', '.join(names)}", "Name each node once.")

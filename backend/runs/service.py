@@ -18,7 +18,7 @@ from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import Node
-from backend.runs.placement import Share, shares
+from backend.runs.placement import Share, shares, turn
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.recovery import give_up, resumption
@@ -259,19 +259,9 @@ class RunService:
         return resumed
 
     def waiting_for(self, node: str) -> Sequence[int]:
-        """Ids of the queued runs that `node` may try, in their order. None comes after a run on
-        several hosts that needs this one: its nodes must come to be free at the same time."""
-        nodes, found = self._stores.nodes.list(self._lease), []
-        for run in self._stores.runs.several(self.waiting()[:LOOKED_AT]):
-            try:
-                needed = [share.node for share in shares(run.spec, nodes)]
-            except InvalidInput:
-                continue
-            if not needed or needed[0] == node:
-                found.append(run.id)
-            if node in needed:
-                break
-        return found
+        """Ids of the queued runs that `node` may try, in their order."""
+        queued = self._stores.runs.several(self.waiting()[:LOOKED_AT])
+        return turn(node, {run.id: run.spec for run in queued}, self._alive())
 
     def invite(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
         """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""

@@ -8,7 +8,7 @@ from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.nodes import Node
-from backend.runs.placement import Share, shares
+from backend.runs.placement import Share, shares, turn
 from backend.runs.spec import ProfileSpec, TrainSpec
 
 
@@ -55,3 +55,11 @@ def test_any_node_where_none_is_named() -> None:
 def test_what_does_not_fit(nodes: tuple[str, ...], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         shares(spec((0, 1), (2, 3), nodes=nodes), NODES)
+
+
+def test_nobody_overtakes_a_run_that_needs_the_node_and_is_complete() -> None:
+    both, away = spec((0,), (2,), nodes=("a", "b")), spec((0,), (2,), nodes=("a", "z"))
+    queued = {1: away, 2: ProfileSpec(1), 3: both, 4: ProfileSpec(1)}
+    assert turn("a", queued, NODES) == [2, 3]
+    assert turn("b", queued, NODES) == [2]
+    assert turn("c", queued, NODES) == [2, 4]
