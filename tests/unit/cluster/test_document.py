@@ -1,7 +1,7 @@
 """Cluster files: what people write, and what they write wrong."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
@@ -26,6 +26,7 @@ def test_a_device_may_be_left_out():
     assert read_cluster(ONE).device == Device()
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.builds(Level, st.integers(1, 64), st.floats(1, 1e12), st.floats(0, 1)),
