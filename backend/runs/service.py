@@ -206,9 +206,11 @@ class RunService:
     def claim(self, run_id: int, node: str) -> Attempt | None:
         """Take a queued run for `node`, with all other nodes that it needs; None where somebody
         else has it, it ended, another node leads it, or one that it needs is not free."""
-        token, spec = uuid4().hex, self._stores.runs.get(run_id).spec
+        token, found = uuid4().hex, self._stores.runs.get(run_id)
+        if found.state is not RunState.QUEUED:
+            return None
         try:
-            nodes = [share.node for share in shares(spec, self._alive())]
+            nodes = [share.node for share in shares(found.spec, self._alive())]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
             return None
         if nodes and nodes[0] != node:
