@@ -57,8 +57,8 @@ def launch_form(
         seed=int(seed),
         nodes=where.nodes,
         emulate=where.emulate,
-        precision=more.precision,
         weights_id=weights,
+        precision=more.precision,
     )
     run = services.backend().runs.submit(spec, title)
     state.go(Page.RUN, id=run.id)

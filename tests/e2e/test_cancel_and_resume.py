@@ -44,7 +44,7 @@ def test_a_cancelled_training_goes_on_where_it_was(page: Page, url: str) -> None
     settled(page).get_by_role("button", name="Resume", exact=True).click()
     settled(page).get_by_role("button", name="Resume the run").click()
     page.wait_for_url(lambda address: f"id={run.id}" not in address)
-    expect(page.get_by_text(f"from run {run.id}")).to_be_visible()
+    expect(page.get_by_role("link", name=f"from run {run.id}").first).to_be_visible()
     expect(page.get_by_text(re.compile("goes on from update")).first).to_be_visible(
         timeout=RUN_SECONDS
     )

@@ -73,9 +73,7 @@ class Cell:
             command = [sys.executable, "-I", "-S", launcher.__file__]
             if is_wrapped:
                 bwrap = bubblewrap.program() or "bwrap"
-                command = bubblewrap.command(
-                    bwrap, self._room, command, order.gpus, order.outside
-                )
+                command = bubblewrap.command(bwrap, self._room, command, order.gpus, order.outside)
             self._process = self._popen(command, [told, *ends])
         finally:
             for end in (told, *ends):
