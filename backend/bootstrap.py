@@ -10,6 +10,7 @@ from backend.people.audit import Access, AuditService
 from backend.people.rights import Actor, operator
 from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
+from backend.runs.dispatch import DispatchService
 from backend.runs.labels import LabelService
 from backend.runs.nodes import NodeService
 from backend.runs.plans import PlanService
@@ -48,6 +49,7 @@ class Backend:
     profiles: ProfileService
     plans: PlanService
     runs: RunService
+    dispatch: DispatchService
     labels: LabelService
     nodes: NodeService
     links: LinkService
@@ -104,6 +106,7 @@ def services(
         profiles=ProfileService(stores.profiles, access),
         plans=PlanService(stores.plans, access),
         runs=RunService(stores, queue, bell, settings.node, settings.lease, access),
+        dispatch=DispatchService(stores, queue, bell, settings.lease),
         labels=LabelService(stores.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
         links=LinkService(SqlLinks(database), queue),

@@ -106,8 +106,8 @@ class NodeAgent:
     def _took_part(self) -> bool:
         """Carry a share of a run that another node leads, where this one is asked to."""
         node = self._backend.settings.node
-        asked = self._backend.runs.invitation(node)
-        if asked is None or self._stop.is_set() or not self._backend.runs.answer(asked, node):
+        asked = self._backend.dispatch.summons(node)
+        if asked is None or self._stop.is_set() or not self._backend.dispatch.answer(asked, node):
             return False
         log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
         Membership(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
@@ -118,7 +118,7 @@ class NodeAgent:
         """An attempt at the run, again and again where one ends in a restart."""
         if self._stop.is_set():
             return None
-        return self._backend.runs.claim(run_id, self._backend.settings.node)
+        return self._backend.dispatch.claim(run_id, self._backend.settings.node)
 
     def _measure(self, test: LinkTest) -> None:
         """With the slot in hand, which is given back."""
@@ -131,11 +131,11 @@ class NodeAgent:
 
     def _look_out(self) -> None:
         """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
-        if self._backend.runs.expire():
+        if self._backend.dispatch.expire():
             self._reap()
         node = self._backend.settings.node
-        waiting = self._backend.runs.waiting_for(node)
-        asked = self._backend.runs.invitation(node)
+        waiting = self._backend.dispatch.waiting_for(node)
+        asked = self._backend.dispatch.summons(node)
         if (waiting or asked) and self._slot.acquire(blocking=False):
             threading.Thread(target=self._carry, args=(waiting,), daemon=True).start()
         self.look_for_links()
@@ -152,7 +152,7 @@ class NodeAgent:
         for folder in orphans.reap(self._backend.settings.home / "runs"):
             log.warning("ended the processes that a dead agent left in %s", folder)
             run_id, attempt = orphans.attempt_of(folder)
-            self._backend.runs.abandon(run_id, attempt, self._backend.settings.node)
+            self._backend.dispatch.abandon(run_id, attempt, self._backend.settings.node)
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
         def loop() -> None:

@@ -54,7 +54,7 @@ def unfit(plan: Plan, where: Where, nodes: dict[str, Node]) -> str:
     """Why the plan does not fit the nodes that are there; "" where it does."""
     if where.nodes:
         try:
-            services.backend().runs.shares(TrainSpec(0, plan, nodes=where.nodes))
+            services.backend().dispatch.shares(TrainSpec(0, plan, nodes=where.nodes))
         except InvalidInput as fault:
             return f"{fault}. {fault.advice}"
         return ""

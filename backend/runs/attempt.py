@@ -40,9 +40,9 @@ class Attempt:
         """Renew the lease; True where somebody asked to cancel."""
         return self._stores.runs.beat(self._fence, self._lease)
 
-    def invite(self, address: str, port: int, secret: str) -> None:
+    def summon(self, address: str, port: int, secret: str) -> None:
         """Tell the reserved nodes where their ranks' lines are taken."""
-        self._stores.reservations.invite(self._fence, address, port, secret)
+        self._stores.reservations.summon(self._fence, address, port, secret)
 
     def running(self) -> None:
         """The ranks do their work now."""

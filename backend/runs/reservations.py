@@ -8,7 +8,7 @@ from backend.runs.fence import Fence
 
 
 @dataclass(frozen=True, slots=True)
-class Invitation:
+class Summons:
     """Where a node that was reserved for an attempt reports, and what shows that it was asked."""
 
     run_id: int
@@ -21,11 +21,11 @@ class Invitation:
 class ReservationStore(Protocol):
     """A claim reserves all nodes of a run or none (`RunStore.claim`)."""
 
-    def invite(self, fence: Fence, address: str, port: int, secret: str) -> None:
+    def summon(self, fence: Fence, address: str, port: int, secret: str) -> None:
         """Tell the reserved nodes where to report. Raises `LeaseLost`."""
         ...
 
-    def invitation(self, node: str) -> Invitation | None:
+    def summons(self, node: str) -> Summons | None:
         """What `node` is asked to, while the run is live."""
         ...
 
@@ -33,6 +33,6 @@ class ReservationStore(Protocol):
         """(node, run) of the reserved nodes of live runs."""
         ...
 
-    def answered(self, invitation: Invitation, node: str) -> bool:
+    def answered(self, summons: Summons, node: str) -> bool:
         """`node` takes its share; False where it did before."""
         ...

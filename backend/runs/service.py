@@ -1,9 +1,8 @@
-"""Runs: asked for, found, watched, cancelled, and handed to agents one attempt at a time."""
+"""Runs: asked for, found, watched, cancelled, gone on with, and taken away."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.people.audit import Access
@@ -11,25 +10,20 @@ from backend.people.rights import Right
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.runs.attempt import Attempt
 from backend.runs.attempts import StoredAttempt
 from backend.runs.checkpoints import Checkpoint
 from backend.runs.completion import completed
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import Node
-from backend.runs.placement import Share, shares, turn
+from backend.runs.placement import shares
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
-from backend.runs.recovery import give_up, resumption
-from backend.runs.reservations import Invitation
+from backend.runs.recovery import resumption
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.runs.validation import validate
-
-LOOKED_AT = 100
-"""Queued runs among which an agent looks for one that it may carry."""
 
 
 class NotEnded(StageflowError):
@@ -203,41 +197,6 @@ class RunService:
                 return artifact.path
         raise NotFound(f"run {run_id} has no file {name!r}")
 
-    def claim(self, run_id: int, node: str) -> Attempt | None:
-        """Take a queued run for `node`, with all other nodes that it needs; None where somebody
-        else has it, it ended, another node leads it, or one that it needs is not free."""
-        token, found = uuid4().hex, self._stores.runs.get(run_id)
-        if found.state is not RunState.QUEUED:
-            return None
-        try:
-            nodes = [share.node for share in shares(found.spec, self._alive())]
-        except InvalidInput:  # one of its nodes is away: see `why_waiting`
-            return None
-        if nodes and nodes[0] != node:
-            return None
-        run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
-        return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
-
-    def waiting(self) -> Sequence[int]:
-        """Ids of the queued runs, oldest first: what an agent looks for by itself."""
-        return self._stores.runs.waiting()
-
-    def expire(self) -> Sequence[int]:
-        """Give up the live runs whose lease is over: each is queued again where it can go on
-        by itself, and fails otherwise. Their ids. Any number of processes may do it at once:
-        each run is given up by one."""
-        stores, bell = self._stores, self._bell
-        return [run.id for run in stores.runs.lost() if give_up(run, stores, bell)]
-
-    def abandon(self, run_id: int, attempt: int, node: str) -> bool:
-        """The agent of `node` that made this attempt is known to be dead: give the run up
-        without waiting for its lease."""
-        with suppress(NotFound):
-            run = self._stores.runs.get(run_id)
-            if run.state.is_live and (run.attempt, run.node) == (attempt, node):
-                return give_up(run, self._stores, self._bell, at_once=True)
-        return False
-
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
         """The attempts at a run with their ends, the first one first."""
         return self._stores.runs.attempts(run_id)
@@ -260,36 +219,11 @@ class RunService:
             self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
         return resumed
 
-    def waiting_for(self, node: str) -> Sequence[int]:
-        """Ids of the queued runs that `node` may try, in their order."""
-        queued = self._stores.runs.several(self.waiting()[:LOOKED_AT])
-        return turn(node, {run.id: run.spec for run in queued}, self._alive())
-
-    def invite(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
-        """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
-        attempt.invite(address, port, secret)
-        for share in shares(run.spec, self._alive())[1:]:
-            with suppress(QueueUnreachable):
-                self._queue.publish(run.id, share.node)
-
-    def invitation(self, node: str) -> Invitation | None:
-        """Which run `node` is to take a share of."""
-        return self._stores.reservations.invitation(node)
-
-    def answer(self, invitation: Invitation, node: str) -> bool:
-        """`node` takes its share; False where it has."""
-        return self._stores.reservations.answered(invitation, node)
-
-    def shares(self, spec: RunSpec) -> Sequence[Share]:
-        """Which ranks run on which of the nodes that `spec` names; () where it names none.
-        Raises `InvalidInput` where they do not fit."""
-        return shares(spec, self._stores.nodes.list(self._lease))
-
     def _alive(self) -> Sequence[Node]:
         return [node for node in self._stores.nodes.list(self._lease) if node.alive]
 
     def _leader(self, spec: RunSpec) -> str:
-        found = self.shares(spec)
+        found = shares(spec, self._stores.nodes.list(self._lease))
         return found[0].node if found else ""
 
     def _freshest_node(self) -> str:

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.errors import StageflowError
 from backend.runs.fence import Fence
-from backend.runs.reservations import Invitation
+from backend.runs.reservations import Summons
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.tables import NodeRow, ReservationRow, RunRow
@@ -43,7 +43,7 @@ class SqlReservations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def invite(self, fence: Fence, address: str, port: int, secret: str) -> None:
+    def summon(self, fence: Fence, address: str, port: int, secret: str) -> None:
         query = update(ReservationRow).where(
             ReservationRow.run_id == fence.run_id, ReservationRow.attempt == fence.attempt
         )
@@ -51,7 +51,7 @@ class SqlReservations:
             hold(session, fence)
             session.execute(query.values(address=address, port=port, secret=secret))
 
-    def invitation(self, node: str) -> Invitation | None:
+    def summons(self, node: str) -> Summons | None:
         query = _of_live_runs().where(
             ReservationRow.node == node,
             ReservationRow.port.is_not(None),
@@ -62,17 +62,17 @@ class SqlReservations:
             if row is None:
                 return None
             place = (row.address or "", row.port or 0, row.secret or "")
-            return Invitation(row.run_id, row.attempt, *place)
+            return Summons(row.run_id, row.attempt, *place)
 
     def held(self) -> Sequence[tuple[str, int]]:
         with self._database.read() as session:
             return [(row.node, row.run_id) for row in session.scalars(_of_live_runs())]
 
-    def answered(self, invitation: Invitation, node: str) -> bool:
+    def answered(self, summons: Summons, node: str) -> bool:
         query = update(ReservationRow).where(
             ReservationRow.node == node,
-            ReservationRow.run_id == invitation.run_id,
-            ReservationRow.attempt == invitation.attempt,
+            ReservationRow.run_id == summons.run_id,
+            ReservationRow.attempt == summons.attempt,
             ReservationRow.answered.is_(False),
         )
         with self._database.write() as session:

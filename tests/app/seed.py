@@ -151,7 +151,7 @@ def submit(backend: Backend, definition_id: int, plan: StoredPlan, name: str = "
 
 
 def claim(backend: Backend, run: Run) -> Attempt:
-    attempt = backend.runs.claim(run.id, NODE)
+    attempt = backend.dispatch.claim(run.id, NODE)
     assert attempt is not None
     attempt.isolated(SandboxLevel.BUBBLEWRAP)
     attempt.running()

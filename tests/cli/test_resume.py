@@ -28,7 +28,7 @@ def cancelled(backend: Backend) -> int:
     plan = Plan("one", Partition((Stage(0, 1, (0,)),)), "gpipe", 4)
     run = backend.runs.submit(TrainSpec(definition.id, plan))
     for number in (1, 2):
-        attempt = backend.runs.claim(run.id, f"node-{number}")
+        attempt = backend.dispatch.claim(run.id, f"node-{number}")
         assert attempt is not None
         attempt.running()
         if number == 2:

@@ -14,7 +14,7 @@ def main(node: str, first: int, last: int) -> None:
     ids = [*range(first, last + 1)] * 2
     random.Random(node).shuffle(ids)
     for run_id in ids:
-        attempt = backend.runs.claim(run_id, node)
+        attempt = backend.dispatch.claim(run_id, node)
         if attempt is not None:
             attempt.logs([(None, 0.0, node)])
             print(run_id, attempt.number, flush=True)

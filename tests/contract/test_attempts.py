@@ -30,7 +30,7 @@ PROFILE = Profile("tiny", ModelGraph.chain((Layer("a", "Linear", 1e-3, 2e-3, 64,
 
 @pytest.fixture
 def attempt(backend: Backend, run: Run) -> Attempt:
-    claimed = backend.runs.claim(run.id, "here")
+    claimed = backend.dispatch.claim(run.id, "here")
     assert claimed is not None
     return claimed
 

@@ -40,7 +40,7 @@ def begun(backend: Backend, spec: TrainSpec) -> Callable[[], Attempt]:
 
 
 def again(backend: Backend, run_id: int) -> Attempt:
-    attempt = backend.runs.claim(run_id, "here")
+    attempt = backend.dispatch.claim(run_id, "here")
     assert attempt is not None
     attempt.running()
     return attempt
@@ -97,7 +97,7 @@ def test_a_fault_restarts_from_a_checkpoint_and_a_mistake_fails(kind: str, backe
     assert told.error.kind == kind
     if kind in FAULTS:
         assert (run.state, run.error, told.outcome) == (RunState.QUEUED, None, "restarted")
-        assert run.id in backend.runs.waiting()
+        assert run.id in backend.dispatch.waiting()
     else:
         assert (run.state, told.outcome) == (RunState.FAILED, "failed")
 
@@ -174,10 +174,10 @@ def test_a_segment_done_twice_shows_the_newest_attempt(backend: Backend, begun):
 def test_a_run_of_a_dead_agent_is_given_up_at_once(backend: Backend, begun):
     attempt = begun()
     kept(attempt, 1)
-    assert not backend.runs.expire()
-    assert not backend.runs.abandon(attempt.run.id, 1, "elsewhere")
-    assert not backend.runs.abandon(attempt.run.id, 2, "here")
-    assert backend.runs.abandon(attempt.run.id, 1, "here")
+    assert not backend.dispatch.expire()
+    assert not backend.dispatch.abandon(attempt.run.id, 1, "elsewhere")
+    assert not backend.dispatch.abandon(attempt.run.id, 2, "here")
+    assert backend.dispatch.abandon(attempt.run.id, 1, "here")
     assert backend.runs.get(attempt.run.id).state is RunState.QUEUED
     with pytest.raises(LeaseLost):
         attempt.beat()

@@ -27,7 +27,7 @@ from tests.app.seed import a_profile
 def recorded(backend: Backend, definition: Definition, file: Path) -> tuple[Run, Attempt]:
     """A run that has ended and left something in every table."""
     run = backend.runs.submit(ProfileSpec(definition.id))
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.running()
     attempt.logs([(0, time.time(), "a line")])
@@ -92,7 +92,7 @@ def test_what_was_measured_and_made_from_it_stays(backend, definition, file) -> 
 @pytest.mark.parametrize("is_live", [False, True])
 def test_a_run_that_may_still_succeed_is_refused(backend: Backend, run: Run, is_live: bool) -> None:
     if is_live:
-        assert backend.runs.claim(run.id, "here") is not None
+        assert backend.dispatch.claim(run.id, "here") is not None
     with pytest.raises(NotEnded) as caught:
         backend.runs.delete(run.id)
     assert "Cancel it first" in caught.value.advice

@@ -22,7 +22,7 @@ PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedrea
 
 def trained(backend: Backend, definition: Definition, name: str, accuracy: float | None) -> Run:
     run = backend.runs.submit(TrainSpec(definition.id, PLAN), name)
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.running()
     attempt.finish(RunState.SUCCEEDED, RunSummary(accuracy=accuracy))
@@ -170,7 +170,7 @@ def test_time_worked_is_kept_for_every_end(backend: Backend, several, definition
 
 
 def test_a_curve_is_the_mean_of_neighbours(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     steps = tuple(range(100))
     values = (*map(float, steps[:-1]), float("nan"))

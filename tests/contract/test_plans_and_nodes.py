@@ -72,7 +72,7 @@ def test_a_run_of_a_stored_plan_gets_its_predicted_timeline(
     backend: Backend, definition: Definition, plan: StoredPlan
 ):
     run = backend.runs.submit(TrainSpec(definition.id, PLAN, plan.id))
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     assert attempt.predict(segment=2, num_microbatches=6)
     _, expected = predicted_program(PROFILE, CLUSTER, PLAN, 6)
@@ -85,7 +85,7 @@ def test_without_a_stored_plan_there_is_nothing_to_predict(
 ):
     for spec in (TrainSpec(definition.id, PLAN), ProfileSpec(definition.id)):
         run = backend.runs.submit(spec)
-        attempt = backend.runs.claim(run.id, "here")
+        attempt = backend.dispatch.claim(run.id, "here")
         assert attempt is not None
         assert not attempt.predict(segment=0, num_microbatches=6)
         assert backend.runs.timeline(run.id, "predicted") is None

@@ -34,30 +34,30 @@ def test_nodes_tell_their_address(backend: Backend, ask) -> None:
 
 def test_all_nodes_or_none(backend: Backend, ask) -> None:
     first, second, third = ask("a", "b"), ask("c", "b"), ask()
-    assert backend.runs.claim(first.id, "b") is None  # the node of rank 0 leads
-    attempt = backend.runs.claim(first.id, "a")
+    assert backend.dispatch.claim(first.id, "b") is None  # the node of rank 0 leads
+    attempt = backend.dispatch.claim(first.id, "a")
     assert attempt is not None
-    assert backend.runs.claim(second.id, "c") is None
+    assert backend.dispatch.claim(second.id, "c") is None
     assert "b by run" in backend.runs.why_apart(backend.runs.get(second.id))
-    assert backend.runs.claim(third.id, "b") is None  # b is held, though it carries nothing
+    assert backend.dispatch.claim(third.id, "b") is None  # b is held, though it carries nothing
     attempt.finish(RunState.CANCELLED, RunSummary())
-    assert backend.runs.claim(second.id, "c") is not None
-    assert backend.runs.claim(third.id, "b") is None
+    assert backend.dispatch.claim(second.id, "c") is not None
+    assert backend.dispatch.claim(third.id, "b") is None
 
 
 def test_a_node_that_carries_a_run_is_not_reserved(backend: Backend, ask) -> None:
     alone, both = ask(), ask("a", "b")
-    assert backend.runs.claim(alone.id, "b") is not None
-    assert backend.runs.claim(both.id, "a") is None
+    assert backend.dispatch.claim(alone.id, "b") is not None
+    assert backend.dispatch.claim(both.id, "a") is None
 
 
-def test_an_invitation_is_answered_once_while_the_run_is_live(backend: Backend, ask) -> None:
+def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask) -> None:
     run = ask("a", "b")
-    attempt = backend.runs.claim(run.id, "a")
+    attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None
-    assert backend.runs.invitation("b") is None
-    backend.runs.invite(run, attempt, "10.0.0.1", 4711, "secret")
-    asked = backend.runs.invitation("b")
+    assert backend.dispatch.summons("b") is None
+    backend.dispatch.summon(run, attempt, "10.0.0.1", 4711, "secret")
+    asked = backend.dispatch.summons("b")
     assert asked is not None
     assert (asked.run_id, asked.address, asked.port, asked.secret) == (
         run.id,
@@ -65,13 +65,13 @@ def test_an_invitation_is_answered_once_while_the_run_is_live(backend: Backend, 
         4711,
         "secret",
     )
-    assert backend.runs.answer(asked, "b")
-    assert not backend.runs.answer(asked, "b")
-    assert backend.runs.invitation("b") is None
+    assert backend.dispatch.answer(asked, "b")
+    assert not backend.dispatch.answer(asked, "b")
+    assert backend.dispatch.summons("b") is None
 
 
 def test_nobody_overtakes_a_run_that_needs_the_node(backend: Backend, ask) -> None:
     one, both, later = ask(), ask("a", "b"), ask()
-    assert backend.runs.waiting_for("a") == [one.id, both.id]
-    assert backend.runs.waiting_for("b") == [one.id]
-    assert backend.runs.waiting_for("c") == [one.id, later.id]
+    assert backend.dispatch.waiting_for("a") == [one.id, both.id]
+    assert backend.dispatch.waiting_for("b") == [one.id]
+    assert backend.dispatch.waiting_for("c") == [one.id, later.id]

@@ -37,7 +37,7 @@ def test_a_run_is_named_after_its_model(run: Run):
 
 
 def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run):
-    assert list(backend.runs.waiting()) == [run.id]
+    assert list(backend.dispatch.waiting()) == [run.id]
     reason = backend.runs.why_waiting(run)
     assert reason is not None
     assert "Redis does not answer" in reason
@@ -109,20 +109,20 @@ def test_filters_meet_and_pages_are_newest_first(backend: Backend, definition: D
 
 
 def test_a_run_is_claimed_once(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     assert (attempt.number, attempt.run.state, attempt.run.node) == (1, RunState.STARTING, "here")
     assert attempt.run.started_at is not None
-    assert backend.runs.claim(run.id, "there") is None
-    assert not backend.runs.waiting()
+    assert backend.dispatch.claim(run.id, "there") is None
+    assert not backend.dispatch.waiting()
 
 
 def test_a_run_that_is_not_there_cannot_be_claimed(backend: Backend):
-    assert backend.runs.claim(99, "here") is None
+    assert backend.dispatch.claim(99, "here") is None
 
 
 def test_an_attempt_goes_through_its_states(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.running()
     assert backend.runs.get(run.id).state is RunState.RUNNING
@@ -136,7 +136,7 @@ def test_an_attempt_goes_through_its_states(backend: Backend, run: Run):
 
 
 def test_an_error_is_kept_whatever_characters_it_has(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     error = RunError("ModelRaised", "what\0is\udc80this", "mend it", "Traceback …")
     attempt.finish(RunState.FAILED, RunSummary(loss=float("nan")), error)
@@ -146,7 +146,7 @@ def test_an_error_is_kept_whatever_characters_it_has(backend: Backend, run: Run)
 
 
 def test_a_move_against_the_rules_changes_nothing(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     with pytest.raises(IllegalMove):
         attempt.finish(RunState.SUCCEEDED, RunSummary())
@@ -157,11 +157,11 @@ def test_a_queued_run_is_cancelled_at_once(backend: Backend, run: Run):
     cancelled = backend.runs.cancel(run.id)
     assert cancelled.state is RunState.CANCELLED
     assert cancelled.finished_at is not None
-    assert backend.runs.claim(run.id, "here") is None
+    assert backend.dispatch.claim(run.id, "here") is None
 
 
 def test_a_live_run_is_asked_to_end(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     assert attempt.beat() is False
     assert backend.runs.cancel(run.id).state is RunState.STARTING
@@ -169,7 +169,7 @@ def test_a_live_run_is_asked_to_end(backend: Backend, run: Run):
 
 
 def test_an_ended_run_stays_what_it_is(backend: Backend, run: Run):
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.finish(RunState.FAILED, RunSummary(), RunError("X", "y"))
     ended = backend.runs.get(run.id)
@@ -180,12 +180,12 @@ def test_a_run_whose_lease_is_over_is_failed_and_fenced(
     backend: Backend, stores: Stores, definition: Definition
 ):
     lost, held = (backend.runs.submit(ProfileSpec(definition.id)) for _ in range(2))
-    attempt = backend.runs.claim(lost.id, "here")
+    attempt = backend.dispatch.claim(lost.id, "here")
     assert attempt is not None
-    assert backend.runs.claim(held.id, "here") is not None
-    assert not backend.runs.expire()
+    assert backend.dispatch.claim(held.id, "here") is not None
+    assert not backend.dispatch.expire()
     stores.runs.beat(attempt._fence, lease=-1.0)
-    assert list(backend.runs.expire()) == [lost.id]
+    assert list(backend.dispatch.expire()) == [lost.id]
     assert backend.runs.get(lost.id).error == AGENT_LOST
     assert backend.runs.get(held.id).state is RunState.STARTING
     with pytest.raises(LeaseLost):

@@ -24,7 +24,7 @@ def used(backend: Backend, definition: Definition, tmp_path: Path) -> Attempt:
     (tmp_path / "a").write_bytes(b"kept")
     for _ in range(2):
         run = backend.runs.submit(ProfileSpec(definition.id))
-        attempt = backend.runs.claim(run.id, "here")
+        attempt = backend.dispatch.claim(run.id, "here")
         assert attempt is not None
         attempt.running()
     attempt.logs([(0, 0.0, "a"), (0, 0.0, "b")])

@@ -21,7 +21,7 @@ def test_old_runs_are_sorted_and_found_as_new_ones(settings: Settings):
     definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
     profiled = backend.runs.submit(ProfileSpec(definition.id))
     run = backend.runs.submit(TrainSpec(definition.id, PLAN))
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.running()
     attempt.finish(RunState.SUCCEEDED, RunSummary(accuracy=0.75))

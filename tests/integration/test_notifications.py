@@ -63,7 +63,7 @@ def submitted(backend: Backend, name: str = "tiny") -> Run:
 
 
 def failed(backend: Backend, run: Run) -> None:
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt.running()
     attempt.finish(
@@ -89,10 +89,10 @@ def test_every_end_is_told_once(home: Path, webhook: Webhook) -> None:
 def test_a_lost_run_is_told_too(home: Path, webhook: Webhook) -> None:
     backend = backend_telling(home, f"json://{webhook.place}")
     run = submitted(backend)
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     attempt._stores.runs.beat(attempt._fence, lease=-1.0)
-    assert list(backend.runs.expire()) == [run.id]
+    assert list(backend.dispatch.expire()) == [run.id]
     backend.close()
     assert "gave no sign of life" in webhook.told[0]["message"]
 

@@ -22,7 +22,7 @@ def deliver() -> None:
     backend.runs.count()
     print("ready", flush=True)
     for run_id in sys.stdin.readline().split():
-        attempt = backend.runs.claim(int(run_id), "somebody")
+        attempt = backend.dispatch.claim(int(run_id), "somebody")
         if attempt is not None:
             print(run_id, attempt.number, flush=True)
 

@@ -13,7 +13,7 @@ from backend.bootstrap import Backend
 from backend.codec import from_plain, to_plain
 from backend.errors import StageflowError
 from backend.runs.events import Artifact, Saved, Spans, read_line, write_line
-from backend.runs.reservations import Invitation
+from backend.runs.reservations import Summons
 from backend.runs.run import RunError
 from workers.address import interface, own_address
 from workers.sandbox.guard import Guard
@@ -41,15 +41,15 @@ class Membership:
     def __init__(
         self,
         backend: Backend,
-        invitation: Invitation,
+        summons: Summons,
         stop: threading.Event,
         num_gpus: int,
         sandbox: Sandbox,
     ) -> None:
-        self._backend, self._invitation, self._stop = backend, invitation, stop
+        self._backend, self._summons, self._stop = backend, summons, stop
         self._num_gpus, self._sandbox = num_gpus, sandbox
         self._limits = Limits.of(backend.settings)
-        self._folder = backend.settings.run_folder(invitation.run_id, invitation.attempt)
+        self._folder = backend.settings.run_folder(summons.run_id, summons.attempt)
         self._host = 0
         self._told: set[int] = set()
         self._is_over = threading.Event()
@@ -57,22 +57,22 @@ class Membership:
     def run(self) -> None:
         """Carry the share to its end; a leader that is gone ends it."""
         try:
-            place = (self._invitation.address, self._invitation.port)
+            place = (self._summons.address, self._summons.port)
             wire = Wire.over(socket.create_connection(place, CONNECT))
         except OSError as fault:
-            log.warning("run %d: no way to its leader: %s", self._invitation.run_id, fault)
+            log.warning("run %d: no way to its leader: %s", self._summons.run_id, fault)
             return
         try:
             self._carried(wire)
         except (OSError, StageflowError) as fault:
-            log.warning("run %d: %s", self._invitation.run_id, fault)
+            log.warning("run %d: %s", self._summons.run_id, fault)
         finally:
             wire.close()
 
     def _carried(self, wire: Wire) -> None:
         settings = self._backend.settings
         self._sandbox.require(settings.sandbox, settings.node)
-        wire.say(node=settings.node, secret=self._invitation.secret)
+        wire.say(node=settings.node, secret=self._summons.secret)
         head = wire.hear()
         if head is None or "place" not in head:
             return
@@ -80,7 +80,7 @@ class Membership:
         place: Place = from_plain(Place, head["place"])
         self._host = place.host
         place = replace(place, interface=interface(own_address(settings.node_address)))
-        run = self._backend.runs.get(self._invitation.run_id)
+        run = self._backend.runs.get(self._summons.run_id)
         if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
             return
         job = prepare(self._backend, run, self._folder)

@@ -84,7 +84,7 @@ class Supervision:
 
     def _carried(self) -> Ending:
         try:
-            shares = self._backend.runs.shares(self._attempt.run.spec)
+            shares = self._backend.dispatch.shares(self._attempt.run.spec)
             address = own_address(self._backend.settings.node_address) if shares else LOOPBACK
             with Rendezvous(address) as meeting:
                 if not shares:
@@ -110,7 +110,7 @@ class Supervision:
             begun_anew(self._attempt)
         if self._members is None:
             job = resumed(self._attempt, job, self._say)
-        elif not self._members.gather(self._invite, goes_on=lambda: not self._is_cancelled()):
+        elif not self._members.gather(self._summon, goes_on=lambda: not self._is_cancelled()):
             return CANCELLED
         else:
             place = self._members.place(settings.node)
@@ -165,9 +165,9 @@ class Supervision:
             tally.hear(line.rank, self._journal.hear(line), now)
         tally.exited(ranks.exits() | (self._members.exits() if self._members else {}), now)
 
-    def _invite(self, address: str, meeting_port: int, secret: str) -> None:
+    def _summon(self, address: str, meeting_port: int, secret: str) -> None:
         run = self._attempt.run
-        self._backend.runs.invite(run, self._attempt, address, meeting_port, secret)
+        self._backend.dispatch.summon(run, self._attempt, address, meeting_port, secret)
 
     def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
         if tally.all_finished:

@@ -30,7 +30,7 @@ LISTEN = 0.2
 HELLO = 10.0
 """Seconds in which somebody who connects must say who it is."""
 
-Invite = Callable[[str, int, str], None]
+Summon = Callable[[str, int, str], None]
 """Tells the other nodes: address, port, secret."""
 
 
@@ -62,10 +62,10 @@ class Members:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def gather(self, invite: Invite, goes_on: Callable[[], bool]) -> bool:
+    def gather(self, summon: Summon, goes_on: Callable[[], bool]) -> bool:
         """Wait until every node has come; False where it need not go on. Raises
-        `NodesMissing`, and what `invite` raises."""
-        invite(self._address, int(self._listener.getsockname()[1]), self._secret)
+        `NodesMissing`, and what `summon` raises."""
+        summon(self._address, int(self._listener.getsockname()[1]), self._secret)
         deadline = time.monotonic() + JOIN
         while missing := self._awaited - self._wires.keys():
             if not goes_on():

@@ -69,7 +69,7 @@ def supervised(backend: Backend) -> Callable[..., Run]:
     """Carry a queued run to its end in this process; meanwhile call `during`."""
 
     def carry(run: Run, during: Callable[[Path], None] | None = None, silence: float = 60) -> Run:
-        attempt = backend.runs.claim(run.id, "tester")
+        attempt = backend.dispatch.claim(run.id, "tester")
         assert attempt is not None
         stop = threading.Event()
         supervision = Supervision(backend, attempt, stop, 0, fake_command, silence)

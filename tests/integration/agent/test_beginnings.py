@@ -24,7 +24,7 @@ NAMES = ("stage-0-lane-0.safetensors", "stage-1-lane-0.safetensors")
 
 
 def claim(backend: Backend, run: Run) -> Attempt:
-    attempt = backend.runs.claim(run.id, "tester")
+    attempt = backend.dispatch.claim(run.id, "tester")
     assert attempt is not None
     attempt.running()
     return attempt

@@ -86,7 +86,7 @@ def test_a_run_is_kept_and_another_outlives_no_lost_database(
 
     lost = queued(SLEEPS)
     supervised(lost, lose_the_database)
-    eventually(lambda: backend.runs.expire() or backend.runs.get(lost.id).state.is_final)
+    eventually(lambda: backend.dispatch.expire() or backend.runs.get(lost.id).state.is_final)
     lost = backend.runs.get(lost.id)
     assert lost.error is not None
     assert lost.error.kind == "AgentLost"

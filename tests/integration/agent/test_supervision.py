@@ -184,7 +184,7 @@ def expire_now(backend: Backend, run_id: int) -> None:
 
     with backend.database.write() as session:
         session.execute(text("UPDATE runs SET lease_until = 0 WHERE id = :id"), {"id": run_id})
-    backend.runs.expire()
+    backend.dispatch.expire()
 
 
 @pytest.mark.parametrize("path", ["/etc/hostname", "../../../stageflow.db", "link"])

@@ -81,7 +81,7 @@ class Lab:
         return "\n".join(line.text for line in self.backend.runs.logs(run.id, limit=1000))
 
     def _carried(self, run: Run, command: Callable[[Job], list[str]]) -> Run:
-        attempt = self.backend.runs.claim(run.id, "tester")
+        attempt = self.backend.dispatch.claim(run.id, "tester")
         assert attempt is not None
         supervision = Supervision(
             self.backend, attempt, threading.Event(), 0, command, sandbox=self.sandbox

@@ -19,7 +19,7 @@ def main(disk: Path) -> None:
     backend = connect(settings)
     kept = backend.definitions.add("kept.py", SOURCE)
     run = backend.runs.submit(ProfileSpec(kept.id))
-    attempt = backend.runs.claim(run.id, "here")
+    attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
     weights = disk / "weights"
     weights.write_bytes(bytes(10_000))

@@ -24,13 +24,13 @@ class Member:
         self.place: dict[str, object] = {}
 
     def join(self, secret: str = "") -> None:
-        """Be invited, and come."""
+        """Be summoned, and come."""
 
-        def invited(address: str, port: int, told: str) -> None:
+        def summoned(address: str, port: int, told: str) -> None:
             self.wire = Wire.over(socket.create_connection((address, port)))
             self.wire.say(node="b", secret=secret or told)
 
-        assert self._members.gather(invited, lambda: True)
+        assert self._members.gather(summoned, lambda: True)
 
     def start(self, lines: Lines) -> None:
         self._members.start(lines)
