@@ -31,8 +31,8 @@ class DispatchService:
     def claim(self, run_id: int, node: str) -> Attempt | None:
         """Take a queued run for `node`, with all other nodes that it needs; None where somebody
         else has it, it ended, another node leads it, or one that it needs is not free."""
-        token, found = uuid4().hex, self._stores.runs.get(run_id)
-        if found.state is not RunState.QUEUED:
+        found = next(iter(self._stores.runs.several([run_id])), None)
+        if found is None or found.state is not RunState.QUEUED:
             return None
         try:
             nodes = [share.node for share in shares(found.spec, self._alive())]
@@ -40,6 +40,7 @@ class DispatchService:
             return None
         if nodes and nodes[0] != node:
             return None
+        token = uuid4().hex
         run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
         return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
 
