@@ -125,7 +125,9 @@ class NodeAgent:
         settings = self._backend.settings
         try:
             log.info("link test %d", test.id)
-            Part(self._backend.links, test, settings.node, lambda: not self._stop.is_set()).play()
+            address = own_address(settings.node_address)
+            links = self._backend.links
+            Part(links, test, settings.node, address, lambda: not self._stop.is_set()).play()
         finally:
             self._slot.release()
 

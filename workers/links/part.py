@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from backend.codec import from_json
 from backend.links.link_test import Link, LinkTest
 from backend.links.service import LinkService
+from workers.address import LOOPBACK, interface
 from workers.sandbox.bubblewrap import PROJECT
 from workers.supervisor.environment import inherited
 
@@ -25,14 +24,21 @@ Links = tuple[Link, ...]
 
 
 class Part:
-    """`node` takes part in `test`; `goes_on` says whether the agent still runs."""
+    """`node`, which others reach at `address`, takes part in `test`; `goes_on` says whether the
+    agent still runs."""
 
     def __init__(
-        self, links: LinkService, test: LinkTest, node: str, goes_on: Callable[[], bool]
+        self,
+        links: LinkService,
+        test: LinkTest,
+        node: str,
+        address: str,
+        goes_on: Callable[[], bool],
     ) -> None:
         self._links = links
         self._test = test
         self._node = node
+        self._address = LOOPBACK if len(test.members) == 1 else address
         self._goes_on = goes_on
         self._is_first = test.members[0].node == node
 
@@ -47,9 +53,8 @@ class Part:
 
     def _open(self) -> str:
         """A free port at this node's address, told to the others."""
-        host = "127.0.0.1" if len(self._test.members) == 1 else address()
-        with socket.create_server((host, 0)) as free:
-            meeting = f"{host}:{free.getsockname()[1]}"
+        with socket.create_server((self._address, 0)) as free:
+            meeting = f"{self._address}:{free.getsockname()[1]}"
         self._links.meet(self._test.id, meeting)
         return meeting
 
@@ -69,13 +74,12 @@ class Part:
         first = self._test.first_device(self._node)
         names = [member.node for member in self._test.members]
         count = len(self._test.members[names.index(self._node)].devices)
-        own = {INTERFACE: "lo"} if len(names) == 1 else {}
         return [
             subprocess.Popen(
                 [sys.executable, "-m", "workers.links.main"],
                 env={
                     **inherited(os.environ),
-                    **own,
+                    INTERFACE: interface(self._address),
                     "PYTHONPATH": str(PROJECT),
                     "OMP_NUM_THREADS": "1",
                     "RANK": str(first + local),
@@ -122,13 +126,3 @@ class Part:
             found: Links = from_json(Links, ranks[0].communicate()[0].strip().splitlines()[-1])
             self._links.finish(self._test.id, found)
         return None
-
-
-def address() -> str:
-    """Where other nodes reach this one: the interface that gloo is told to use, else whatever
-    the machine's name stands for."""
-    wanted = os.environ.get(INTERFACE, "").split(",")[0]
-    for found in psutil.net_if_addrs().get(wanted, ()):
-        if found.family == socket.AF_INET:
-            return str(found.address)
-    return socket.gethostbyname(socket.gethostname())
