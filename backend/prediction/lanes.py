@@ -14,9 +14,9 @@ def gain_of_lanes(alone: float, together: float) -> float:
 
     `alone` is the seconds per microbatch of one lane on its devices, `together` those of each of
     two lanes that share them, both measured on a device that never waits: in `together` seconds
-    two microbatches are done instead of `together / alone`. (AvgPipe predicts from profiles
-    with one and several pipelines on a device: Chen et al., PPoPP 2023, section 5; the formula
-    is ours.) More lanes gain no more than two. Raises `InvalidInput` where the times are no times.
+    two microbatches are done instead of `together / alone`. (That such
+    profiles decide on the number of lanes is AvgPipe's: Chen et al., PPoPP 2023; the formula is
+    ours.) More lanes gain no more than two. Raises `InvalidInput` where the times are no times.
     """
     if not 0 < alone < float("inf") or not 0 < together < float("inf"):
         raise InvalidInput(
