@@ -87,18 +87,20 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _bytes_for(prediction, parallel),
         (samples * least + update) / cluster.speed / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
-        reasons(profile, cluster, plan),
+        reasons(profile, cluster, plan, question.optimizer),
         seconds,
     )
 
 
-def reasons(profile: Profile, cluster: Cluster, plan: Plan) -> tuple[str, ...]:
+def reasons(
+    profile: Profile, cluster: Cluster, plan: Plan, optimizer: str = "momentum"
+) -> tuple[str, ...]:
     """What the bottleneck is, and what it would cost to move its layers away. None for a plan
     that interleaves."""
     if plan.partition.chunks > 1:
         return ()
     durations = PlanDurations(profile, plan.partition, cluster)
-    return explain(durations, plan, steady_shape(plan)), *moves(profile, cluster, plan.partition)
+    return explain(durations, plan, steady_shape(plan)), *moves(profile, cluster, plan, optimizer)
 
 
 def compare(question: Question) -> Iterator[Row]:

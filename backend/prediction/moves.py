@@ -4,15 +4,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
+from backend.planning.memory import check_memory
 from backend.planning.placed import Judge
-from backend.planning.plan import Partition, Stage
+from backend.planning.plan import Plan, PlanDoesNotFit, Stage
+from backend.prediction.predict import memory_bytes, smallest_devices
+from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
 
-def moves(profile: Profile, cluster: Cluster, partition: Partition) -> tuple[str, ...]:
+def moves(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tuple[str, ...]:
     """A sentence for each side of the slowest stage: how its bottleneck (by PipeDream's cost
-    model) and the bytes over the cut change with one layer less. None for a single stage."""
+    model) and the bytes over the cut change with one layer less, and whether that still fits
+    the devices' memory. None for a single stage."""
+    partition = plan.partition
     ordered = profile.in_order(partition.order)
     judge = Judge(ordered, cluster)
     stages = partition.stages
@@ -25,9 +30,23 @@ def moves(profile: Profile, cluster: Cluster, partition: Partition) -> tuple[str
         found.append(
             f"Moving layer {layer} to stage {other} would send {bytes_text(abs(more))} "
             f"{'more' if more >= 0 else 'less'} each way per microbatch and change the "
-            f"bottleneck from {seconds_text(now)} to {seconds_text(then)}."
+            f"bottleneck from {seconds_text(now)} to {seconds_text(then)}"
+            f"{_too_much(profile, cluster, plan, changed, optimizer)}."
         )
     return tuple(found)
+
+
+def _too_much(
+    profile: Profile, cluster: Cluster, plan: Plan, stages: tuple[Stage, ...], optimizer: str
+) -> str:
+    """Why the plan with these stages does not fit; "" where it does."""
+    moved = replace(plan, partition=replace(plan.partition, stages=stages))
+    needs = memory_bytes(profile, moved, steady_shape(moved), optimizer)
+    try:
+        check_memory(needs, smallest_devices(cluster, moved))
+    except PlanDoesNotFit as fault:
+        return f", but {fault}"
+    return ""
 
 
 def _moved(profile: Profile, stage: Stage, is_first: bool) -> tuple[str, int]:

@@ -110,6 +110,15 @@ def test_the_reasons_name_the_stage_and_what_moving_a_layer_costs():
     assert "bottleneck" in lines[0]
     assert len(lines) > 1
     assert all("Moving layer l" in line and "MiB" in line for line in lines[1:])
+    assert not any("too much" in line for line in lines)
+
+
+def test_a_move_that_does_not_fit_says_so():
+    needs = answer("model-parallel", QUESTION).prediction.memory_bytes
+    full = Device("full", memory=max(needs))
+    cluster = replace(QUESTION.cluster, device=full)
+    lines = answer("model-parallel", replace(QUESTION, cluster=cluster)).reasons
+    assert any("but stage" in line and "too much" in line for line in lines[1:])
 
 
 def test_the_table_has_every_planner_and_schedule_or_says_why_not():
