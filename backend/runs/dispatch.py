@@ -12,7 +12,7 @@ from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
 from backend.runs.recovery import give_up
 from backend.runs.reservations import Summons
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec
+from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 
 LOOKED_AT = 100
@@ -35,7 +35,7 @@ class DispatchService:
         if found is None or found.state is not RunState.QUEUED:
             return None
         try:
-            nodes = [share.node for share in shares(found.spec, self._alive())]
+            nodes = [share.node for share in self._shares(found.spec)]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
             return None
         if nodes and nodes[0] != node:
@@ -88,6 +88,11 @@ class DispatchService:
         """Which ranks run on which of the nodes that `spec` names; () where it names none.
         Raises `InvalidInput` where they do not fit."""
         return shares(spec, self._stores.nodes.list(self._lease))
+
+    def _shares(self, spec: RunSpec) -> Sequence[Share]:
+        """Among the nodes that are alive, which only a run that names some has to know."""
+        named = isinstance(spec, TrainSpec) and spec.nodes
+        return shares(spec, self._alive()) if named else ()
 
     def _alive(self) -> Sequence[Node]:
         return [node for node in self._stores.nodes.list(self._lease) if node.alive]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import Select, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -22,15 +22,18 @@ def reserve(session: Session, run: RunRow, others: Sequence[str]) -> None:
     """Let `run` hold its own node and `others`, all of them or none: raises `NodesTaken`, upon
     which the whole transaction is to be undone. What ended runs held is free."""
     wanted = (str(run.node), *others)
-    locked = select(NodeRow.name).where(NodeRow.name.in_(wanted)).order_by(NodeRow.name)
-    session.execute(locked.with_for_update())
+    if session.get_bind().dialect.name != "sqlite":  # where a writer is alone anyway
+        locked = select(NodeRow.name).where(NodeRow.name.in_(wanted)).order_by(NodeRow.name)
+        session.execute(locked.with_for_update())
     live = select(RunRow.id).where(RunRow.state.in_(LIVE), RunRow.id != run.id)
-    of_nodes = ReservationRow.node.in_(wanted)
-    session.execute(delete(ReservationRow).where(of_nodes, ReservationRow.run_id.not_in(live)))
-    carried = live.where(RunRow.node.in_(wanted)) if others else live.where(RunRow.id < 0)
-    held = select(ReservationRow.run_id).where(of_nodes)
-    if session.scalars(held).first() or session.scalars(carried).first():
-        raise NodesTaken(f"run {run.id} needs {', '.join(wanted)}, which are not all free")
+    taken = NodesTaken(f"run {run.id} needs {', '.join(wanted)}, which are not all free")
+    if others and session.scalars(live.where(RunRow.node.in_(wanted))).first():
+        raise taken
+    for held in session.scalars(select(ReservationRow).where(ReservationRow.node.in_(wanted))):
+        if session.scalars(live.where(RunRow.id == held.run_id)).first():
+            raise taken
+        session.delete(held)
+    session.flush()
     for node in others:
         session.add(ReservationRow(node=node, run_id=run.id, attempt=run.attempt, answered=False))
     try:
