@@ -58,11 +58,9 @@ def unfit(plan: Plan, where: Where, nodes: dict[str, Node]) -> str:
         except InvalidInput as fault:
             return f"{fault}. {fault.advice}"
         return ""
-    needed, most = (
-        plan.partition.num_devices,
-        max((len(n.devices) for n in nodes.values()), default=0),
-    )
-    if where.emulate or not nodes or needed <= most:
+    needed = plan.partition.num_devices
+    most = max((len(node.devices) for node in nodes.values()), default=0)
+    if where.emulate or not most or needed <= most:
         return ""
     return (
         f"The plan uses {needed} devices and no node has more than {most}: on one node its ranks "

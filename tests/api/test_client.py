@@ -51,6 +51,7 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert plan.name == "over http"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
+    spec = replace(spec, planned_in="float32")  # that of the plan's profile
     assert (run.state, run.spec, run.owner) == (RunState.QUEUED, spec, "ada")
     assert [queued.run.id for queued in client.queue()][-1] == run.id
     assert client.cancel(run.id).state is RunState.CANCELLED

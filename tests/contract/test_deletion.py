@@ -64,7 +64,7 @@ def test_a_run_goes_with_all_its_rows_and_files(backend, definition, file) -> No
     with pytest.raises(NotFound):
         backend.runs.get(run.id)
     after = rows(backend)
-    stays = {"profiles", "contents"}
+    stays = {"profiles", "contents", "audit_log"}
     assert {name for name in after if after[name] != before[name]} <= stays
     assert not list(folder.iterdir())
 
