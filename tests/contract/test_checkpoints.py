@@ -11,12 +11,13 @@ from backend.errors import NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempt import Attempt
 from backend.runs.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
+from backend.runs.dispatch import DispatchService
 from backend.runs.events import Metrics
 from backend.runs.fence import LeaseLost
 from backend.runs.ports import Stores
 from backend.runs.recovery import NothingToResume
 from backend.runs.run import RunError, RunSummary
-from backend.runs.service import NotEnded, RunService
+from backend.runs.service import NotEnded
 from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 
@@ -187,14 +188,14 @@ def test_an_ended_lease_queues_a_run_that_has_a_checkpoint(
     backend: Backend, stores: Stores, spec: TrainSpec
 ):
     """Two reapers look at the same moment: one of them gives the run up."""
-    service = RunService(stores, backend.runs._queue, backend.bell, "here", lease=-1.0)
-    attempt = service.claim(service.submit(spec).id, "here")
+    dispatch = DispatchService(stores, backend.queue, backend.bell, lease=-1.0)
+    attempt = dispatch.claim(backend.runs.submit(spec).id, "here")
     assert attempt is not None
     kept(attempt, 1)
     (lost,) = stores.runs.lost()
-    assert list(service.expire()) == [lost.id]
+    assert list(dispatch.expire()) == [lost.id]
     assert not stores.runs.give_up(lost, RunState.FAILED, KILLED)
-    assert service.get(lost.id).state is RunState.QUEUED
+    assert backend.runs.get(lost.id).state is RunState.QUEUED
 
 
 def test_resume_makes_a_new_run_that_begins_with_the_old_curve(backend: Backend, begun):

@@ -197,7 +197,9 @@ def test_too_little_data(write_job, train_spec, ended) -> None:
     spec = train_spec(0, 3, samples=8)
     codes, found, _ = ended(RUNTIME, write_job(DEFINITION, spec))
     assert codes == [1]
-    assert "8 training samples of synthetic are fewer than one round" in of(Failed, found)[0].message
+    assert (
+        "8 training samples of synthetic are fewer than one round" in of(Failed, found)[0].message
+    )
 
 
 def test_a_profile(write_job, ended) -> None:

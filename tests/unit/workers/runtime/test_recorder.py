@@ -14,7 +14,7 @@ DID: tuple[Action, ...] = (Forward(1, 0), Step(1, 1), Forward(1, 1))
 class Alone:
     """The world of a rank that nobody else is in."""
 
-    rank, on_gpu = RANK, False
+    rank, hosts, on_gpu = RANK, 1, False
 
     def barrier(self) -> None: ...
 
