@@ -85,7 +85,10 @@ def main() -> None:
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory(prefix="stageflow-") as folder, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory(prefix="stageflow-") as folder,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         empty, full = Path(folder) / "empty", Path(folder) / "full"
         with seed.settings(empty):
