@@ -1,18 +1,14 @@
 """A visitor finds runs again, compares three, shares the view, and runs one again."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.app import seed
-from tests.e2e.conftest import healthz, keep_screenshot, settled
+from tests.e2e import tour
+from tests.e2e.conftest import keep_screenshot, settled
 
 pytestmark = pytest.mark.browser
 
@@ -21,27 +17,10 @@ pytestmark = pytest.mark.browser
 def dashboard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A dashboard, without an agent, on a home with six trainings that have ended."""
     home = tmp_path_factory.mktemp("history")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
-            patch.delenv(name)
-        patch.setenv("STAGEFLOW_HOME", str(home))
-        patch.setenv("STAGEFLOW_PORT", str(_free_port()))
+    with seed.settings(home):
         _fill()
-        server = subprocess.Popen([sys.executable, "-m", "app.asgi"])
-        url = f"http://127.0.0.1:{os.environ['STAGEFLOW_PORT']}"
-        try:
-            _await(url, server)
-            yield url
-        finally:
-            server.terminate()
-            server.wait(timeout=30)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    with tour.dashboard(home) as url:
+        yield url
 
 
 def _fill() -> None:
@@ -51,18 +30,6 @@ def _fill() -> None:
     for _ in range(2):
         seed.succeeded(backend, found.definition, plan)
     backend.close()
-
-
-def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            healthz(url)
-            return
-        except OSError:
-            assert server.poll() is None, "the dashboard ended"
-            assert time.monotonic() < deadline, "the dashboard did not start"
-            time.sleep(0.1)
 
 
 def tick(page: Page, run_id: int) -> None:

@@ -1,11 +1,6 @@
 """A plan changed by hand in a real browser, and its link opened by somebody else."""
 
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.tour import dashboard
 
 expect.set_options(timeout=30_000)  # Chromium and the server share two cores
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
@@ -22,35 +18,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The pages alone, on a home with a profile: no agent is needed to plan."""
     home = tmp_path_factory.mktemp("home")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
-            patch.delenv(name)
-        patch.setenv("STAGEFLOW_HOME", str(home))
-        patch.setenv("STAGEFLOW_PORT", str(port))
+    with seed.settings(home):
         backend = seed.fresh()
         definition = backend.definitions.add_zoo("vgg_digits")
         backend.profiles.add(seed.a_profile(), definition.id)
         backend.close()
-        server = subprocess.Popen([sys.executable, "-m", "app.asgi"])
-    try:
-        _await_port(port, server)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
-
-
-def _await_port(port: int, server: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and server.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise AssertionError(f"the dashboard did not start: exit code {server.poll()}")
+    with dashboard(home) as address:
+        yield address
 
 
 @pytest.fixture

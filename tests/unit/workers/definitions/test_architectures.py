@@ -18,8 +18,6 @@ from workers.definitions.loader import Batch, Definition, load
 from workers.definitions.prepare import prepare
 from workers.definitions.units import Granularity
 
-pytest.importorskip("transformers")
-
 SIZES = {
     "hidden_size": 16,
     "intermediate_size": 32,

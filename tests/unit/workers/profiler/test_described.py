@@ -50,7 +50,6 @@ def test_sizes_are_those_of_a_measured_profile(name: str) -> None:
 def test_a_billion_parameters_without_allocating_them(tmp_path: Path) -> None:
     """In a process of its own, whose peak of resident memory is asked for: the weights alone
     would be 4.9 GB."""
-    pytest.importorskip("transformers")
     (tmp_path / "config.json").write_text(json.dumps(BILLION))
     code = (
         "import re, sys; from pathlib import Path\n"
