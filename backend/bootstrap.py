@@ -45,6 +45,7 @@ class Backend:
 
     settings: Settings
     actor: Actor
+    access: Access
     definitions: DefinitionService
     profiles: ProfileService
     plans: PlanService
@@ -102,6 +103,7 @@ def services(
     return Backend(
         settings=settings,
         actor=actor,
+        access=access,
         definitions=DefinitionService(stores.definitions, access),
         profiles=ProfileService(stores.profiles, access),
         plans=PlanService(stores.plans, access),

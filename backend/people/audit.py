@@ -52,6 +52,17 @@ class Access:
     actor: Actor
     log: AuditLog
 
+    def may(self, right: Right, project: int | None = None) -> bool:
+        """Whether `require` would let this pass in a project: by default the one that is chosen.
+        For pages, that draw no button which would only answer with a refusal."""
+        return self.actor.may(right)
+
+    def why_not(self, right: Right, project: int | None = None) -> str | None:
+        """None where they may, else a sentence for a button that is disabled."""
+        if self.may(right, project):
+            return None
+        return f"As {self.actor.role.value} you may not {right.value} here. {NotAllowed.advice}"
+
     def require(self, right: Right, action: str, target: str = "") -> None:
         """Before anything is changed: notes it, or raises `NotAllowed` and notes that."""
         self.check(right, action, target)
