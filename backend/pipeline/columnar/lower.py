@@ -69,9 +69,9 @@ def _assembled(name: str, shape: Shape, order: Order, version: Ints, added: _Ins
     blank = np.full(total, -1, np.int64)
     kind, stage, microbatch, numbers, peer = (blank.copy() for _ in range(5))
 
-    def put(mask: Bools, at: Ints, what: Kind | Ints, stages: Ints, read: bool = True) -> None:
+    def put(mask: Bools, at: Ints, what: int | Ints, stages: Ints, read: bool = True) -> None:
         rows = at[mask]
-        kind[rows] = what if isinstance(what, Kind) else what[mask]
+        kind[rows] = what if isinstance(what, int) else what[mask]
         stage[rows] = stages[mask]
         microbatch[rows] = order.microbatch[mask]
         if read:

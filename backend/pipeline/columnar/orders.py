@@ -1,6 +1,7 @@
 """The order of every rank as arrays: from the rhythm of a schedule, or from its own order."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from backend.pipeline.columnar.table import COMPUTES, Ints, Kind
 from backend.pipeline.schedules.rhythm import Rhythm
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Seat, Shape
+
+Part = tuple[Ints, Ints, Ints]
+"""Kinds, stages and microbatches of one rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,21 @@ class Order:
 
 def orders(schedule: Schedule, shape: Shape) -> Order:
     """What `schedule.order` gives, for all seats."""
-    parts = [_seat_order(schedule, seat) for seat in shape.seats]
-    kinds, stages, microbatches = zip(*parts, strict=True)
+    parts: dict[int, Part] = {}
+    alike: defaultdict[tuple[int, bool, bool], list[tuple[Seat, Rhythm]]] = defaultdict(list)
+    for seat in shape.seats:
+        even = shape.batch % seat.replicas_here == 0 or not schedule.batched
+        if schedule.rhythm is None or not even:
+            parts[seat.rank] = _packed(list(schedule.order(seat, shape)))
+        else:
+            rhythm = schedule.rhythm(seat)
+            key = seat.replicas_here, rhythm.flushes, rhythm.lag is None
+            alike[key].append((seat, rhythm))
+    for pairs in alike.values():
+        seats, rhythms = zip(*pairs, strict=True)
+        played = _played(schedule, seats, rhythms)
+        parts |= {seat.rank: part for seat, part in zip(seats, played, strict=True)}
+    kinds, stages, microbatches = zip(*(parts[seat.rank] for seat in shape.seats), strict=True)
     lengths = [len(kind) for kind in kinds]
     return Order(
         bounds=np.cumsum([0, *lengths]),
@@ -39,56 +56,64 @@ def orders(schedule: Schedule, shape: Shape) -> Order:
     )
 
 
-def _seat_order(schedule: Schedule, seat: Seat) -> tuple[Ints, Ints, Ints]:
-    even = seat.shape.batch % seat.replicas_here == 0 or not schedule.batched
-    if schedule.rhythm is None or not even:
-        return _packed(list(schedule.order(seat, seat.shape)))
-    rhythm, shape = schedule.rhythm(seat), seat.shape
-    own = microbatches_of(seat)
-    per_update = shape.batch // seat.replicas_here if schedule.batched else 1
-    size = per_update if rhythm.flushes else len(own)
-    kind, index = _pattern(size * shape.chunks, rhythm, per_update * shape.chunks, shape.chunks)
+def _played(schedule: Schedule, seats: Sequence[Seat], rhythms: Sequence[Rhythm]) -> Iterator[Part]:
+    """The orders of seats with as many microbatches each, in the rhythm of each."""
+    shape = seats[0].shape
+    own = microbatches_of(seats)
+    per_update = shape.batch // seats[0].replicas_here if schedule.batched else 1
+    size = per_update if rhythms[0].flushes else own.shape[1]
+    kind, index = _pattern(size, rhythms, per_update, shape.chunks)
     chunk, which = _turns(shape, kind, index)
-    microbatch = own.reshape(-1, size)[:, which]
-    microbatch[:, kind == Kind.STEP] = -1
-    stage = chunk * shape.positions + seat.position
-    return np.tile(kind, len(microbatch)), np.tile(stage, len(microbatch)), microbatch.ravel()
+    position = np.array([[seat.position] for seat in seats])
+    stage = chunk * shape.positions + position
+    batches = own.reshape(len(seats), -1, size)
+    taken = np.take_along_axis(batches, which[:, np.newaxis], axis=2)
+    microbatch = np.where((kind == Kind.STEP)[:, np.newaxis], -1, taken)
+    again = 1, batches.shape[1]
+    every = np.tile(kind, again), np.tile(stage, again), microbatch.reshape(len(seats), -1)
+    return zip(*every, strict=True)
 
 
 def _turns(shape: Shape, kind: Ints, index: Ints) -> tuple[Ints, Ints]:
     """The chunk and the microbatch of the index-th forward, or backward, of a batch: those of
     `interleaved.in_turns`; of a step its chunk, which is its index."""
+    step = kind == Kind.STEP
+    if shape.chunks == 1:
+        return np.zeros_like(index), np.where(step, 0, index)
     size, chunks = shape.positions, shape.chunks
     turn = index // size % chunks
     chunk = np.where(kind == Kind.FORWARD, turn, chunks - 1 - turn)
-    step = kind == Kind.STEP
     which = index // (size * chunks) * size + index % size
     return np.where(step, index, chunk), np.where(step, 0, which)
 
 
-def _pattern(size: int, rhythm: Rhythm, per_update: int, chunks: int) -> tuple[Ints, Ints]:
-    """(kind, the how-manieth) of `rhythm.play` over `size` and of its steps, one per chunk.
+def _pattern(
+    size: int, rhythms: Sequence[Rhythm], per_update: int, chunks: int
+) -> tuple[Ints, Ints]:
+    """(kind, the how-manieth) of `rhythm.play` over `size` and of its steps, one per chunk; a
+    line per rhythm.
 
     Round j is B_j, W_(j-lag), steps, F_(j+ahead); sorting by the round and the place in it
     gives the order.
     """
-    every = np.arange(size)
-    last = np.repeat(every[per_update - 1 :: per_update], chunks)
-    lag = rhythm.lag
-    streams: list[tuple[Kind, Ints, Ints]] = [
-        (Kind.FORWARD, every, np.maximum(every - rhythm.ahead, -1) * 4 + 3),
-        (Kind.BACKWARD if lag is None else Kind.BACKWARD_INPUT, every, every * 4),
-        (Kind.STEP, np.arange(len(last)) % chunks, (last + (lag or 0)) * 4 + 2),
+    every = np.arange(size * chunks)
+    last = np.repeat(every[per_update * chunks - 1 :: per_update * chunks], chunks)
+    ahead = np.array([[rhythm.ahead] for rhythm in rhythms])
+    lag = np.array([[rhythm.lag or 0] for rhythm in rhythms])
+    split = rhythms[0].lag is not None
+    streams: list[tuple[int, Ints, Ints]] = [
+        (Kind.FORWARD, every, np.maximum(every - ahead, -1) * 4 + 3),
+        (Kind.BACKWARD_INPUT if split else Kind.BACKWARD, every, every * 4 + 0 * lag),
+        (Kind.STEP, np.arange(len(last)) % chunks, (last + lag) * 4 + 2),
     ]
-    if lag is not None:
+    if split:
         streams.append((Kind.BACKWARD_WEIGHT, every, (every + lag) * 4 + 1))
-    keys = np.concatenate([key for _, _, key in streams])
-    kinds = np.concatenate([np.full(len(index), kind.value) for kind, index, _ in streams])
-    found = np.argsort(keys, kind="stable")
+    kinds = np.repeat([kind for kind, _, _ in streams], [len(index) for _, index, _ in streams])
+    found = np.argsort(np.hstack([key for _, _, key in streams]), axis=1, kind="stable")
     return kinds[found], np.concatenate([index for _, index, _ in streams])[found]
 
 
-def _packed(actions: Sequence[Compute]) -> tuple[Ints, Ints, Ints]:
+def _packed(actions: Sequence[Compute]) -> Part:
     kinds = {kind: number for number, kind in enumerate((*COMPUTES, Step))}
     rows = [(kinds[type(a)], a.stage, -1 if isinstance(a, Step) else a.microbatch) for a in actions]
     kind, stage, microbatch = np.array(rows, np.int64).reshape(-1, 3).T

@@ -1,5 +1,7 @@
 """Who sits where, for whole columns at once; the same rules as `Shape`."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from backend.pipeline.columnar.table import Ints
@@ -24,9 +26,11 @@ def turn_of(shape: Shape, microbatch: Ints) -> Ints:
     return np.asarray(whole * shape.batch + place)
 
 
-def microbatches_of(seat: Seat) -> Ints:
-    """`Seat.microbatches`."""
-    shape = seat.shape
-    turns = np.arange(seat.replica, shape.lane_microbatches, seat.replicas_here)
+def microbatches_of(seats: Sequence[Seat]) -> Ints:
+    """`Seat.microbatches` of seats with as many replicas each, a line per seat."""
+    shape = seats[0].shape
+    replica = np.array([[seat.replica] for seat in seats])
+    lane = np.array([[seat.lane] for seat in seats])
+    turns = replica + np.arange(0, shape.lane_microbatches, seats[0].replicas_here)
     batch, place = np.divmod(turns, shape.batch)
-    return np.asarray((batch * shape.lanes + seat.lane) * shape.batch + place)
+    return np.asarray((batch * shape.lanes + lane) * shape.batch + place)

@@ -210,7 +210,7 @@ class Checks:
             step if shape.lanes > 1 else step[:0], Kind.AVERAGE, 1
         )
 
-    def _meetings(self, step: Ints, kind: Kind, beside: int) -> bool:
+    def _meetings(self, step: Ints, kind: int, beside: int) -> bool:
         table, shape = self.table, self.table.shape
         row = step + beside
         if len(row) != int((table.kind == kind).sum()):
@@ -229,7 +229,7 @@ class Checks:
         own = [steps[:, a:b] for a, b in pairwise(parts.tolist())]
         for seat in shape.seats:
             group = shape.group_of(seat.position, seat.lane)
-            if kind is Kind.AVERAGE:
+            if kind == Kind.AVERAGE:
                 group = shape.sharing(seat.rank)
             mine = own[seat.rank]
             if mine.size and any(table.groups[g] != group for g in np.unique(mine[2]).tolist()):
