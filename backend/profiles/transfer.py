@@ -13,19 +13,25 @@ by memory (ours)."""
 
 
 def on_device(profile: Profile, target: str, measured_on: str = "") -> Profile:
-    """`profile` as the device `target` (a name of `PEAKS`) would run it.
+    """`profile` as the device `target` (a name of `PEAKS`) would run it; see `carried`. Raises
+    `InvalidInput` for an unknown device."""
+    return carried(profile, _peak(measured_on or _name_of(profile.device)), _peak(target))
+
+
+def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
+    """What was measured `here` as it would be `there`.
 
     Each layer keeps the share of the peak that was measured, of operations or of memory,
     whichever binds it on the roofline (Williams, Waterman, Patterson, CACM 2009): by its
     operations and bytes where the profile counts operations, else by how much of its time its
     bytes explain (`MEMORY_SHARE`). Updates are bound by memory. Bytes stay as they are. The
-    notes say between which factors the answer lies. Raises `InvalidInput` for an unknown device.
+    notes say between which factors the answer lies. How far off it is was measured between two
+    instruction sets of one processor (`tests/benchmarks/bench_roofline.py`).
     """
-    there, here = _peak(target), _peak(measured_on or _name_of(profile.device))
     compute, memory = there.flops / here.flops, there.bandwidth / here.bandwidth
     moved = _moved(profile)
     layers = tuple(
-        _carried(layer, memory if _by_memory(layer, size, here) else compute, memory)
+        _faster(layer, memory if _by_memory(layer, size, here) else compute, memory)
         for layer, size in zip(profile.layers, moved, strict=True)
     )
     low, high = sorted((compute, memory))
@@ -79,11 +85,11 @@ def _by_memory(layer: Layer, moved: float, here: Peak) -> bool:
     return moved / here.bandwidth >= MEMORY_SHARE * layer.forward
 
 
-def _carried(layer: Layer, faster: float, memory: float) -> Layer:
+def _faster(layer: Layer, compute: float, memory: float) -> Layer:
     return replace(
         layer,
-        forward=layer.forward / faster,
-        backward=layer.backward / faster,
-        backward_input=layer.backward_input / faster,
+        forward=layer.forward / compute,
+        backward=layer.backward / compute,
+        backward_input=layer.backward_input / compute,
         update=layer.update / memory,
     )

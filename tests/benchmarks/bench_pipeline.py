@@ -8,6 +8,7 @@ by pytest.
 import gc
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from time import process_time
 
 from backend.pipeline.columnar.lower import lower_table
@@ -39,22 +40,23 @@ def shape_of(options: dict[str, int], actions: int) -> Shape:
     return Shape((1,) * POSITIONS, max(unit, count), **options)
 
 
-def seconds(work: Callable[[], object]) -> float:
+def seconds(work: Callable[[], object], times: int = 1) -> float:
+    """Of one time in the mean; a program that takes a millisecond is no measurement."""
     gc.collect()
     start = process_time()
-    work()
-    return process_time() - start
+    for _ in range(times):
+        work()
+    return (process_time() - start) / times
 
 
-def fast(name: str, shape: Shape) -> tuple[int, list[float]]:
-    found: list[float] = []
-    table = []
-    found.append(seconds(lambda: table.append(lower_table(schedule(name), shape))))
-    sound = []
-    found.append(seconds(lambda: sound.append(is_sound(table[0]))))
-    found.append(seconds(lambda: simulate_table(table[0], DURATIONS)))
-    assert sound == [True]
-    return table[0].num_actions, found
+def fast(name: str, shape: Shape, times: int) -> tuple[int, list[float]]:
+    table = lower_table(schedule(name), shape)
+    assert is_sound(table)
+    return table.num_actions, [
+        seconds(lambda: lower_table(schedule(name), replace(shape)), times),
+        seconds(lambda: is_sound(table), times),
+        seconds(lambda: simulate_table(table, DURATIONS), times),
+    ]
 
 
 def readable(name: str, shape: Shape) -> list[float]:
@@ -72,12 +74,12 @@ def main(largest: int) -> None:
     for name, options in CASES.items():
         for exponent in range(3, largest + 1):
             shape = shape_of(options, 10**exponent)
-            actions, parts = fast(name, shape)
+            actions, parts = fast(name, shape, max(1, 10 ** (6 - exponent)))
             total = sum(parts)
             slow = sum(readable(name, shape)) if actions <= READABLE_UP_TO else None
             ratio = f"{slow / total:6.1f}x" if slow else ""
-            times = "{:8.3f} {:8.3f} {:9.3f}".format(*parts)
-            print(f"{name:12} {actions:11,} {times} {total:8.3f} {actions / total:11,.0f} {ratio}")
+            times = "{:8.4f} {:8.4f} {:9.4f}".format(*parts)
+            print(f"{name:12} {actions:11,} {times} {total:8.4f} {actions / total:11,.0f} {ratio}")
 
 
 if __name__ == "__main__":

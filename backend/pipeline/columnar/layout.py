@@ -94,6 +94,8 @@ def _beside(table: Table, send: Bools, recv: Bools) -> bool:
 
 def _meetings(table: Table, rows: Ints) -> tuple[Ints, Ints]:
     """The number of each row's meeting, and how many ranks come to each."""
+    if not len(rows):
+        return rows, rows
     versions = int(table.version[rows].max(initial=0)) + 1
     name = (table.kind[rows] * table.shape.num_stages + table.stage[rows]) * versions
     name = (name + table.version[rows]) * max(1, len(table.groups)) + table.peer[rows]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.pipeline.actions import Compute, Step
-from backend.pipeline.columnar.seating import microbatches_of
+from backend.pipeline.columnar.seating import microbatches_at
 from backend.pipeline.columnar.table import COMPUTES, Ints, Kind
 from backend.pipeline.schedules.rhythm import Rhythm
 from backend.pipeline.schedules.schedule import Schedule
@@ -58,18 +58,17 @@ def orders(schedule: Schedule, shape: Shape) -> Order:
 
 def _played(schedule: Schedule, seats: Sequence[Seat], rhythms: Sequence[Rhythm]) -> Iterator[Part]:
     """The orders of seats with as many microbatches each, in the rhythm of each."""
-    shape = seats[0].shape
-    own = microbatches_of(seats)
-    per_update = shape.batch // seats[0].replicas_here if schedule.batched else 1
-    size = per_update if rhythms[0].flushes else own.shape[1]
+    shape, here = seats[0].shape, seats[0].replicas_here
+    count = shape.lane_microbatches // here
+    per_update = shape.batch // here if schedule.batched else 1
+    size = per_update if rhythms[0].flushes else count
     kind, index = _pattern(size, rhythms, per_update, shape.chunks)
     chunk, which = _turns(shape, kind, index)
-    position = np.array([[seat.position] for seat in seats])
-    stage = chunk * shape.positions + position
-    batches = own.reshape(len(seats), -1, size)
-    taken = np.take_along_axis(batches, which[:, np.newaxis], axis=2)
-    microbatch = np.where((kind == Kind.STEP)[:, np.newaxis], -1, taken)
-    again = 1, batches.shape[1]
+    stage = chunk * shape.positions + np.array([[seat.position] for seat in seats])
+    starts = np.arange(0, count, size).reshape(-1, 1)
+    microbatch = microbatches_at(seats, starts + which[:, np.newaxis])
+    microbatch = np.where((kind == Kind.STEP)[:, np.newaxis], -1, microbatch)
+    again = 1, len(starts)
     every = np.tile(kind, again), np.tile(stage, again), microbatch.reshape(len(seats), -1)
     return zip(*every, strict=True)
 

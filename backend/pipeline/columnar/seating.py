@@ -26,11 +26,15 @@ def turn_of(shape: Shape, microbatch: Ints) -> Ints:
     return np.asarray(whole * shape.batch + place)
 
 
-def microbatches_of(seats: Sequence[Seat]) -> Ints:
-    """`Seat.microbatches` of seats with as many replicas each, a line per seat."""
+def microbatches_at(seats: Sequence[Seat], index: Ints) -> Ints:
+    """`Seat.microbatches[index]`, with a line of `index` for each of the seats, which have as
+    many replicas each."""
     shape = seats[0].shape
-    replica = np.array([[seat.replica] for seat in seats])
-    lane = np.array([[seat.lane] for seat in seats])
-    turns = replica + np.arange(0, shape.lane_microbatches, seats[0].replicas_here)
-    batch, place = np.divmod(turns, shape.batch)
+    lines = len(seats), *[1] * (index.ndim - 1)
+    replica = np.array([seat.replica for seat in seats]).reshape(lines)
+    turn = np.asarray(index * seats[0].replicas_here + replica)
+    if shape.lanes == 1:
+        return turn
+    lane = np.array([seat.lane for seat in seats]).reshape(lines)
+    batch, place = np.divmod(turn, shape.batch)
     return np.asarray((batch * shape.lanes + lane) * shape.batch + place)

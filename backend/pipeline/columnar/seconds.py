@@ -19,7 +19,8 @@ def seconds(table: Table, durations: Durations) -> Floats:
     send = np.flatnonzero(is_send(table.kind))
     found[send] = _transfers(table, send, durations)
     meeting = np.flatnonzero(table.kind >= Kind.ALL_REDUCE)
-    found[meeting] = _meetings(table, meeting, durations)
+    if len(meeting):
+        found[meeting] = _meetings(table, meeting, durations)
     return found
 
 
