@@ -6,6 +6,7 @@ import typer
 
 from app.commands import (
     audit,
+    backup,
     compare,
     db,
     demo,
@@ -14,6 +15,7 @@ from app.commands import (
     jobs,
     models,
     plans,
+    project,
     resume,
     serve,
     simulate,
@@ -30,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(db.app, name="db")
 app.add_typer(user.app, name="user")
+app.add_typer(project.app, name="project")
 for command in (
     serve.up,
     demo.demo,
@@ -50,6 +53,9 @@ for command in (
     history.delete,
     history.export,
     audit.audit,
+    backup.backup,
+    backup.restore,
+    backup.move,
 ):
     app.command()(command)
 

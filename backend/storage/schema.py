@@ -26,7 +26,7 @@ def upgrade(settings: Settings) -> str:
             if connection.dialect.name == "postgresql":
                 connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": UPGRADE_LOCK})
             command.upgrade(configuration(connection), "head")
-            return _revision(connection) or ""
+            return revision_of(connection) or ""
     finally:
         engine.dispose()
 
@@ -43,7 +43,7 @@ def current(settings: Settings) -> tuple[str | None, str]:
 def revisions(engine: Engine) -> tuple[str | None, str]:
     """`current` on an engine that is open."""
     with mended(engine.url), engine.connect() as connection:
-        return _revision(connection), _head()
+        return revision_of(connection), _head()
 
 
 def check(engine: Engine) -> None:
@@ -54,7 +54,7 @@ def check(engine: Engine) -> None:
     where = place(engine.url)
     if found is None:
         raise SchemaOutdated(f"{where} has no tables yet; this Stageflow needs revision {needed}")
-    if found not in _known():
+    if found not in known():
         raise SchemaOutdated(
             f"{where} is at revision {found}, which this Stageflow ({needed}) does not know",
             "It was upgraded by a newer Stageflow: install that one.",
@@ -71,7 +71,8 @@ def configuration(connection: Connection | None = None) -> Config:
     return config
 
 
-def _revision(connection: Connection) -> str | None:
+def revision_of(connection: Connection) -> str | None:
+    """The database's revision; None = no tables yet."""
     return MigrationContext.configure(connection).get_current_revision()
 
 
@@ -82,6 +83,7 @@ def _head() -> str:
     return head
 
 
-def _known() -> set[str]:
+def known() -> set[str]:
+    """Every revision of this Stageflow's migrations."""
     script = ScriptDirectory.from_config(configuration())
     return {step.revision for step in script.walk_revisions()}

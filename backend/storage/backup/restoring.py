@@ -1,0 +1,159 @@
+"""A backup into an empty home and database: all of it, checked, or nothing."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+from zipfile import BadZipFile, ZipFile
+
+from alembic import command
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from backend.errors import InvalidInput, NotFound
+from backend.settings import Settings
+from backend.storage.backup import manifest as pages
+from backend.storage.backup.archive import CHUNK, table_entry
+from backend.storage.backup.layout import check_free, go_on_from, lay_out, snapshot, whole
+from backend.storage.backup.manifest import BackupDamaged, KeptFile, Manifest, read_manifest
+from backend.storage.backup.rows import Row, Sum, insert, names, of_line, rows_of, tables
+from backend.storage.errors import StorageFull, of_system
+from backend.storage.schema import configuration, known
+
+LONGEST = 2**30
+"""Bytes of the longest line that is read: a batch of spans is some MiB."""
+UNREADABLE = (BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError)
+"""What zipfile raises on a file that is damaged, encrypted or of another make."""
+UNFIT = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionError, InvalidInput)
+
+
+def restore(settings: Settings, source: Path, replace: bool = False) -> Manifest:
+    """Fill the settings' home and database from `source` and bring it to today's schema.
+    Raises `BackupDamaged`, `Occupied` (unless `replace`), `StorageFull`, `NotFound`; what was
+    there is then as before."""
+    if not source.is_file():
+        raise NotFound(f"there is no file {source}")
+    try:
+        with _opened(source) as archive:
+            manifest = _manifest(archive)
+            with snapshot(settings) as connection:
+                check_free(connection, settings, replace)
+            with _unpacked(archive, manifest, settings.home) as folder:
+                _fill(settings, archive, manifest, folder, replace)
+    except OSError as fault:
+        raise of_system(fault, str(source)) from fault
+    return manifest
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[ZipFile]:
+    try:
+        with ZipFile(source) as archive:
+            yield archive
+    except UNREADABLE as fault:
+        raise BackupDamaged(f"{source.name}: {str(fault)[:200] or type(fault).__name__}") from None
+
+
+def _manifest(archive: ZipFile) -> Manifest:
+    if archive.getinfo(pages.NAME).file_size > pages.LARGEST:
+        raise BackupDamaged(f"{pages.NAME} has more than {pages.LARGEST} bytes")
+    manifest = read_manifest(archive.read(pages.NAME))
+    if manifest.revision not in known():
+        raise BackupDamaged(
+            f"the backup is at revision {manifest.revision[:20]!r}, which this Stageflow does "
+            "not know",
+            "It was made by a newer Stageflow: install that one.",
+        )
+    return manifest
+
+
+@contextmanager
+def _unpacked(archive: ZipFile, manifest: Manifest, home: Path) -> Iterator[Path]:
+    """The files in a folder of the home, each checked. The names are the manifest's, which
+    lead nowhere else; what an entry of the archive says of links or rights counts for nothing."""
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    size = sum(file.size for file in manifest.files.values())
+    if size > (free := shutil.disk_usage(home).free):
+        raise StorageFull(f"{home} has {free} bytes free, the files need {size}")
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=home) as place:
+        for name, kept in manifest.files.items():
+            target = Path(place) / name
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with archive.open(name) as packed, target.open("xb") as file:
+                _copy(packed, file, name, kept)
+        yield Path(place)
+
+
+def _copy(packed: IO[bytes], file: IO[bytes], name: str, kept: KeptFile) -> None:
+    """Never more bytes than the manifest says, whatever the archive expands to."""
+    digest, size = hashlib.sha256(), 0
+    while chunk := packed.read(CHUNK):
+        digest.update(chunk)
+        size += len(chunk)
+        if size > kept.size:
+            break
+        file.write(chunk)
+    if size != kept.size or digest.hexdigest() != kept.sha256:
+        raise BackupDamaged(f"{name} is not what was backed up: {size} bytes of {kept.size}")
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _fill(
+    settings: Settings, archive: ZipFile, manifest: Manifest, folder: Path, replace: bool
+) -> None:
+    with whole(settings) as connection:
+        check_free(connection, settings, replace)
+        lay_out(connection, manifest.revision)
+        found = tables(connection)
+        if (missing := {table.name for table in found} ^ manifest.tables.keys()) != set():
+            raise BackupDamaged(f"{pages.NAME}: other tables than the schema's: {sorted(missing)}")
+        for table in found:
+            _fill_table(connection, archive, table, manifest)
+        go_on_from(connection, dict(manifest.numbers))
+        command.upgrade(configuration(connection), "head")
+        _check_references(connection)
+        for name in manifest.files:
+            _put(folder / name, settings.home / name)
+
+
+def _fill_table(connection: Connection, archive: ZipFile, table: Table, manifest: Manifest) -> None:
+    kept = manifest.tables[table.name]
+    if kept.columns != names(table):
+        raise BackupDamaged(f"{table.name} has other columns than the schema's")
+    try:
+        with archive.open(table_entry(table.name)) as lines:
+            insert(connection, table, _rows(lines, table))
+        found = Sum().plus(rows_of(connection, table))
+    except OperationalError:
+        raise
+    except UNFIT as fault:
+        raise BackupDamaged(f"{table.name}: {str(fault).splitlines()[0][:200]}") from None
+    if found != kept.sum:
+        raise BackupDamaged(
+            f"{table.name}: {found.rows} rows came of {kept.sum.rows}, or others than were kept"
+        )
+
+
+def _rows(lines: IO[bytes], table: Table) -> Iterator[Row]:
+    while line := lines.readline(LONGEST):
+        yield of_line(line, table)
+
+
+def _check_references(connection: Connection) -> None:
+    """PostgreSQL has checked each row; SQLite does when it is asked."""
+    if connection.dialect.name != "sqlite":
+        return
+    broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+    if broken is not None:
+        raise BackupDamaged(f"{broken[0]}: a row refers to one of {broken[2]} that is not there")
+
+
+def _put(file: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    os.replace(file, target)
