@@ -66,6 +66,8 @@ class Settings(BaseSettings):
     user          who owns what is submitted where nobody signs in, and on the command line
     api_token     what a client of the REST API must present where nobody signs in
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
+    notify_internal  hosts, addresses and networks inside that may be told, separated by spaces;
+                  otherwise notifications go to the internet alone
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
     stall         seconds within which a rank that works must finish an action, or it counts as
@@ -98,6 +100,7 @@ class Settings(BaseSettings):
     user: str = Field(default_factory=_user)
     api_token: str = Field(default="", repr=False)
     notify: str = Field(default="", repr=False)
+    notify_internal: str = ""
     heartbeat: float = Field(default=5.0, gt=0)
     lease: float = Field(default=30.0, gt=0)
     stall: float = Field(default=600.0, gt=0)

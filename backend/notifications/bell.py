@@ -4,23 +4,30 @@ The URLs hold passwords: they are never logged, nor is what Apprise itself says 
 """
 
 import logging
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any
 
+from backend.codec import from_json, to_json
+from backend.errors import InvalidInput
+from backend.notifications.delivery import Order, Outcome, Outcomes
 from backend.notifications.message import Message, message_of
 from backend.runs.ports import Bell
 from backend.runs.run import Run
-from backend.settings import Settings
+from backend.settings import PREFIX, Settings
 
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 20.0
+SEND_SECONDS = 120.0
 log = logging.getLogger(__name__)
 
 
 def bell_for(settings: Settings) -> Bell:
     """Rings at every URL of `settings.notify`; silent where there is none."""
     urls = settings.notify.split()
-    return AppriseBell(urls, settings.address) if urls else SilentBell()
+    allowed = settings.notify_internal.split()
+    return AppriseBell(urls, settings.address, allowed) if urls else SilentBell()
 
 
 class SilentBell:
@@ -34,11 +41,13 @@ class SilentBell:
 
 
 class AppriseBell:
-    """Sends from a thread of its own: a mail server that hangs holds up no run."""
+    """Sends from a thread of its own, by a process that may connect to the internet and to the
+    `allowed` hosts alone: a mail server that hangs holds up no run."""
 
-    def __init__(self, urls: Sequence[str], address: str) -> None:
+    def __init__(self, urls: Sequence[str], address: str, allowed: Sequence[str] = ()) -> None:
         self._urls = tuple(urls)
         self._address = address
+        self._allowed = tuple(allowed)
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="notify")
         self._sent: list[Future[None]] = []
 
@@ -55,20 +64,38 @@ class AppriseBell:
         self._sender.shutdown(wait=False, cancel_futures=True)
 
     def _send(self, message: Message) -> None:
-        for number, url in enumerate(self._urls, start=1):
-            try:
-                delivered = _deliver(url, message)
-            except Exception as fault:
-                log.warning("notification %d raised %s", number, type(fault).__name__)
-                continue
-            if not delivered:
-                log.warning("notification %d of %d was not delivered", number, len(self._urls))
+        order = Order(self._urls, message.title, message.body, self._allowed)
+        try:
+            outcomes = _deliver(order)
+        except (OSError, subprocess.SubprocessError, InvalidInput) as fault:
+            log.warning("notifications: none was delivered: %s", type(fault).__name__)
+            return
+        for number, outcome in enumerate(outcomes, start=1):
+            if not outcome.delivered:
+                why = _reason(outcome)
+                log.warning("notification %d of %d was not delivered%s", number, len(outcomes), why)
 
 
-def _deliver(url: str, message: Message) -> bool:
-    """Whether the service that `url` names took it."""
-    import apprise  # slow to import, and most installations tell nobody
+def _deliver(order: Order) -> Outcomes:
+    """What became of each URL."""
+    done = subprocess.run(
+        [sys.executable, "-m", "backend.notifications.delivery"],
+        input=to_json(Order, order),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=SEND_SECONDS,
+        check=True,
+        env={name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
+    )
+    found: Outcomes = from_json(Outcomes, done.stdout.splitlines()[-1])
+    return found
 
-    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    target: Any = apprise.Apprise()
-    return bool(target.add(url) and target.notify(body=message.body, title=message.title))
+
+def _reason(outcome: Outcome) -> str:
+    """Without a word of the URL."""
+    if outcome.refused:
+        return (
+            f": it leads to {outcome.refused[0]}, which is inside; "
+            "STAGEFLOW_NOTIFY_INTERNAL names hosts inside that may be told"
+        )
+    return f": {outcome.fault}" if outcome.fault else ""

@@ -52,7 +52,13 @@ def webhook() -> Iterator[Webhook]:
 
 
 def backend_telling(home: Path, notify: str) -> Backend:
-    settings = Settings(home=home, node="here", notify=notify, public_url="https://flow.example/")
+    settings = Settings(
+        home=home,
+        node="here",
+        notify=notify,
+        notify_internal="127.0.0.1",
+        public_url="https://flow.example/",
+    )
     upgrade(settings)
     return connect(settings)
 
