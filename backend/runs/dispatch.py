@@ -13,7 +13,6 @@ from backend.runs.recovery import give_up
 from backend.runs.reservations import Summons
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
-from backend.runs.states import RunState
 
 LOOKED_AT = 100
 """Queued runs among which an agent looks for one that it may carry."""
@@ -31,11 +30,11 @@ class DispatchService:
     def claim(self, run_id: int, node: str) -> Attempt | None:
         """Take a queued run for `node`, with all other nodes that it needs; None where somebody
         else has it, it ended, another node leads it, or one that it needs is not free."""
-        found = next(iter(self._stores.runs.several([run_id])), None)
-        if found is None or found.state is not RunState.QUEUED:
+        spec = self._stores.runs.asked(run_id)
+        if spec is None:
             return None
         try:
-            nodes = [share.node for share in self._shares(found.spec)]
+            nodes = [share.node for share in self._shares(spec)]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
             return None
         if nodes and nodes[0] != node:

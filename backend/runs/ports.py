@@ -56,6 +56,10 @@ class RunStore(Protocol):
         """Ids of the queued runs, oldest first."""
         ...
 
+    def asked(self, run_id: int) -> RunSpec | None:
+        """What a queued run is asked for; None where the run is not queued."""
+        ...
+
     def claim(
         self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
     ) -> Run | None:

@@ -39,6 +39,13 @@ class Database:
         with mended(self.engine.url), Session(self._reader) as session:
             yield session
 
+    @contextmanager
+    def plain(self, reading: bool = False) -> Iterator[Connection]:
+        """The same without a session, for what is done often: rows in place of objects."""
+        engine = self._reader if reading else self.engine
+        with mended(self.engine.url), engine.begin() as connection:
+            yield connection
+
     def close(self) -> None:
         self.engine.dispose()
 

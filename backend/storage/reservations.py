@@ -1,45 +1,48 @@
 """Reserved nodes in SQL: a node is one row, so nobody can hold it twice."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Select, select, update
-from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy import Connection, Select, delete, insert, select, text, update
 
 from backend.errors import StageflowError
 from backend.runs.fence import Fence
 from backend.runs.reservations import Summons
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
-from backend.storage.tables import NodeRow, ReservationRow, RunRow
+from backend.storage.tables import ReservationRow, RunRow
 
 
 class NodesTaken(StageflowError):
     """One of the nodes that a run needs is held by another run."""
 
 
-def reserve(session: Session, run: RunRow, others: Sequence[str]) -> None:
-    """Let `run` hold its own node and `others`, all of them or none: raises `NodesTaken`, upon
-    which the whole transaction is to be undone. What ended runs held is free."""
-    wanted = (str(run.node), *others)
-    if session.get_bind().dialect.name != "sqlite":  # where a writer is alone anyway
-        locked = select(NodeRow.name).where(NodeRow.name.in_(wanted)).order_by(NodeRow.name)
-        session.execute(locked.with_for_update())
-    live = select(RunRow.id).where(RunRow.state.in_(LIVE), RunRow.id != run.id)
-    taken = NodesTaken(f"run {run.id} needs {', '.join(wanted)}, which are not all free")
-    if others and session.scalars(live.where(RunRow.node.in_(wanted))).first():
-        raise taken
-    for held in session.scalars(select(ReservationRow).where(ReservationRow.node.in_(wanted))):
-        if session.scalars(live.where(RunRow.id == held.run_id)).first():
-            raise taken
-        session.delete(held)
-    session.flush()
-    for node in others:
-        session.add(ReservationRow(node=node, run_id=run.id, attempt=run.attempt, answered=False))
-    try:
-        session.flush()
-    except IntegrityError as fault:
-        raise NodesTaken(f"run {run.id} came too late for {', '.join(wanted)}") from fault
+def alone(connection: Connection) -> None:
+    """Let nobody claim a run up to the end of the transaction, of which this is the beginning:
+    so that nodes that are free stay so. On SQLite a writer is alone anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def reserve(
+    connection: Connection, run_id: int, attempt: int, node: str, others: Sequence[str]
+) -> None:
+    """Let a run that `node` carries hold `others` too, all of them or none: raises `NodesTaken`,
+    upon which the whole transaction is to be undone. What ended runs held is free."""
+    wanted = (node, *others)
+    live = select(RunRow.id).where(
+        RunRow.state.in_(LIVE), RunRow.id != run_id, RunRow.node.in_(wanted)
+    )
+    held = of_live_runs(ReservationRow.node).where(
+        ReservationRow.node.in_(wanted), ReservationRow.run_id != run_id
+    )
+    if connection.execute(live).first() or connection.execute(held).first():
+        raise NodesTaken(f"run {run_id} needs {', '.join(wanted)}, which are not all free")
+    connection.execute(delete(ReservationRow).where(ReservationRow.node.in_(wanted)))
+    rows = [
+        {"node": other, "run_id": run_id, "attempt": attempt, "answered": False} for other in others
+    ]
+    connection.execute(insert(ReservationRow), rows)
 
 
 class SqlReservations:
@@ -55,7 +58,7 @@ class SqlReservations:
             session.execute(query.values(address=address, port=port, secret=secret))
 
     def summons(self, node: str) -> Summons | None:
-        query = _of_live_runs().where(
+        query = of_live_runs(ReservationRow).where(
             ReservationRow.node == node,
             ReservationRow.port.is_not(None),
             ReservationRow.answered.is_(False),
@@ -69,7 +72,7 @@ class SqlReservations:
 
     def held(self) -> Sequence[tuple[str, int]]:
         with self._database.read() as session:
-            return [(row.node, row.run_id) for row in session.scalars(_of_live_runs())]
+            return [(row.node, row.run_id) for row in session.scalars(of_live_runs(ReservationRow))]
 
     def answered(self, summons: Summons, node: str) -> bool:
         query = update(ReservationRow).where(
@@ -83,6 +86,8 @@ class SqlReservations:
             return len(done.all()) == 1
 
 
-def _of_live_runs() -> Select[ReservationRow]:
+def of_live_runs(*wanted: Any) -> Select[Any]:
+    """What is `wanted` of the reservations that count."""
     live = (RunRow.id == ReservationRow.run_id) & (RunRow.attempt == ReservationRow.attempt)
-    return select(ReservationRow).join(RunRow, live).where(RunRow.state.in_(LIVE))
+    found = select(*wanted).select_from(ReservationRow).join(RunRow, live)
+    return found.where(RunRow.state.in_(LIVE))

@@ -1,11 +1,10 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Update, func, literal, select, update
+from sqlalchemy import Update, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
@@ -17,13 +16,13 @@ from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RESTARTED, RunState, move
 from backend.sandbox_level import SandboxLevel
+from backend.storage import claims
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.removal import remove_run
-from backend.storage.reservations import NodesTaken, reserve
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, RunRow
-from backend.storage.values import DatabaseClock, UtcDateTime
+from backend.storage.values import DatabaseClock
 
 MAX_ID = 2**31 - 1
 """PostgreSQL's integer: a larger number is nobody's id."""
@@ -84,27 +83,15 @@ class SqlRuns:
         with self._database.read() as session:
             return session.scalars(query).all()
 
+    def asked(self, run_id: int) -> RunSpec | None:
+        spec = claims.asked(self._database, run_id) if 0 < run_id <= MAX_ID else None
+        return None if spec is None else from_plain(RunSpec, spec)
+
     def claim(
         self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
     ) -> Run | None:
-        query = _queued(run_id).values(
-            state=move(RunState.QUEUED, RunState.STARTING),
-            attempt=RunRow.attempt + 1,
-            node=node,
-            token=token,
-            lease_until=DatabaseClock() + lease,
-            sandbox=None,
-            last_batch=0,
-            started_at=func.coalesce(RunRow.started_at, literal(datetime.now(UTC), UtcDateTime())),
-        )
-        with suppress(NodesTaken), self._database.write() as session:
-            if not _count(session, query):
-                return None
-            row = _row(session, run_id)
-            reserve(session, row, others)
-            session.add(_attempt_row(row, node))
-            return _run(row)
-        return None
+        row = claims.claim(self._database, run_id, node, token, lease, others)
+        return None if row is None else _from(row, claims.tags(row))
 
     def cancel_queued(self, run_id: int) -> bool:
         query = _queued(run_id).values(
@@ -185,16 +172,6 @@ class SqlRuns:
             return remove_run(session, run_id)
 
 
-def _attempt_row(row: RunRow, node: str) -> AttemptRow:
-    return AttemptRow(
-        run_id=row.id,
-        number=row.attempt,
-        node=node,
-        started_at=datetime.now(UTC),
-        first_seq=row.last_seq + 1,
-    )
-
-
 def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError | None) -> None:
     """The attempt is over; so is the run, unless it is queued again."""
     row.state = move(row.state, state)
@@ -245,6 +222,11 @@ def _several(session: Session, ids: Sequence[int]) -> list[Run]:
 
 
 def _run(row: RunRow) -> Run:
+    return _from(row, tuple(tag.tag for tag in row.tags))
+
+
+def _from(row: Any, tags: tuple[str, ...]) -> Run:
+    """From a row of the table, as an object or as columns."""
     return Run(
         id=row.id,
         name=row.name,
@@ -263,7 +245,7 @@ def _run(row: RunRow) -> Run:
         owner=row.owner,
         starred=row.starred,
         note=row.note,
-        tags=tuple(tag.tag for tag in row.tags),
+        tags=tags,
         origin_id=row.origin_id,
     )
 

@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 from backend.bootstrap import connect
 from backend.runs.spec import ProfileSpec
@@ -24,7 +25,17 @@ def deliver() -> None:
     for run_id in sys.stdin.readline().split():
         attempt = backend.dispatch.claim(int(run_id), "somebody")
         if attempt is not None:
-            print(run_id, attempt.number, flush=True)
+            print(run_id, attempt.number)
+    print("done", flush=True)
+
+
+def heard(agent: "subprocess.Popen[str]") -> Iterator[str]:
+    """What it claimed, up to its last delivery."""
+    assert agent.stdout is not None
+    for line in agent.stdout:
+        if line == "done\n":
+            return
+        yield line.rstrip()
 
 
 def main() -> None:
@@ -57,8 +68,10 @@ def main() -> None:
             assert agent.stdin is not None
             agent.stdin.write(" ".join(map(str, messages[number::NUM_PROCESSES])) + "\n")
             agent.stdin.flush()
-        claimed = [line for agent in agents for line in agent.communicate()[0].splitlines()]
+        claimed = [line for agent in agents for line in heard(agent)]
         seconds = time.monotonic() - started
+        for agent in agents:
+            agent.wait()
         print(
             f"{asked.database}: {len(messages)} deliveries, {len(claimed)} claims of "
             f"{NUM_RUNS} runs in {seconds:.2f} s: {len(claimed) / seconds:.0f} claims/s"
