@@ -15,6 +15,7 @@ from app.commands import (
     jobs,
     models,
     plans,
+    project,
     resume,
     serve,
     simulate,
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(db.app, name="db")
 app.add_typer(user.app, name="user")
+app.add_typer(project.app, name="project")
 for command in (
     serve.up,
     demo.demo,

@@ -7,6 +7,7 @@ from backend.links.service import LinkService
 from backend.notifications.bell import bell_for
 from backend.people.accounts import AccountService
 from backend.people.audit import Access, AuditService
+from backend.people.projects import ProjectService
 from backend.people.rights import Actor, operator
 from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
@@ -33,6 +34,7 @@ from backend.storage.nodes import SqlNodes
 from backend.storage.people import SqlPeople
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
+from backend.storage.projects import SqlProjects
 from backend.storage.reservations import SqlReservations
 from backend.storage.runs import SqlRuns
 from backend.storage.spans import SqlSpans
@@ -57,16 +59,22 @@ class Backend:
     accounts: AccountService
     team: TeamService
     tokens: TokenService
+    projects: ProjectService
     audit: AuditService
     database: Database
     queue: Queue
     bell: Bell
 
-    def acting(self, actor: Actor) -> "Backend":
-        """The same services, on the same connections, for somebody else."""
-        if actor == self.actor:
+    def acting(self, actor: Actor, project: int | None = None) -> "Backend":
+        """The same services, on the same connections, for somebody else, who has chosen one of
+        their projects (None: lists show all of them). Raises `NotFound` where they do not see
+        it."""
+        if (actor, project) == (self.actor, self.access.project):
             return self
-        return services(self.settings, self.database, self.queue, self.bell, actor)
+        given = services(self.settings, self.database, self.queue, self.bell, actor, project)
+        if project is not None:
+            given.projects.get(project)
+        return given
 
     def close(self) -> None:
         """Let the last notifications out and give back every database connection."""
@@ -94,27 +102,36 @@ def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
 
 
 def services(
-    settings: Settings, database: Database, queue: Queue, bell: Bell, actor: Actor
+    settings: Settings,
+    database: Database,
+    queue: Queue,
+    bell: Bell,
+    actor: Actor,
+    project: int | None = None,
 ) -> Backend:
-    """The services in the actor's name."""
-    stores = stores_on(settings, database)
+    """The services in the actor's name, seeing what the actor sees. Agents see everything."""
+    seen = database.reaching(actor.reach)
+    chosen = seen if project is None else database.reaching(frozenset({project}))
+    stores, listed = stores_on(settings, seen), stores_on(settings, chosen)
+    whole = stores_on(settings, database)
     people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
-    access = Access(actor, log)
+    access = Access(actor, log, project)
     return Backend(
         settings=settings,
         actor=actor,
         access=access,
-        definitions=DefinitionService(stores.definitions, access),
-        profiles=ProfileService(stores.profiles, access),
-        plans=PlanService(stores.plans, access),
-        runs=RunService(stores, queue, bell, settings.node, settings.lease, access),
-        dispatch=DispatchService(stores, queue, bell, settings.lease),
-        labels=LabelService(stores.labels, access),
+        definitions=DefinitionService(stores.definitions, listed.definitions, access),
+        profiles=ProfileService(stores.profiles, listed.profiles, stores.definitions, access),
+        plans=PlanService(stores.plans, listed.plans, stores.profiles, access),
+        runs=RunService(stores, listed.runs, queue, bell, settings.node, settings.lease, access),
+        dispatch=DispatchService(whole, queue, bell, settings.lease),
+        labels=LabelService(stores.labels, listed.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
-        links=LinkService(SqlLinks(database), queue),
+        links=LinkService(SqlLinks(database), queue, access),
         accounts=AccountService(people, keys, log),
         team=TeamService(people, keys, access),
         tokens=TokenService(keys, access),
+        projects=ProjectService(SqlProjects(seen), people, access),
         audit=AuditService(access),
         database=database,
         queue=queue,

@@ -1,7 +1,7 @@
 """Every operation of the REST API, in the order in which it is documented."""
 
 from app.api.operation import Operation
-from app.api.operations import definitions, nodes, plans, profiles, records, runs
+from app.api.operations import definitions, nodes, plans, profiles, projects, records, runs
 
 PREFIX = "/api/v1"
 
@@ -12,4 +12,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *runs.OPERATIONS,
     *records.OPERATIONS,
     *nodes.OPERATIONS,
+    *projects.OPERATIONS,
 )

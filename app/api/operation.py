@@ -26,6 +26,10 @@ class Call:
     query: Any
     body: Any
 
+    def within(self, project_id: int | None) -> Backend:
+        """The services in one project, where one is named. Raises `NotFound`."""
+        return self.backend.acting(self.backend.actor, project_id) if project_id else self.backend
+
     @property
     def id(self) -> int:
         """The number in the path."""

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
+from app.commands.acting import connect
 from app.commands.output import err, out, print_json, print_table
 from app.export import run_document
 from app.exports.catalog import EXPORTS, export_named
-from backend.bootstrap import connect
 from backend.runs.listing import RunFilter
 from backend.runs.records import LogLine
 from backend.runs.run import Run

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from app import formats
+from app.commands.acting import connect
 from app.commands.data import (
     Buckets,
     Data,
@@ -28,7 +29,7 @@ from app.commands.numbers import (
     precision_of,
 )
 from app.commands.output import err, out, print_json, print_table, warn
-from backend.bootstrap import Backend, connect
+from backend.bootstrap import Backend
 from backend.codec import from_plain
 from backend.definitions.parameters import parsed
 from backend.errors import InvalidInput

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
-from backend.bootstrap import connect
+from app.commands.acting import connect
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import this_machine

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from app.commands.acting import connect
 from app.commands.output import err, out, print_json, print_table
 from app.commands.planning import HEAD, Asked, Json, asking, plain, row
 from app.cuts import read_cut
 from app.naming import BY_HAND
-from backend.bootstrap import connect
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.baselines import data_parallel

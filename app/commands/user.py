@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from app import formats
+from app.commands.acting import connect
 from app.commands.output import out, print_json, print_table
 from app.commands.serve import welcome_url
 from app.naming import person_state
-from backend.bootstrap import Backend, connect
+from backend.bootstrap import Backend
 from backend.people.rights import Role
 
 app = typer.Typer(help="People: who may sign in, and with which role.", no_args_is_help=True)

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from backend.errors import InvalidInput
+from backend.people.project import DEFAULT_PROJECT
 
 Source = Literal["upload", "zoo"]
 
@@ -29,6 +30,7 @@ class Definition:
     size: int
     source: Source
     created_at: datetime
+    project_id: int = DEFAULT_PROJECT
 
     @property
     def label(self) -> str:

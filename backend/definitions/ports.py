@@ -9,16 +9,18 @@ from backend.definitions.definition import Definition, Source
 class DefinitionStore(Protocol):
     """Keeps definitions by content: equal bytes under one name are one version."""
 
-    def add(self, name: str, filename: str, data: bytes, source: Source) -> Definition:
-        """The version of `name` that has these bytes, made when there is none."""
+    def add(
+        self, name: str, filename: str, data: bytes, source: Source, project: int
+    ) -> Definition:
+        """The version of `name` in the project that has these bytes, made when there is none."""
         ...
 
     def get(self, definition_id: int) -> Definition:
         """Raises `NotFound`."""
         ...
 
-    def find(self, name: str, version: int | None = None) -> Definition | None:
-        """The given version, or the newest one."""
+    def find(self, name: str, version: int | None, project: int) -> Definition | None:
+        """The given version, or the newest one, in the project."""
         ...
 
     def list(self) -> Sequence[Definition]:

@@ -16,10 +16,12 @@ MAX_NAME = 100
 
 
 class DefinitionService:
-    """Everything pages and commands do with definitions."""
+    """Everything pages and commands do with definitions. `listed` shows those of the chosen
+    project, `store` those of every one that the actor sees."""
 
-    def __init__(self, store: DefinitionStore, access: Access) -> None:
+    def __init__(self, store: DefinitionStore, listed: DefinitionStore, access: Access) -> None:
         self._store = store
+        self._listed = listed
         self._access = access
 
     def add(self, filename: str, data: bytes, name: str | None = None) -> Definition:
@@ -37,11 +39,11 @@ class DefinitionService:
 
     def list(self) -> Sequence[Definition]:
         """Every version of a model, newest first."""
-        return [each for each in self._store.list() if form_of(each.filename) != "weights"]
+        return [each for each in self._listed.list() if form_of(each.filename) != "weights"]
 
     def weights(self) -> Sequence[Definition]:
         """Every file of weights, newest first."""
-        return [each for each in self._store.list() if form_of(each.filename) == "weights"]
+        return [each for each in self._listed.list() if form_of(each.filename) == "weights"]
 
     def describe(self, definition_id: int) -> Description:
         """Form, task, parameters and facts, read from the file without running it."""
@@ -54,7 +56,8 @@ class DefinitionService:
 
     def delete(self, definition_id: int) -> None:
         """Raises `NotFound`, and `DefinitionInUse` naming the runs and profiles that need it."""
-        self._access.require(Right.EDIT, "delete", f"model {definition_id}")
+        project = self._store.get(definition_id).project_id
+        self._access.require(Right.EDIT, "delete", f"model {definition_id}", project)
         self._store.delete(definition_id)
 
     def get(self, definition_id: int) -> Definition:
@@ -71,7 +74,7 @@ class DefinitionService:
         name, at, version = model.rpartition("@")
         if at:
             return self._version(name, version)
-        found = self._store.find(model)
+        found = self._store.find(model, None, self._access.home)
         if found is not None and found.source == "upload":
             return found
         if model in (entry.name for entry in zoo()):
@@ -92,8 +95,9 @@ class DefinitionService:
                 f"{name[:MAX_NAME]!r} cannot name a definition",
                 f"Use 1 to {MAX_NAME} printable characters without @.",
             )
-        self._access.require(Right.EDIT, "add", f"model {name}")
-        return self._store.add(name, filename, data, source)
+        home = self._access.home
+        self._access.require(Right.EDIT, "add", f"model {name}", home)
+        return self._store.add(name, filename, data, source, home)
 
     def _from_file(self, path: Path) -> Definition:
         try:
@@ -104,7 +108,8 @@ class DefinitionService:
             raise NotFound(f"{path}: {fault.strerror}", "Check the path of the file.") from None
 
     def _version(self, name: str, version: str) -> Definition:
-        found = self._store.find(name, int(version)) if version.isdecimal() else None
+        home = self._access.home
+        found = self._store.find(name, int(version), home) if version.isdecimal() else None
         if found is None:
             raise NotFound(f"no version {version} of {name!r}", "List them: stageflow models")
         return found

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from backend.errors import InvalidInput
 from backend.links.link_test import Link, LinkTest, Member
+from backend.people.audit import Access
+from backend.people.rights import Right
 from backend.runs.nodes import Node
 from backend.runs.ports import QueueUnreachable
 
@@ -45,8 +47,11 @@ class Doorbell(Protocol):
 class LinkService:
     """`patience`: seconds that a test waits for all of its nodes."""
 
-    def __init__(self, store: LinkStore, doorbell: Doorbell, patience: float = 60.0) -> None:
+    def __init__(
+        self, store: LinkStore, doorbell: Doorbell, access: Access, patience: float = 60.0
+    ) -> None:
         self._store = store
+        self._access = access
         self._doorbell = doorbell
         self.patience = patience
 
@@ -62,6 +67,7 @@ class LinkService:
                 f"{count} devices are registered by nodes that are alive",
                 f"Links are measured between 2 to {MOST_DEVICES} devices.",
             )
+        self._access.require(Right.EDIT, "measure", f"links of {count} devices", self._access.home)
         asked = self._store.add(tuple(sorted(members, key=lambda member: member.node)))
         for member in members:
             try:

@@ -128,7 +128,7 @@ class AccountService:
         if found is None:
             return None
         token, person = found
-        return person.actor(token.scope.rights)
+        return person.actor(token.scope.rights, token.project)
 
     def sign_out(self, secret: str) -> None:
         """End the session at once, on every page that uses it."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from backend.errors import StageflowError
+from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import Actor, Right
 
 PORTION = 1000
@@ -47,34 +48,53 @@ class AuditLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What one actor may do, with the log in which it is written down."""
+    """What one actor may do, with the log in which it is written down. `project` is the one that
+    they have chosen: what lists show, and where new things go."""
 
     actor: Actor
     log: AuditLog
+    project: int | None = None
+
+    @property
+    def home(self) -> int:
+        """Where new things go: the chosen project, else the first that they see."""
+        if self.project is not None:
+            return self.project
+        reach = self.actor.reach
+        return DEFAULT_PROJECT if not reach or DEFAULT_PROJECT in reach else min(reach)
 
     def may(self, right: Right, project: int | None = None) -> bool:
-        """Whether `require` would let this pass in a project: by default the one that is chosen.
+        """Whether `require` would let this pass in a project: by default where new things go.
         For pages, that draw no button which would only answer with a refusal."""
-        return self.actor.may(right)
+        return self.actor.may(right, self.home if project is None else project)
 
     def why_not(self, right: Right, project: int | None = None) -> str | None:
         """None where they may, else a sentence for a button that is disabled."""
         if self.may(right, project):
             return None
-        return f"As {self.actor.role.value} you may not {right.value} here. {NotAllowed.advice}"
+        return f"Your role gives no right to {right.value} here. {NotAllowed.advice}"
 
-    def require(self, right: Right, action: str, target: str = "") -> None:
-        """Before anything is changed: notes it, or raises `NotAllowed` and notes that."""
-        self.check(right, action, target)
+    def require(
+        self, right: Right, action: str, target: str = "", project: int | None = None
+    ) -> None:
+        """Before anything is changed in a project (None: in the team): notes it, or raises
+        `NotAllowed` and notes that."""
+        self.check(right, action, target, project)
         self.log.add(self.actor.name, action, target, Outcome.DONE)
 
-    def check(self, right: Right, action: str, target: str = "") -> None:
+    def check(
+        self, right: Right, action: str, target: str = "", project: int | None = None
+    ) -> None:
         """The same for what only looks: a refusal alone is noted."""
-        if self.actor.may(right):
+        if self.actor.may(right, project):
             return
         self.log.add(self.actor.name, action, target, Outcome.DENIED)
-        who = f"{self.actor.name} ({self.actor.role.value})"
-        raise NotAllowed(f"{who} may not {action} {target}".rstrip())
+        raise NotAllowed(f"{self._who(project)} may not {action} {target}".rstrip())
+
+    def _who(self, project: int | None) -> str:
+        """The team's role explains the refusal only where it is the one that counts."""
+        role = self.actor.role.value if project in (None, DEFAULT_PROJECT) else ""
+        return f"{self.actor.name} ({role})" if role else self.actor.name
 
 
 class AuditService:

@@ -85,6 +85,7 @@ class KeyStore(Protocol):
         scope: Scope,
         now: datetime,
         expires: datetime | None,
+        project: int | None,
     ) -> Token: ...
 
     def token(self, digest: str, now: datetime) -> tuple[Token, Person] | None:

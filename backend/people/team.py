@@ -90,12 +90,18 @@ class TokenService:
         """The newest first."""
         return self._keys.tokens(self._person())
 
-    def add(self, name: str, scope: Scope, days: int | None = 90) -> tuple[Token, str]:
-        """A token and its secret, which is shown this once. Raises `InvalidInput`."""
+    def add(
+        self, name: str, scope: Scope, days: int | None = 90, project: int | None = None
+    ) -> tuple[Token, str]:
+        """A token, for all projects of this person or one, and its secret, which is shown this
+        once. Raises `InvalidInput`, and `NotFound` for a project that they do not see."""
         name = proper_name(name)
         if days is not None and not 0 < days <= MAX_DAYS:
             raise InvalidInput(f"{days} days", f"A token lasts 1 to {MAX_DAYS} days.")
-        if Right.EDIT in scope.rights:
+        actor = self._access.actor
+        if project is not None and not actor.may(Right.VIEW, project):
+            raise NotFound(f"no project {project}", "List them: stageflow project list")
+        if Right.EDIT in scope.rights and not self._writes_in(project):
             self._access.check(Right.EDIT, "make", "a token that may write")
         secret = PREFIX + new_secret()
         now = self._clock()
@@ -103,9 +109,16 @@ class TokenService:
         person = self._person()
         self._access.require(Right.VIEW, "make", f"token {name} ({scope.value})")
         token = self._keys.add_token(
-            digest(secret), person, name, secret[: len(PREFIX) + HINT], scope, now, expires
+            digest(secret), person, name, secret[: len(PREFIX) + HINT], scope, now, expires, project
         )
         return token, secret
+
+    def _writes_in(self, project: int | None) -> bool:
+        """Whether there is anything that such a token of theirs could change."""
+        actor = self._access.actor
+        if project is not None or actor.reach is None:
+            return actor.may(Right.EDIT, project)
+        return any(actor.may(Right.EDIT, each) for each in actor.reach)
 
     def revoke(self, token_id: int) -> None:
         """End a token at once. Raises `NotFound`."""

@@ -28,6 +28,10 @@ class Change:
 
 
 class LabelStore(Protocol):
+    def projects(self, run_ids: Sequence[int]) -> Sequence[int]:
+        """Those that the runs belong to, ascending. Unknown ids are left out."""
+        ...
+
     def change(self, run_ids: Sequence[int], change: Change) -> int:
         """Change these runs in one transaction; how many there are. Unknown ids are left out."""
         ...
@@ -42,22 +46,28 @@ class LabelStore(Protocol):
 
 
 class LabelService:
-    def __init__(self, store: LabelStore, access: Access) -> None:
+    """`listed` shows the chosen project's, `store` all that the actor sees."""
+
+    def __init__(self, store: LabelStore, listed: LabelStore, access: Access) -> None:
         self._store = store
+        self._listed = listed
         self._access = access
 
     def change(self, run_ids: Iterable[int], change: Change) -> int:
         """Change the labels of several runs; how many of them there are. Raises `InvalidInput`
         on an empty or overlong name, tag or note, and on too many tags."""
         ids = tuple(run_ids)
-        self._access.require(Right.EDIT, "label", "run " + ", ".join(map(str, ids)))
+        target = "run " + ", ".join(map(str, ids))
+        for project in self._store.projects(ids) or (self._access.home,):
+            self._access.check(Right.EDIT, "label", target, project)
+        self._access.require(Right.VIEW, "label", target)
         return self._store.change(ids, checked(change))
 
     def tags(self) -> Sequence[str]:
-        return self._store.tags()
+        return self._listed.tags()
 
     def owners(self) -> Sequence[str]:
-        return self._store.owners()
+        return self._listed.owners()
 
 
 def checked(change: Change) -> Change:

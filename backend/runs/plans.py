@@ -7,9 +7,11 @@ from typing import Protocol
 
 from backend.cluster.cluster import Cluster
 from backend.people.audit import Access
+from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import Right
 from backend.planning.plan import Plan
 from backend.prediction.prediction import Prediction
+from backend.runs.profiles import ProfileStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class StoredPlan:
     cluster: Cluster
     prediction: Prediction
     created_at: datetime
+    project_id: int = DEFAULT_PROJECT
 
     @property
     def plan(self) -> Plan:
@@ -43,8 +46,14 @@ class PlanStore(Protocol):
 
 
 class PlanService:
-    def __init__(self, store: PlanStore, access: Access) -> None:
+    """`listed` shows the chosen project's, `store` all that the actor sees."""
+
+    def __init__(
+        self, store: PlanStore, listed: PlanStore, profiles: ProfileStore, access: Access
+    ) -> None:
         self._store = store
+        self._listed = listed
+        self._profiles = profiles
         self._access = access
 
     def save(
@@ -52,7 +61,8 @@ class PlanService:
     ) -> StoredPlan:
         """Keep a plan; its label names it by default. Raises `NotFound` on a bad profile id."""
         title = name or prediction.plan.label
-        self._access.require(Right.EDIT, "save", f"plan {title}")
+        project = self._profiles.get(profile_id).project_id
+        self._access.require(Right.EDIT, "save", f"plan {title}", project)
         return self._store.add(profile_id, cluster, prediction, title)
 
     def get(self, plan_id: int) -> StoredPlan:
@@ -61,4 +71,4 @@ class PlanService:
 
     def list(self, profile_id: int | None = None) -> Sequence[StoredPlan]:
         """Newest first."""
-        return self._store.list(profile_id)
+        return self._listed.list(profile_id)

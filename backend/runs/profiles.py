@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.codec import from_json
+from backend.definitions.ports import DefinitionStore
 from backend.people.audit import Access
+from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import Right
 from backend.profiles.profile import Profile
 from backend.profiles.roofline import PEAKS
@@ -24,6 +26,7 @@ class StoredProfile:
     run_id: int | None
     profile: Profile
     created_at: datetime
+    project_id: int = DEFAULT_PROJECT
 
 
 class ProfileStore(Protocol):
@@ -49,8 +52,18 @@ DEPENDED_ON = ("python", "stageflow", "torch")
 
 
 class ProfileService:
-    def __init__(self, store: ProfileStore, access: Access) -> None:
+    """`listed` shows the chosen project's, `store` all that the actor sees."""
+
+    def __init__(
+        self,
+        store: ProfileStore,
+        listed: ProfileStore,
+        definitions: DefinitionStore,
+        access: Access,
+    ) -> None:
         self._store = store
+        self._listed = listed
+        self._definitions = definitions
         self._access = access
 
     def get(self, profile_id: int) -> StoredProfile:
@@ -59,7 +72,7 @@ class ProfileService:
 
     def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
         """Newest first."""
-        return self._store.list(definition_id)
+        return self._listed.list(definition_id)
 
     def measured(self, spec: ProfileSpec, nodes: Sequence[Node]) -> Sequence[StoredProfile]:
         """What is kept of all that `spec` asks for, its own size last: measured with as many
@@ -75,7 +88,8 @@ class ProfileService:
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None = None) -> StoredProfile:
         """Keep a profile of a definition. Raises `NotFound` on an unknown definition."""
-        self._access.require(Right.EDIT, "add", f"profile of model {definition_id}")
+        project = self._definitions.get(definition_id).project_id
+        self._access.require(Right.EDIT, "add", f"profile of model {definition_id}", project)
         return self._store.add(profile, definition_id, run_id)
 
     def import_json(self, data: bytes | str, definition_id: int) -> StoredProfile:

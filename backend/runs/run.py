@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from backend.people.project import DEFAULT_PROJECT
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
@@ -75,6 +76,7 @@ class Run:
     note: str = ""
     tags: tuple[str, ...] = ()
     origin_id: int | None = None
+    project_id: int = DEFAULT_PROJECT
 
     @property
     def kind(self) -> str:

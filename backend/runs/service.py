@@ -17,7 +17,7 @@ from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import Node
 from backend.runs.placement import shares
-from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
+from backend.runs.ports import Bell, Queue, QueueUnreachable, RunStore, Stores
 from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.recovery import resumption
 from backend.runs.run import Run
@@ -31,13 +31,21 @@ class NotEnded(StageflowError):
 
 
 class RunService:
-    """`node` is woken where no agent is alive; `lease` in seconds; whoever acts owns what is
-    submitted."""
+    """`listed` shows the chosen project's runs, `stores` all that the actor sees. `node` is woken
+    where no agent is alive; `lease` in seconds; whoever acts owns what is submitted."""
 
     def __init__(
-        self, stores: Stores, queue: Queue, bell: Bell, node: str, lease: float, access: Access
+        self,
+        stores: Stores,
+        listed: RunStore,
+        queue: Queue,
+        bell: Bell,
+        node: str,
+        lease: float,
+        access: Access,
     ) -> None:
         self._stores = stores
+        self._listed = listed
         self._queue = queue
         self._bell = bell
         self._node = node
@@ -53,7 +61,8 @@ class RunService:
         if origin is not None:
             self._stores.runs.get(origin)
         title = name.strip()[:MAX_NAME] or self._name(spec)
-        self._access.require(Right.EDIT, "launch", title)
+        project = self._stores.definitions.get(spec.definition_id).project_id
+        self._access.require(Right.EDIT, "launch", title, project)
         run = self._stores.runs.add(title, spec, self._access.actor.name, origin)
         with suppress(QueueUnreachable):
             self._queue.publish(run.id, self._leader(spec) or self._freshest_node())
@@ -68,7 +77,7 @@ class RunService:
     def delete(self, run_id: int) -> Run:
         """Take an ended run away for good, with its log, metrics, timelines and files; what it
         was. A profile that it measured stays. Raises `NotFound` and `NotEnded`."""
-        self._access.require(Right.EDIT, "delete", f"run {run_id}")
+        self._require("delete", run_id)
         run = self._ended(run_id)
         files = [artifact.sha256 for artifact in self.artifacts(run_id)]
         if not self._stores.runs.delete(run_id):
@@ -76,6 +85,10 @@ class RunService:
         self._stores.artifacts.prune(files)
         self._stores.checkpoints.forget(run_id)
         return run
+
+    def _require(self, action: str, run_id: int) -> None:
+        project = self._stores.runs.get(run_id).project_id
+        self._access.require(Right.EDIT, action, f"run {run_id}", project)
 
     def _ended(self, run_id: int) -> Run:
         run = self._stores.runs.get(run_id)
@@ -127,16 +140,16 @@ class RunService:
         order: RunOrder | None = None,
     ) -> RunPage:
         """The runs that meet the filter; the newest first unless `order` says otherwise."""
-        return self._stores.runs.page(wanted or RunFilter(), order or RunOrder(), limit, offset)
+        return self._listed.page(wanted or RunFilter(), order or RunOrder(), limit, offset)
 
     def count(self) -> Mapping[RunState, int]:
         """How many runs there are in each state that some run has."""
-        return self._stores.runs.count()
+        return self._listed.count()
 
     def cancel(self, run_id: int) -> Run:
         """A queued run is cancelled at once; a live one is asked to end; a final one stays
         what it is. Raises `NotFound`."""
-        self._access.require(Right.EDIT, "cancel", f"run {run_id}")
+        self._require("cancel", run_id)
         ended = self._stores.runs.cancel_queued(run_id)
         if not ended:
             self._stores.runs.request_cancel(run_id)
@@ -211,7 +224,8 @@ class RunService:
         """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
         or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises
         `NotFound`, `NotEnded`, and `NothingToResume`."""
-        self._access.check(Right.EDIT, "resume", f"run {run_id}")
+        found = self._stores.runs.get(run_id)
+        self._access.check(Right.EDIT, "resume", f"run {run_id}", found.project_id)
         run = self._ended(run_id)
         spec, newest = resumption(run, self._stores, plan_id, epochs, plan)
         resumed = self.submit(spec, run.name, origin=run_id)

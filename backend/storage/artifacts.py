@@ -62,7 +62,8 @@ class SqlArtifacts:
         """Raises `StorageFull` and the like where the folder cannot be changed."""
         if not digests or not self._folder.is_dir():
             return
-        query = select(ArtifactRow.digest).where(ArtifactRow.digest.in_(digests))
+        every = ArtifactRow.__table__  # those of other projects too
+        query = select(every.c.digest).where(every.c.digest.in_(digests))
         with _locked(self._folder):
             with self._database.read() as session:
                 needed = set(session.scalars(query))

@@ -11,8 +11,10 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 from backend.errors import InvalidInput
+from backend.people.rights import Reach
 from backend.settings import Settings
 from backend.storage.errors import mended
+from backend.storage.reach import limit
 from backend.storage.values import to_column
 
 READING = {"stageflow_reading": True}
@@ -21,23 +23,33 @@ CONNECT_SECONDS = 5
 
 
 class Database:
-    """Transactions whose faults are raised as `StageflowError`s."""
+    """Transactions whose faults are raised as `StageflowError`s. They see the projects in
+    `reach` alone (None = all)."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, reach: Reach = None) -> None:
         self.engine = engine
         self._reader = engine.execution_options(**READING)
+        self._reach = reach
+
+    def reaching(self, reach: Reach) -> "Database":
+        """The same database for somebody who sees these projects."""
+        return self if reach == self._reach else Database(self.engine, reach)
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A transaction that is committed at the end. SQLite lets one in at a time."""
-        with mended(self.engine.url), Session(self.engine) as session, session.begin():
+        with mended(self.engine.url), self._session(self.engine) as session, session.begin():
             yield session
 
     @contextmanager
     def read(self) -> Iterator[Session]:
         """A transaction that changes nothing and, on SQLite, waits for no writer."""
-        with mended(self.engine.url), Session(self._reader) as session:
+        with mended(self.engine.url), self._session(self._reader) as session:
             yield session
+
+    def _session(self, engine: Engine) -> Session:
+        session = Session(engine)
+        return session if self._reach is None else limit(session, self._reach)
 
     @contextmanager
     def plain(self, reading: bool = False) -> Iterator[Connection]:

@@ -22,12 +22,14 @@ class SqlDefinitions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, filename: str, data: bytes, source: Source) -> Definition:
+    def add(
+        self, name: str, filename: str, data: bytes, source: Source, project: int
+    ) -> Definition:
         """Two who add at once meet in a unique constraint; the later one looks again."""
         for chance in range(TRIES):
             try:
                 with self._database.write() as session:
-                    return _definition(_find_or_add(session, name, filename, data, source))
+                    return _definition(_find_or_add(session, project, name, filename, data, source))
             except IntegrityError:
                 if chance == TRIES - 1:
                     raise
@@ -37,8 +39,10 @@ class SqlDefinitions:
         with self._database.read() as session:
             return _definition(_row(session, definition_id))
 
-    def find(self, name: str, version: int | None = None) -> Definition | None:
-        query = select(DefinitionRow).where(DefinitionRow.name == name)
+    def find(self, name: str, version: int | None, project: int) -> Definition | None:
+        query = select(DefinitionRow).where(
+            DefinitionRow.name == name, DefinitionRow.project_id == project
+        )
         if version is not None:
             query = query.where(DefinitionRow.version == version)
         with self._database.read() as session:
@@ -61,7 +65,8 @@ class SqlDefinitions:
             _check_unused(session, row)
             session.delete(row)
             session.flush()
-            same = select(DefinitionRow.id).where(DefinitionRow.digest == digest).limit(1)
+            every = DefinitionRow.__table__  # those of other projects too
+            same = select(every.c.id).where(every.c.digest == digest).limit(1)
             if session.scalar(same) is None:
                 session.delete(session.get_one(ContentRow, digest))
 
@@ -82,19 +87,19 @@ def _check_unused(session: Session, row: DefinitionRow) -> None:
 
 
 def _find_or_add(
-    session: Session, name: str, filename: str, data: bytes, source: Source
+    session: Session, project: int, name: str, filename: str, data: bytes, source: Source
 ) -> DefinitionRow:
     digest = hashlib.sha256(data).hexdigest()
-    same = select(DefinitionRow).where(DefinitionRow.name == name, DefinitionRow.digest == digest)
+    named = (DefinitionRow.project_id == project, DefinitionRow.name == name)
+    same = select(DefinitionRow).where(*named, DefinitionRow.digest == digest)
     if (found := session.scalar(same)) is not None:
         return found
     if session.get(ContentRow, digest) is None:
         session.add(ContentRow(digest=digest, data=data))
         session.flush()
-    newest = session.scalar(
-        select(func.max(DefinitionRow.version)).where(DefinitionRow.name == name)
-    )
+    newest = session.scalar(select(func.max(DefinitionRow.version)).where(*named))
     row = DefinitionRow(
+        project_id=project,
         name=name,
         version=(newest or 0) + 1,
         filename=filename,
@@ -125,4 +130,5 @@ def _definition(row: DefinitionRow) -> Definition:
         size=row.size,
         source=cast(Literal["upload", "zoo"], row.source),
         created_at=row.created_at,
+        project_id=row.project_id,
     )

@@ -66,9 +66,10 @@ class SqlKeys:
         scope: Scope,
         now: datetime,
         expires: datetime | None,
+        project: int | None,
     ) -> Token:
         row = TokenRow(digest=digest, person_id=person_id, name=name, hint=hint, scope=scope)
-        row.created_at, row.expires_at = now, expires
+        row.created_at, row.expires_at, row.project_id = now, expires, project
         with self._database.write() as session:
             session.add(row)
             session.flush()
@@ -155,4 +156,5 @@ def _token(row: TokenRow) -> Token:
         created_at=row.created_at,
         expires_at=row.expires_at,
         used_at=row.used_at,
+        project=row.project_id,
     )

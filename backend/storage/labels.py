@@ -14,6 +14,11 @@ class SqlLabels:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def projects(self, run_ids: Sequence[int]) -> Sequence[int]:
+        query = select(RunRow.project_id).where(RunRow.id.in_(run_ids)).distinct()
+        with self._database.read() as session:
+            return session.scalars(query.order_by(RunRow.project_id)).all()
+
     def change(self, run_ids: Sequence[int], change: Change) -> int:
         plain = {"starred": change.starred, "note": change.note, "name": change.name}
         values = {name: value for name, value in plain.items() if value is not None}

@@ -123,6 +123,7 @@ def person_of(row: PersonRow) -> Person:
         disabled=row.disabled,
         joined=row.joined,
         created_at=row.created_at,
+        projects={each.project_id: each.role for each in row.memberships},
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sqlalchemy import ForeignKey, Index, String, false, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from backend.people.audit import Outcome
 from backend.people.person import Scope
@@ -23,6 +23,16 @@ class PersonRow(Base):
     disabled: Mapped[bool] = mapped_column(server_default=false())
     joined: Mapped[bool] = mapped_column(server_default=false())
     created_at: Mapped[datetime]
+    memberships: Mapped[list["MemberRow"]] = relationship(lazy="selectin")
+
+
+class MemberRow(Base):
+    """The role of a person in a project other than the first."""
+
+    __tablename__ = "members"
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), primary_key=True)
+    person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), primary_key=True, index=True)
+    role: Mapped[Role] = mapped_column(one_of(Role))
 
 
 class IdentityRow(Base):
@@ -66,6 +76,7 @@ class TokenRow(Base):
     created_at: Mapped[datetime]
     expires_at: Mapped[datetime | None]
     used_at: Mapped[datetime | None]
+    project_id: Mapped[int | None] = mapped_column(ForeignKey("projects.id"))
 
 
 class InvitationRow(Base):

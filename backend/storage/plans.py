@@ -58,4 +58,5 @@ def _plan(row: PlanRow) -> StoredPlan:
         cluster=from_plain(Cluster, row.cluster),
         prediction=from_plain(Prediction, row.prediction),
         created_at=row.created_at,
+        project_id=row.project_id,
     )

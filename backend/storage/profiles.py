@@ -70,4 +70,5 @@ def _profile(row: ProfileRow) -> StoredProfile:
         run_id=row.run_id,
         profile=from_plain(Profile, row.body),
         created_at=row.created_at,
+        project_id=row.project_id,
     )

@@ -21,7 +21,7 @@ from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
-from backend.storage.tables import AttemptRow, RunRow
+from backend.storage.tables import AttemptRow, DefinitionRow, RunRow
 from backend.storage.values import DatabaseClock
 
 MAX_ID = 2**31 - 1
@@ -33,8 +33,10 @@ class SqlRuns:
         self._database = database
 
     def add(self, name: str, spec: RunSpec, owner: str, origin_id: int | None) -> Run:
+        of_definition = DefinitionRow.id == spec.definition_id
         row = RunRow(
             name=name,
+            project_id=select(DefinitionRow.project_id).where(of_definition).scalar_subquery(),
             owner=owner,
             origin_id=origin_id,
             starred=False,
@@ -247,6 +249,7 @@ def _from(row: Any, tags: tuple[str, ...]) -> Run:
         note=row.note,
         tags=tags,
         origin_id=row.origin_id,
+        project_id=row.project_id,
     )
 
 

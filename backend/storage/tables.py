@@ -16,10 +16,11 @@ from sqlalchemy import (
     String,
     UniqueConstraint,
     false,
+    select,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
+from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
 from sqlalchemy.types import Double
 
 from backend.runs.states import RunState
@@ -69,10 +70,29 @@ class ContentRow(Base):
     data: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class DefinitionRow(Base):
-    __tablename__ = "definitions"
-    __table_args__ = (UniqueConstraint("name", "version"), UniqueConstraint("name", "digest"))
+class ProjectRow(Base):
+    """`key` is the name without its case."""
+
+    __tablename__ = "projects"
     id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    key: Mapped[str] = mapped_column(unique=True)
+    archived: Mapped[bool] = mapped_column(server_default=false())
+    quota: Mapped[dict[str, Any]]
+    retention: Mapped[dict[str, Any]]
+    created_at: Mapped[datetime]
+
+
+class DefinitionRow(Base):
+    """Profiles and plans belong to the project of their definition."""
+
+    __tablename__ = "definitions"
+    __table_args__ = (
+        UniqueConstraint("project_id", "name", "version"),
+        UniqueConstraint("project_id", "name", "digest"),
+    )
+    id: Mapped[int] = mapped_column(primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
     name: Mapped[str]
     version: Mapped[int]
     filename: Mapped[str]
@@ -83,7 +103,16 @@ class DefinitionRow(Base):
 
 
 LABELS = ("owner", "starred", "name")
-LISTED_BY = ("state", "kind", "definition_id", "plan_id", "accuracy", "seconds", *LABELS)
+LISTED_BY = (
+    "project_id",
+    "state",
+    "kind",
+    "definition_id",
+    "plan_id",
+    "accuracy",
+    "seconds",
+    *LABELS,
+)
 NOTED = text("note <> ''")
 
 
@@ -96,6 +125,8 @@ class RunRow(Base):
     plan_id, accuracy    from spec and summary, to be filtered and sorted by
     seconds              from start to end, once it has ended
     origin_id            the run that this one was launched again from
+    project_id           that of its definition
+    cleared_at           when the project's rule took its log, timelines and checkpoints away
     """
 
     __tablename__ = "runs"
@@ -131,6 +162,8 @@ class RunRow(Base):
     plan_id: Mapped[int | None]
     accuracy: Mapped[float | None]
     seconds: Mapped[float | None]
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
+    cleared_at: Mapped[datetime | None]
     tags: Mapped[list["TagRow"]] = relationship(lazy="selectin", order_by="TagRow.tag")
 
 
@@ -179,6 +212,12 @@ class ProfileRow(Base):
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
     body: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    project_id: Mapped[int] = column_property(
+        select(DefinitionRow.project_id)
+        .where(DefinitionRow.id == definition_id)
+        .correlate_except(DefinitionRow)
+        .scalar_subquery()
+    )
 
 
 class PlanRow(Base):
@@ -189,6 +228,13 @@ class PlanRow(Base):
     cluster: Mapped[dict[str, Any]]
     prediction: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    project_id: Mapped[int] = column_property(
+        select(DefinitionRow.project_id)
+        .join(ProfileRow, ProfileRow.definition_id == DefinitionRow.id)
+        .where(ProfileRow.id == profile_id)
+        .correlate_except(DefinitionRow, ProfileRow)
+        .scalar_subquery()
+    )
 
 
 class MetricRow(Base):

@@ -2,25 +2,34 @@
 
 from dataclasses import dataclass
 
+from app.api.fields import Id
 from app.api.operation import Call, File, Operation
 from backend.definitions.definition import Definition
 from backend.definitions.zoo import ZooEntry
 
 
 @dataclass(frozen=True, slots=True)
+class DefinitionQuery:
+    """`project_id`: only the definitions of that project."""
+
+    project_id: Id | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NewDefinition:
     """A Python file as text, or one of the zoo by its name. `name` is what it is kept under,
-    by default the file's."""
+    by default the file's; `project_id` where, by default in the first project that you see."""
 
     source: str = ""
     filename: str = "model.py"
     name: str | None = None
     zoo: str | None = None
+    project_id: Id | None = None
 
 
 def _add(call: Call) -> Definition:
     body: NewDefinition = call.body
-    definitions = call.backend.definitions
+    definitions = call.within(body.project_id).definitions
     if body.zoo is not None:
         return definitions.add_zoo(body.zoo)
     return definitions.add(body.filename, body.source.encode(), body.name)
@@ -38,8 +47,9 @@ OPERATIONS = (
         "GET",
         "/definitions",
         "Every version of every model definition, newest first.",
-        lambda call: list(call.backend.definitions.list()),
+        lambda call: list(call.within(call.query.project_id).definitions.list()),
         list[Definition],
+        query=DefinitionQuery,
     ),
     Operation(
         "add_definition",

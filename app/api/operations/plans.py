@@ -20,9 +20,10 @@ MAX_BATCH = 4096
 
 @dataclass(frozen=True, slots=True)
 class PlanQuery:
-    """`profile_id`: only the plans made from that profile."""
+    """`profile_id`: only the plans made from that profile; `project_id`: of that project."""
 
     profile_id: Id | None = None
+    project_id: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,12 @@ def _entry(stored: StoredPlan) -> PlanEntry:
         found.samples_per_second,
         stored.created_at,
     )
+
+
+def _list(call: Call) -> list[PlanEntry]:
+    asked: PlanQuery = call.query
+    found = call.within(asked.project_id).plans.list(asked.profile_id)
+    return [_entry(stored) for stored in found]
 
 
 def _propose(call: Call) -> list[Proposal]:
@@ -128,7 +135,7 @@ OPERATIONS = (
         "GET",
         "/plans",
         "The kept plans, newest first.",
-        lambda call: [_entry(plan) for plan in call.backend.plans.list(call.query.profile_id)],
+        _list,
         list[PlanEntry],
         query=PlanQuery,
     ),

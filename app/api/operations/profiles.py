@@ -12,9 +12,10 @@ from backend.runs.profiles import StoredProfile
 
 @dataclass(frozen=True, slots=True)
 class ProfileQuery:
-    """`definition_id`: only the profiles of that definition."""
+    """`definition_id`: only the profiles of that definition; `project_id`: of that project."""
 
     definition_id: Id | None = None
+    project_id: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,9 @@ class NewProfile:
 
 
 def _list(call: Call) -> list[ProfileEntry]:
-    return [_entry(stored) for stored in call.backend.profiles.list(call.query.definition_id)]
+    asked: ProfileQuery = call.query
+    found = call.within(asked.project_id).profiles.list(asked.definition_id)
+    return [_entry(stored) for stored in found]
 
 
 def _entry(stored: StoredProfile) -> ProfileEntry:

@@ -31,6 +31,7 @@ class RunQuery:
     until: datetime | None = None
     min_accuracy: float | None = None
     max_accuracy: float | None = None
+    project_id: Id | None = None
     sort: RunSort = RunSort.CREATED
     descending: bool = True
     limit: Limit = 100
@@ -77,7 +78,7 @@ def _list(call: Call) -> RunPage:
     query: RunQuery = call.query
     wanted = RunFilter(**{field.name: getattr(query, field.name) for field in fields(RunFilter)})
     order = RunOrder(query.sort, query.descending)
-    return call.backend.runs.list(wanted, query.limit, query.offset, order)
+    return call.within(query.project_id).runs.list(wanted, query.limit, query.offset, order)
 
 
 def _submit(call: Call) -> Submitted:
