@@ -12,6 +12,7 @@ from app.api.endpoint import ACTOR
 from app.api.problems import Refused, answer
 from app.gate import origin
 from app.gate.headers import guarded
+from app.gate.pace import Pace
 from app.gate.rules import SIGN_IN, Rule, rule_for
 from app.gate.visitors import actor_of
 from backend.bootstrap import Backend
@@ -20,6 +21,8 @@ from backend.settings import Settings, load_settings
 
 POLICY_VIOLATION = 1008
 """A websocket's closing code, RFC 6455 section 7.4.1."""
+STRANGERS = 60
+"""A minute: times that one address may try to sign in, and be told that it has not."""
 SIGN_IN_FIRST = (
     "Sign in on the dashboard, or send a token of yours as 'Authorization: Bearer TOKEN'."
 )
@@ -31,6 +34,7 @@ class Gate:
     def __init__(self, app: ASGIApp, connect: Callable[[], Backend]) -> None:
         self._app = app
         self._connect = connect
+        self._callers, self._strangers = Pace(), Pace()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -50,14 +54,23 @@ class Gate:
         if rule is not Rule.PROGRAM or "authorization" not in connection.headers:
             origin.check(connection, settings)  # a browser adds cookies by itself, not tokens
         if rule is Rule.OPEN:
+            if connection.scope.get("method") == "POST":
+                self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
             return None
         actor = await run_in_threadpool(self._who, connection, rule, settings)
         if actor is None:
+            self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
             raise Refused(401, "sign in first", SIGN_IN_FIRST, {"WWW-Authenticate": "Bearer"})
+        if rule is Rule.PROGRAM:
+            self._callers.take(actor.name, settings.rate)
         return actor
 
     def _who(self, connection: HTTPConnection, rule: Rule, settings: Settings) -> Actor | None:
         return actor_of(connection, rule, self._connect, settings)
+
+
+def _address(connection: HTTPConnection) -> str:
+    return connection.client.host if connection.client else ""
 
 
 async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,6 +9,7 @@
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
@@ -37,6 +38,13 @@ SHOWN = (
 """Fields of a config that people ask for first."""
 MAX_DESCRIPTION = 64 * MEBIBYTE
 """Most bytes of JSON that are unpacked from a program or a header of weights."""
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError),
+    *(KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError),
+)
+"""What zipfile and a description of another shape raise: damaged, encrypted, of another make."""
+MAX_FILENAME = 200
+"""Bytes: a name on a disk may have 255, and a copy in progress adds some."""
 TASKS = (
     "causal-lm",
     "seq2seq-lm",
@@ -67,8 +75,15 @@ class Description:
 
 
 def form_of(filename: str) -> Form:
-    """By the file's ending; raises `InvalidDefinition` naming the known ones."""
-    suffix = PurePath(filename).suffix.lower()
+    """By the file's ending; raises `InvalidDefinition` naming the known ones, or on a name that
+    no disk would take."""
+    name = PurePath(filename).name
+    if not name.isprintable() or len(name.encode(errors="replace")) > MAX_FILENAME:
+        raise InvalidDefinition(
+            f"{filename[:60]!r} cannot name a file",
+            f"Use at most {MAX_FILENAME} printable characters.",
+        )
+    suffix = PurePath(name).suffix.lower()
     if suffix not in FORMS:
         raise InvalidDefinition(
             f"{filename} is no form of a definition",
@@ -116,9 +131,9 @@ def describe_program(filename: str, data: bytes) -> Description:
         inputs = [_tensor(graph, arg["as_tensor"]["name"]) for arg in given if "as_tensor" in arg]
         weights = sum("parameter" in spec for spec in specs)
         operations = len(graph["nodes"])
-    except (zipfile.BadZipFile, KeyError, TypeError, AttributeError) as fault:
+    except UNREADABLE as fault:
         raise InvalidDefinition(
-            f"{filename} is no program of torch.export: {fault}",
+            f"{filename} is no program of torch.export: {str(fault)[:200]}",
             "Save it with torch.export.save(torch.export.export(model, inputs), file).",
         ) from None
     facts = [("operations", f"{operations:,}"), ("weights", f"{weights:,}")]

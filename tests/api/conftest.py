@@ -73,6 +73,7 @@ def module_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         folder = tmp_path_factory.mktemp("api") / "home"
         patch.setenv("STAGEFLOW_HOME", str(folder))
         patch.setenv("STAGEFLOW_USER", "ada")
+        patch.setenv("STAGEFLOW_RATE", "0")  # tests ask faster than people may
         yield folder
 
 

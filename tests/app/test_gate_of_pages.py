@@ -53,6 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         patch.setenv("STAGEFLOW_HOME", str(home))
         patch.setenv("STAGEFLOW_PORT", str(port))
         patch.setenv("STAGEFLOW_SIGN_IN", "accounts")
+        patch.setenv("STAGEFLOW_RATE", "0")  # tests ask faster than people may
         cookie = _viewers_cookie()
         process = subprocess.Popen([sys.executable, "-m", "app.asgi"], cwd=Path.cwd())
         try:

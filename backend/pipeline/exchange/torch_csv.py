@@ -112,4 +112,10 @@ def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:
             )
     chunks = max(stage for stage, _ in places) // len(rows) + 1
     microbatches = 1 + max(a.microbatch for row in rows for a in row if not isinstance(a, Step))
+    if max(chunks, microbatches) > len(places):
+        raise InvalidInput(
+            f"{len(places)} computations cannot be those of {chunks * len(rows)} stages and "
+            f"{microbatches} microbatches",
+            advice="Every microbatch passes every stage: count both from 0 without a gap.",
+        )
     return Shape((1,) * len(rows), microbatches, microbatches, chunks)

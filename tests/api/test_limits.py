@@ -1,0 +1,47 @@
+"""How often somebody may ask: told by 429 and how long to wait, callers apart."""
+
+import pytest
+
+from app.client import ApiProblem, Client
+from app.gate.rules import SIGN_IN
+from tests.api.asking import ask
+from tests.api.conftest import Served
+
+PATH = "/api/v1/runs?limit=1"
+
+
+@pytest.fixture
+def rate(served: Served, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("STAGEFLOW_RATE", "3")
+    return served.url
+
+
+def test_the_api_is_asked_so_often_and_no_more(rate: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAGEFLOW_USER", "grace")
+    answers = [ask(rate, PATH) for _ in range(6)]
+    assert [answer.status for answer in answers[:3]] == [200] * 3
+    last = answers[-1]
+    assert last.status == 429
+    assert 1 <= int(last.headers["retry-after"]) <= 20
+    assert last.json["kind"] == "Refused"
+    assert "STAGEFLOW_RATE" in last.json["advice"]
+    with pytest.raises(ApiProblem, match="more than 3 requests in a minute"):
+        Client(rate).runs()
+    monkeypatch.setenv("STAGEFLOW_USER", "someone-else")
+    assert ask(rate, PATH).status == 200
+    assert ask(rate, "/healthz").status == 404  # not served here, and not counted
+
+
+def test_guesses_are_slowed_down_and_people_who_are_in_are_not(
+    rate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGEFLOW_SIGN_IN", "accounts")
+    guesses = [
+        ask(rate, PATH, headers={"Authorization": f"Bearer sf_{number}"}) for number in range(6)
+    ]
+    assert {answer.status for answer in guesses} == {401, 429}
+    assert guesses[-1].status == 429
+    tries = [ask(rate, SIGN_IN, "POST", b"name=x&password=y") for _ in range(2)]
+    assert [answer.status for answer in tries] == [429, 429]
+    assert all("retry-after" in answer.headers for answer in (*tries, guesses[-1]))
+    assert ask(rate, SIGN_IN).status == 200  # the form itself
