@@ -65,6 +65,10 @@ class Settings(BaseSettings):
                   and the role with which people join whom nobody has invited (empty = none)
     user          who owns what is submitted where nobody signs in, and on the command line
     api_token     what a client of the REST API must present where nobody signs in
+    token         a person's token, in whose name the command line acts; empty = whoever holds
+                  the machine
+    project       the project in which the command line works, by name or number; empty = all,
+                  and what is added goes into the first
     rate          requests of the REST API that one caller may make in a minute; 0 = any number,
                   and as many tries to sign in
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
@@ -98,9 +102,11 @@ class Settings(BaseSettings):
     oidc_issuer: str = ""
     oidc_client_id: str = ""
     oidc_client_secret: str = Field(default="", repr=False)
-    oidc_newcomers: str = Field(default="", pattern="^(viewer|editor)?$")
+    oidc_newcomers: str = Field(default="", pattern="^(guest|viewer|editor)?$")
     user: str = Field(default_factory=_user)
     api_token: str = Field(default="", repr=False)
+    token: str = Field(default="", repr=False)
+    project: str = ""
     rate: int = Field(default=1200, ge=0)
     notify: str = Field(default="", repr=False)
     notify_internal: str = ""
