@@ -17,6 +17,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.planning.plan import Partition
+from backend.prediction.upkeep import PLAIN, Upkeep
 from backend.profiles.profile import Layer, Profile
 
 
@@ -24,14 +25,16 @@ from backend.profiles.profile import Layer, Profile
 class PlanDurations:
     """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
 
-    Compute is the profile's seconds divided by the device's speed. The lanes of a pipeline
-    share its devices. Not known here: what ranks lose by sharing a memory bus; cores are
-    shared in `sharing`, links in `wires`.
+    Compute is the profile's seconds divided by the device's speed, with what its messages cost
+    the rank's processor, and what `upkeep` says of its weights (() = each update applies one
+    gradient, in place). The lanes of a pipeline share its devices. Not known here: what ranks
+    lose by sharing a memory bus; cores are shared in `sharing`, links in `wires`.
     """
 
     profile: Profile
     partition: Partition
     cluster: Cluster
+    upkeep: tuple[Upkeep, ...] = ()
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -51,16 +54,32 @@ class PlanDurations:
         """Seconds of `action`."""
         faster = self.cluster.at(self.device(rank)).speed / self.pace(action.stage)
         match action:
-            case Forward(stage) | Recompute(stage):
+            case Recompute(stage):
                 return self.forward[stage] / faster
+            case Forward(stage):
+                return (self.forward[stage] + self._handled(stage, stage - 1, stage)) / faster
             case Backward(stage):
-                return self.backward[stage] / faster
+                whole = self.backward[stage] + self.added[stage]
+                return (whole + self._handled(stage, stage, stage - 1)) / faster
             case BackwardInput(stage):
-                return self.backward_input[stage] / faster
+                return (
+                    self.backward_input[stage] + self._handled(stage, stage, stage - 1)
+                ) / faster
             case BackwardWeight(stage):
-                return (self.backward[stage] - self.backward_input[stage]) / faster
+                return (self.backward_weight[stage] + self.added[stage]) / faster
             case Step(stage):
-                return self.update[stage] / faster
+                return self.step[stage] / faster
+
+    def _handled(self, stage: int, before: int, behind: int) -> float:
+        """Seconds in which `stage`'s processor takes in a bundle over the cut behind stage
+        `before` and posts one over the cut behind `behind`; 0 where nothing crosses there."""
+        handling = self.profile.handling
+        if handling is None or self.partition.positions == 1:
+            return 0.0
+        last = len(self.partition.stages) - 1
+        taken = handling.take(self._cut_bytes(before)) if 0 <= before < last else 0.0
+        posted = handling.post(self._cut_bytes(behind)) if 0 <= behind < last else 0.0
+        return (taken + posted) / self.pace(stage)
 
     def transfer(self, message: Message, source: int, to: int) -> float:
         """Latency plus bytes over the bandwidth of the link between the two devices."""
@@ -77,8 +96,13 @@ class PlanDurations:
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
-        after = message.stage if message.flow is Flow.ACTIVATION else message.stage - 1
-        return self.ordered.graph.cut_bytes[self.partition.stages[after].stop - 1]
+        return self._cut_bytes(
+            message.stage if message.flow is Flow.ACTIVATION else message.stage - 1
+        )
+
+    def _cut_bytes(self, stage: int) -> int:
+        """Bytes of the bundle that crosses the cut behind `stage`."""
+        return self.ordered.graph.cut_bytes[self.partition.stages[stage].stop - 1]
 
     def reduced_bytes(self, stage: int, members: int) -> float:
         """Bytes that one of `members` ranks sends in one all-reduce: 2 (r-1)/r |w|."""
@@ -101,14 +125,53 @@ class PlanDurations:
 
     @cached_property
     def backward_input(self) -> tuple[float, ...]:
-        """The input's half of a backward; where the profile has not measured it, half counts."""
-        return self._seconds(
-            [sum(layer.backward_input or layer.backward / 2 for layer in p) for p in self._parts]
+        """The input's half of a backward; where the profile has not measured it, half counts.
+        The first stage gives nobody a gradient."""
+        halves = [
+            sum(layer.backward_input or layer.backward / 2 for layer in part)
+            for part in self._parts
+        ]
+        return self._seconds([0.0, *halves[1:]])
+
+    @cached_property
+    def backward_weight(self) -> tuple[float, ...]:
+        """The weights' half; where it was not measured, what the other one leaves."""
+        halves = self._seconds(
+            [sum(layer.backward_weight for layer in part) for part in self._parts]
+        )
+        rests = zip(halves, self.backward, self.backward_input, strict=True)
+        return tuple(
+            half if half and stage else whole - other
+            for stage, (half, whole, other) in enumerate(rests)
         )
 
     @cached_property
     def update(self) -> tuple[float, ...]:
         return self._seconds([sum(layer.update for layer in part) for part in self._parts])
+
+    @cached_property
+    def added(self) -> tuple[float, ...]:
+        """Seconds of a backward in which gradients are added to others, on average."""
+        adding = self._seconds([sum(layer.adding for layer in part) for part in self._parts])
+        kept = zip(adding, self._upkeep, strict=True)
+        return tuple(seconds * upkeep.added for seconds, upkeep in kept)
+
+    @cached_property
+    def step(self) -> tuple[float, ...]:
+        """Seconds of an update: in place, or of a new version beside the old one. The mean of
+        several gradients first reads and writes each once, where adding reads two and writes one,
+        so it takes two thirds of that (ours: memory binds both)."""
+        return self._seconds(
+            [
+                sum((layer.renewal if upkeep.renews else 0.0) or layer.update for layer in part)
+                + (2 / 3 * sum(layer.adding for layer in part) if upkeep.is_mean else 0.0)
+                for part, upkeep in zip(self._parts, self._upkeep, strict=True)
+            ]
+        )
+
+    @property
+    def _upkeep(self) -> tuple[Upkeep, ...]:
+        return self.upkeep or (PLAIN,) * len(self.partition.stages)
 
     def profiled_update(self, stage: int) -> float:
         """Seconds of an update on the profiled device."""

@@ -39,5 +39,8 @@ def _shorter(layer: Layer, gain: float) -> Layer:
         forward=layer.forward / gain,
         backward=layer.backward / gain,
         backward_input=layer.backward_input / gain,
+        backward_weight=layer.backward_weight / gain,
         update=layer.update / gain,
+        adding=layer.adding / gain,
+        renewal=layer.renewal / gain,
     )

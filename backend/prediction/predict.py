@@ -18,6 +18,7 @@ from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
 from backend.prediction.sharing import shared_cores
+from backend.prediction.upkeep import upkeep
 from backend.prediction.wires import ClusterLinks
 from backend.profiles.profile import Profile
 
@@ -36,7 +37,7 @@ def predict(
     rule.check(shape)
     memory = memory_bytes(profile, plan, shape, optimizer)
     check_memory(memory, smallest_devices(cluster, plan))
-    durations = PlanDurations(profile, plan.partition, cluster)
+    durations = PlanDurations(profile, plan.partition, cluster, upkeep(rule, shape))
     table = lower_table(rule, shape)
     cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
     times = simulate_table(table, durations, cores, links)
@@ -60,8 +61,9 @@ def predicted_program(
     """The program of a segment of `num_microbatches` (`training_shape` says how many of them
     are used) and its predicted timeline. Raises as `predict`, but does not check memory."""
     check_plan(profile, cluster, plan)
-    table = lower_table(schedule(plan.schedule), training_shape(plan, num_microbatches))
-    durations = PlanDurations(profile, plan.partition, cluster)
+    rule, shape = schedule(plan.schedule), training_shape(plan, num_microbatches)
+    table = lower_table(rule, shape)
+    durations = PlanDurations(profile, plan.partition, cluster, upkeep(rule, shape))
     cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
     times = simulate_table(table, durations, cores, links)
     return unpack(table), times.timeline()

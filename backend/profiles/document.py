@@ -11,6 +11,7 @@ from backend.profiles.profile import Layer, Profile
 
 FORMAT: Literal["stageflow-profile"] = "stageflow-profile"
 VERSION: Literal[1] = 1
+OF_WEIGHTS = ("update", "adding", "renewal")
 ADVICE = "Export the profile again, or profile the model again."
 
 
@@ -50,7 +51,7 @@ def check_profile(profile: Profile) -> None:
 
 
 def _check_layer(layer: Layer) -> None:
-    for field in ("forward", "backward", "output_bytes", "parameter_bytes", "update"):
+    for field in ("forward", "backward", "output_bytes", "parameter_bytes", *OF_WEIGHTS):
         value = getattr(layer, field)
         if not math.isfinite(value) or value < 0:
             raise InvalidInput(f"layer {layer.name!r}: {field} is {value:g}, not 0 or more", ADVICE)

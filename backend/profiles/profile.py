@@ -21,6 +21,12 @@ class Layer:
     update           seconds of one optimizer update of its parameters
     backward_input   seconds of the half of a backward that gives the input's gradient alone
                      (Qi et al., ICLR 2024); 0 = not measured apart
+    backward_weight  seconds of the other half, run by itself: together they may take longer than
+                     the whole; 0 = not measured
+    adding           seconds to add the gradients of its parameters to those of other microbatches;
+                     0 = not measured
+    renewal          seconds of an update that leaves the old parameters standing beside the new;
+                     0 = not measured
     saved_bytes      activations that autograd keeps for the backward, each storage once and
                      parameters left out; None = not measured
     buffer_bytes     bytes of running statistics and constants
@@ -38,6 +44,9 @@ class Layer:
     saved_bytes: int | None = None
     buffer_bytes: int = 0
     flops: float | None = None
+    backward_weight: float = 0.0
+    adding: float = 0.0
+    renewal: float = 0.0
 
     @property
     def compute(self) -> float:
@@ -47,6 +56,25 @@ class Layer:
     def activation_bytes(self) -> int:
         """What a microbatch holds between forward and backward: as measured, else the output."""
         return self.output_bytes if self.saved_bytes is None else self.saved_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What a message costs the processors of its ranks, however long it is on the wire: seconds,
+    and seconds per byte. `posting` at the sender, `taking` in at the receiver."""
+
+    posting: float
+    posting_byte: float
+    taking: float
+    taking_byte: float
+
+    def post(self, num_bytes: float) -> float:
+        """Seconds of the sender."""
+        return self.posting + self.posting_byte * num_bytes
+
+    def take(self, num_bytes: float) -> float:
+        """Seconds of the receiver."""
+        return self.taking + self.taking_byte * num_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +160,8 @@ class Profile:
     parameters, granularity, precision   what the definition was given and how it was run
     versions       of what the times depend on
     is_partial     the job was stopped: medians over fewer repetitions than were asked for
+    handling       what a message costs the ranks' processors; None = not measured, or the ranks
+                   compute on GPUs
     """
 
     name: str
@@ -149,6 +179,7 @@ class Profile:
     precision: Literal["float32", "bfloat16"] = "float32"
     versions: dict[str, str] = field(default_factory=dict)
     is_partial: bool = False
+    handling: Handling | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:

@@ -47,6 +47,7 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         whole_forward=0.0,
         whole_backward=0.0,
         whole_update=0.0,
+        handling=None,
         notes=(*profile.notes, note),
     )
 
@@ -91,5 +92,8 @@ def _faster(layer: Layer, compute: float, memory: float) -> Layer:
         forward=layer.forward / compute,
         backward=layer.backward / compute,
         backward_input=layer.backward_input / compute,
+        backward_weight=layer.backward_weight / compute,
         update=layer.update / memory,
+        adding=layer.adding / memory,
+        renewal=layer.renewal / memory,
     )

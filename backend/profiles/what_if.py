@@ -45,6 +45,7 @@ def _scaled(layer: Layer, share: float) -> Layer:
         forward=layer.forward * share,
         backward=layer.backward * share,
         backward_input=layer.backward_input * share,
+        backward_weight=layer.backward_weight * share,
         output_bytes=round(layer.output_bytes * share),
         saved_bytes=None if layer.saved_bytes is None else round(layer.saved_bytes * share),
         flops=None if layer.flops is None else layer.flops * share,

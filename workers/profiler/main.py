@@ -21,7 +21,8 @@ from workers.definitions.samples import Batch, mapped, tensors
 from workers.definitions.trace import untouched
 from workers.devices import versions
 from workers.profiler.described import described
-from workers.profiler.measure import WARM_UP, Measured, benches, measure
+from workers.profiler.handling import handling
+from workers.profiler.measure import WARM_UP, Measured, benches, measure, middle
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
 from workers.runtime.process import (
     device,
@@ -113,6 +114,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         precision=spec.precision,
         versions=versions(),
         is_partial=is_partial,
+        handling=None if is_partial or chosen.type != "cpu" else handling(),
     )
     share = profile.compute / max(forward + backward, 1e-9)
     reporter.log(
@@ -178,6 +180,9 @@ def _layers(layered: LayeredModel, measured: Measured, sizes: _Sizes | None) -> 
                 parameter_bytes=layer.parameter_bytes,
                 update=update,
                 backward_input=measured.backward_input(times),
+                backward_weight=measured.backward_weight(times),
+                adding=middle(times.adding),
+                renewal=middle(times.renewal),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
                 flops=sizes.flops[index] if sizes else None,

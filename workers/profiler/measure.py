@@ -28,8 +28,9 @@ WARM_UP = 3
 """Repetitions that are not counted: allocator, caches, lazily built kernels."""
 
 
-HALVES_EVERY = 4
-"""The halves of the backward are timed in every fourth repetition."""
+RARE_EVERY = 4
+"""What most schedules do not do is timed in every fourth repetition: backwards in halves, the sums
+of several gradients, updates that leave the old weights standing."""
 
 
 @dataclass(slots=True)
@@ -40,9 +41,16 @@ class Times:
     backward: list[float] = field(default_factory=list)
     update: list[float] = field(default_factory=list)
     backward_input: list[float] = field(default_factory=list)
+    backward_weight: list[float] = field(default_factory=list)
+    adding: list[float] = field(default_factory=list)
+    renewal: list[float] = field(default_factory=list)
+
+    @property
+    def rare(self) -> tuple[list[float], ...]:
+        return self.backward_input, self.backward_weight, self.adding, self.renewal
 
     def clear(self) -> None:
-        for seconds in (self.forward, self.backward, self.update, self.backward_input):
+        for seconds in (self.forward, self.backward, self.update, *self.rare):
             seconds.clear()
 
 
@@ -78,6 +86,17 @@ class Measured:
         taken = median(times.backward_input) - median(self.nothing.backward_input)
         return min(max(0.0, taken), self.seconds(times)[1])
 
+    def backward_weight(self, times: Times) -> float:
+        """Median seconds of the other half, run by itself; 0.0 likewise."""
+        if not times.backward_weight:
+            return 0.0
+        return max(0.0, median(times.backward_weight) - median(self.nothing.backward_weight))
+
+
+def middle(seconds: list[float]) -> float:
+    """The median; 0.0 of none."""
+    return median(seconds) if seconds else 0.0
+
 
 def benches(
     layered: LayeredModel, loss: Loss, precision: Precision = "float32"
@@ -110,7 +129,7 @@ def measure(
         with untouched(layered.model):
             for chain, given in ((layers, inputs), ([whole], inputs), (nothings, zero)):
                 sweep(chain, given, targets)
-            if repetition % HALVES_EVERY == 0 or repetition == WARM_UP:
+            if repetition % RARE_EVERY == 0 or repetition == WARM_UP:
                 for chain, given in ((layers, inputs), (nothings, zero)):
                     sweep(chain, given, targets, halves=True)
         yield measured
@@ -144,8 +163,8 @@ def _first(output: Tensors, target: Samples) -> Tensor:
 
 
 def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool = False) -> None:
-    """Forward, backward and update of a chain; `halves`: the input's half of the backward
-    instead, the rest unmeasured."""
+    """Forward, backward and update of a chain; `halves`: what is rare instead, with the backward
+    in its halves, and the forward unmeasured."""
     held: list[Held] = []
     bundle, watch = tuple(tensor.clone() for tensor in inputs), stopwatch(inputs[0].device)
     for bench in benches:
@@ -159,13 +178,18 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
         if halves:
             work = _backward_input(bench, kept, gradients)
             gradients = watch.timed(bench.times.backward_input, work)
-            bench.stage.backward_weight(kept)
+            found = watch.timed(bench.times.backward_weight, _backward_weight(bench, kept))
+            of_weights.append(found)
         else:
             both = _backward(bench, kept, gradients)
             gradients, found = watch.timed(bench.times.backward, both)
             of_weights.append(found)
-    for bench, found in zip(reversed(benches), of_weights, strict=not halves):
-        watch.timed(bench.times.update, _update(bench, found))
+    for bench, found in zip(reversed(benches), of_weights, strict=True):
+        if halves:
+            watch.timed(bench.times.adding, _add(bench, found))
+            watch.timed(bench.times.renewal, _update(bench, found, in_place=False))
+        else:
+            watch.timed(bench.times.update, _update(bench, found, in_place=True))
     watch.finish()
 
 
@@ -183,11 +207,21 @@ def _backward_input(bench: Bench, held: Held, gradients: Tensors) -> Callable[[]
     return lambda: bench.stage.backward_input(held, gradients)
 
 
-def _update(bench: Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:
+def _backward_weight(bench: Bench, held: Held) -> Callable[[], dict[str, Tensor]]:
+    return lambda: bench.stage.backward_weight(held)
+
+
+def _add(bench: Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:
+    """Adds to what stands for the sum of other microbatches."""
+    sums, new = [g.clone() for g in gradients.values()], list(gradients.values())
+    return lambda: torch._foreach_add_(sums, new) if new else None
+
+
+def _update(bench: Bench, gradients: dict[str, Tensor], in_place: bool) -> Callable[[], object]:
     def update() -> None:
         weights = list(bench.weights.values())
         if weights:
             with torch.no_grad():
-                bench.rule.update(weights, list(gradients.values()), in_place=True)
+                bench.rule.update(weights, list(gradients.values()), in_place)
 
     return update

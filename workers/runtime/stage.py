@@ -100,6 +100,23 @@ class Stage:
         of_weights = zip(held.weights, found[num_inputs:], strict=True)
         return tuple(found[:num_inputs]), dict(of_weights)
 
+    def backward_onto(
+        self, held: Held, gradients: Tensors, sums: Sequence[Tensor]
+    ) -> tuple[Tensors, list[Tensor]]:
+        """As `backward`, with the gradients of the weights added to `sums` in place; where these
+        are empty, new ones. Autograd adds each as soon as it is made, so that those of one
+        microbatch are never there all at once."""
+        weights = tuple(held.weights.values())
+        for weight, so_far in zip(weights, sums, strict=bool(sums)):
+            weight.grad = so_far
+        wanted = (*held.inputs, *weights)
+        if wanted and held.outputs:
+            torch.autograd.backward(held.outputs, gradients or None, inputs=wanted)
+        found = _filled(wanted, [tensor.grad for tensor in wanted])
+        for tensor in wanted:
+            tensor.grad = None
+        return found[: len(held.inputs)], list(found[len(held.inputs) :])
+
     def backward_input(self, held: Held, gradients: Tensors) -> Tensors:
         """The gradients of the inputs alone; the graph stays for `backward_weight`."""
         coming = gradients or tuple(map(torch.ones_like, held.outputs))

@@ -148,13 +148,19 @@ class Training:
     def _backward(self, index: int, action: Backward) -> None:
         number = action.stage
         stage, held = self._seated.stages[number], self._held.pop((number, action.microbatch))
-        gradients = self._arrived(action, held)
-        over = self._travel(index, number, held)
-        of_inputs, of_weights = self._blaming(
-            number, held.inputs, lambda: stage.backward(held, gradients)
-        )
-        over()
-        self._seated.weights[number].add(of_weights)
+        gradients, weights = self._arrived(action, held), self._seated.weights[number]
+        if number in self._seated.buckets:
+            over = self._travel(index, number, held)
+            of_inputs, found = self._blaming(
+                number, held.inputs, lambda: stage.backward(held, gradients)
+            )
+            over()
+            weights.add(found)
+        else:
+            sums = weights.sums
+            of_inputs, weights.sums = self._blaming(
+                number, held.inputs, lambda: stage.backward_onto(held, gradients, sums)
+            )
         self._seated.mail.put(makes(action, self._shape), of_inputs)
 
     def _backward_input(self, action: BackwardInput) -> None:

@@ -94,6 +94,18 @@ class Weights:
             return [torch.zeros_like(weight) for weight in self.newest.values()]
         return self._gradients
 
+    @property
+    def sums(self) -> list[Tensor]:
+        """The sums so far, which a backward may add to in place; [] before the first gradient of
+        an update. What it made of them is set in their place."""
+        if not self._is_own:
+            self._gradients = [gradient.clone() for gradient in self._gradients]
+        return self._gradients
+
+    @sums.setter
+    def sums(self, found: list[Tensor]) -> None:
+        self._gradients, self._is_own = found, True
+
     def add(self, gradients: dict[str, Tensor]) -> None:
         """Add one microbatch's gradients, whose tensors others may hold too."""
         if self._buckets is not None:

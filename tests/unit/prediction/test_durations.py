@@ -9,10 +9,12 @@ from backend.pipeline.actions import (
     Flow,
     Forward,
     Message,
+    Recompute,
     Step,
 )
 from backend.prediction.durations import PlanDurations
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.prediction.upkeep import Upkeep
+from backend.profiles.profile import Handling, Layer, ModelGraph, Profile
 
 
 @pytest.fixture
@@ -70,13 +72,67 @@ def test_one_rank_has_nothing_to_reduce(durations):
 
 def test_halves_of_a_backward_are_those_measured_else_equal(cluster, make_plan):
     layers = tuple(
-        Layer("l", "Linear", 1.0, 4.0, output_bytes=0, parameter_bytes=8, backward_input=half)
-        for half in (1.0, 0.0)
+        Layer(
+            f"l{number}",
+            "Linear",
+            1.0,
+            4.0,
+            output_bytes=0,
+            parameter_bytes=8,
+            backward_input=half,
+            backward_weight=rest,
+        )
+        for number, (half, rest) in enumerate(((1.0, 3.5), (1.0, 0.0), (0.0, 0.0), (1.0, 3.5)))
     )
     profile = Profile("halves", ModelGraph.chain(layers), microbatch=8)
-    durations = PlanDurations(profile, make_plan((1, (0,)), (2, (1,))).partition, cluster)
+    plan = make_plan((1, (0,)), (2, (1,)), (3, (2,)), (4, (3,)))
+    durations = PlanDurations(profile, plan.partition, cluster)
     halves = [
         (durations.compute(s, BackwardInput(s, 0, 0)), durations.compute(s, BackwardWeight(s, 0)))
-        for s in (0, 1)
+        for s in range(4)
     ]
-    assert halves == [(1.0 / 2, 3.0 / 2), (2.0 / 2, 2.0 / 2)]
+    speeds = [cluster.at(device).speed for device in range(4)]
+    seconds = [(0.0, 4.0), (1.0, 3.0), (2.0, 2.0), (1.0, 3.5)]
+    assert halves == [(a / v, b / v) for (a, b), v in zip(seconds, speeds, strict=True)]
+
+
+def kept(cluster, make_plan, *upkeep, handling=None):
+    """Two stages of a layer each, on devices 0 and 1."""
+    layers = tuple(
+        Layer("ab"[n], "Linear", 1.0, 2.0, 40, 8, update=1.0, adding=0.3, renewal=1.5)
+        for n in range(2)
+    )
+    profile = Profile("kept", ModelGraph.chain(layers), microbatch=8, handling=handling)
+    partition = make_plan((1, (0,)), (2, (1,))).partition
+    return PlanDurations(profile, partition, cluster, upkeep), cluster.at(0).speed
+
+
+@pytest.mark.parametrize(
+    ("upkeep", "backward", "step"),
+    [
+        (Upkeep(), 2.0, 1.0),
+        (Upkeep(renews=True), 2.0, 1.5),
+        (Upkeep(gathered=4), 2.0 + 3 / 4 * 0.3, 1.0 + 2 / 3 * 0.3),
+        (Upkeep(gathered=4, renews=True), 2.0 + 3 / 4 * 0.3, 1.5 + 2 / 3 * 0.3),
+        (Upkeep(replicas=2), 2.0 + 0.3, 1.0 + 2 / 3 * 0.3),
+    ],
+)
+def test_sums_means_and_versions_beside_each_other_cost_what_was_measured(
+    cluster, make_plan, upkeep, backward, step
+):
+    durations, speed = kept(cluster, make_plan, upkeep, upkeep)
+    assert durations.compute(0, Backward(0, 0)) * speed == pytest.approx(backward)
+    assert durations.compute(0, BackwardWeight(0, 0)) * speed == pytest.approx(backward)
+    assert durations.compute(0, Step(0)) * speed == pytest.approx(step)
+
+
+def test_messages_cost_the_ranks_at_both_ends(cluster, make_plan):
+    handling = Handling(posting=0.01, posting_byte=0.001, taking=0.02, taking_byte=0.002)
+    durations, speed = kept(cluster, make_plan, handling=handling)
+    post, take = 0.01 + 40 * 0.001, 0.02 + 40 * 0.002
+    found = [
+        durations.compute(stage, action(stage, 0)) * speed
+        for action in (Forward, Backward, Recompute)
+        for stage in (0, 1)
+    ]
+    assert found == pytest.approx([1 + post, 1 + take, 2 + take, 2 + post, 1, 1])

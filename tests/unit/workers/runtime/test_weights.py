@@ -93,3 +93,16 @@ def test_without_a_stash_a_step_changes_what_live_graphs_read() -> None:
     held.step(1, 1, awaited=lambda v: True)
     assert held.at(7)["w"] is leaf
     assert float(torch.autograd.grad(output, leaf)[0][0]) == 6.0
+
+
+def test_a_backward_adds_to_the_sums_in_place_but_never_to_tensors_of_others() -> None:
+    held = weights()
+    assert held.sums == []
+    given = gradient(1.0)
+    held.add(given)
+    held.sums[0].add_(2.0)
+    held.sums = held.sums
+    assert float(given["w"][0]) == 1.0
+    held.step(1, 1, awaited=lambda v: False)
+    assert float(held.newest["w"].detach()[0]) == -3.0
+    assert held.sums == []

@@ -1,0 +1,89 @@
+"""What a message costs the processors of two ranks, measured between two ends in one process.
+
+Both ends are gloo's own over loopback, as between ranks of a host. A convolution runs before each
+message, forward and backward: after compute the code of a message is in no cache, and it takes
+three times as long as after another message.
+"""
+
+import threading
+from datetime import timedelta
+from statistics import median
+from time import perf_counter, process_time
+from typing import Protocol, cast
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch._C._distributed_c10d import HashStore, ProcessGroupGloo
+
+from backend.profiles.profile import Handling
+from workers.runtime.transport import Sends
+
+SMALL, LARGE = 64 << 10, 1 << 20
+"""Bytes of the messages between which, and beyond which, seconds grow evenly."""
+ROUNDS, WARM_UP = 12, 3
+CHANNELS, PIXELS, SAMPLES = 64, 32, 8
+"""Of the convolution."""
+PATIENCE = timedelta(seconds=30)
+
+
+class End(Protocol):
+    """A member of a group, as gloo's own is; its stubs do not say so."""
+
+    def send(self, tensors: list[Tensor], to: int, tag: int) -> dist.Work: ...
+
+    def recv(self, tensors: list[Tensor], source: int, tag: int) -> dist.Work: ...
+
+
+def handling() -> Handling:
+    """Medians of a few messages of two sizes. Raises what gloo raises where there is no
+    loopback."""
+    here, there = _ends()
+    sends = Sends()
+    small, large = (_costs(here, there, sends, size) for size in (SMALL, LARGE))
+    sends.join()
+    (posting, post_byte), (taking, take_byte) = (
+        _line(few, many) for few, many in zip(small, large, strict=True)
+    )
+    return Handling(posting, post_byte, taking, take_byte)
+
+
+def _ends() -> tuple[End, End]:
+    """Two members of a group, which must meet at the same time."""
+    store, found = HashStore(), dict[int, End]()
+
+    def join(rank: int) -> None:
+        found[rank] = cast(End, ProcessGroupGloo(store, rank, 2, PATIENCE))
+
+    other = threading.Thread(target=join, args=(1,))
+    other.start()
+    join(0)
+    other.join()
+    return found[0], found[1]
+
+
+def _costs(here: End, there: End, sends: Sends, size: int) -> tuple[float, float]:
+    """Median seconds that a message of `size` bytes keeps its sender, and the receiver."""
+    sent, taken = torch.zeros(size // 4), torch.zeros(size // 4)
+    layer, samples = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1), _samples()
+    posting, taking = [], []
+    for number in range(WARM_UP + ROUNDS):
+        coming = there.recv([taken], 0, number)
+        layer(samples).sum().backward()
+        start, spent = perf_counter(), process_time()
+        sends.put(here.send([sent], 1, number), sent)
+        posting.append(perf_counter() - start)
+        coming.wait()
+        sends.join()
+        taking.append(max(0.0, process_time() - spent - posting[-1]))
+    return median(posting[WARM_UP:]), median(taking[WARM_UP:])
+
+
+def _samples() -> Tensor:
+    return torch.ones(SAMPLES, CHANNELS, PIXELS, PIXELS)
+
+
+def _line(small: float, large: float) -> tuple[float, float]:
+    """(seconds, seconds per byte) through both; none of them below 0."""
+    slope = max(0.0, (large - small) / (LARGE - SMALL))
+    return max(0.0, small - slope * SMALL), slope
