@@ -7,9 +7,10 @@ import streamlit as st
 from app import services, state
 from app.boundary import boundary
 from app.components.load_ahead import load_ahead
+from app.components.project_chooser import project_chooser
 from app.state import Page
 from backend.errors import StageflowError
-from backend.people.rights import Actor, Right
+from backend.people.rights import Right
 from backend.settings import SignIn, load_settings
 
 HERE = Path(__file__).parent
@@ -35,28 +36,24 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
 }
 
 
-TEAM = (
+PROJECTS = (Page.PROJECTS, "Projects", "folder_open")
+TEAM = (  # where people sign in; the last for those who decide about people
     (Page.ACCOUNT, "Account", "account_circle"),
+    PROJECTS,
     (Page.PEOPLE, "People", "group"),
 )
-"""Where people sign in; the last for those who decide about people."""
 
 
 def sections() -> dict[str, tuple[Entry, ...]]:
     """The pages that there are for this visitor."""
-    if load_settings().sign_in is SignIn.OFF:
-        return SECTIONS
-    actor = _visitor()
-    manages = actor is not None and actor.may(Right.MANAGE)
-    return SECTIONS | {"Team": TEAM if manages else TEAM[:1]}
-
-
-def _visitor() -> Actor | None:
-    """None where the page itself will say why nobody is known."""
     try:
-        return services.backend().actor
-    except StageflowError:
-        return None
+        visitor = services.visitor()
+        if load_settings().sign_in is not SignIn.OFF:
+            manages = visitor.actor.may(Right.MANAGE)
+            return SECTIONS | {"Team": TEAM if manages else TEAM[:2]}
+        return SECTIONS | ({"Team": (PROJECTS,)} if len(visitor.projects.list()) > 1 else {})
+    except StageflowError:  # the page itself will say what is the matter
+        return SECTIONS
 
 
 def navigation() -> st.Page:
@@ -94,7 +91,7 @@ def main() -> None:
     load_ahead()
     page = navigation()
     with boundary():
-        services.backend()
+        project_chooser()
         state.show_notice()
         page.run()
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from app import state
 from app.gate.visitors import by_cookie, cookie_name, forget
 from backend.bootstrap import Backend, connect
 from backend.errors import StageflowError
@@ -16,8 +17,15 @@ class SignedOut(StageflowError):
 
 
 def backend() -> Backend:
-    """The services in the visitor's name. Raises `SchemaOutdated` or `DatabaseUnreachable`,
-    and asks again next time; `SignedOut` where the visitor's session is over."""
+    """The services in the visitor's name and in the project that they have chosen. Raises
+    `SchemaOutdated` or `DatabaseUnreachable`, and asks again next time; `SignedOut` where the
+    visitor's session is over."""
+    found = visitor()
+    return found.acting(found.actor, state.chosen_project())
+
+
+def visitor() -> Backend:
+    """The same in all projects that the visitor sees."""
     settings = load_settings()
     everybodys = _connected(settings.sql_url, str(settings.home))
     return everybodys.acting(_visitor(everybodys, settings))

@@ -25,6 +25,7 @@ class Page(StrEnum):
     NODES = "views/nodes.py"
     ACCOUNT = "views/account.py"
     PEOPLE = "views/people.py"
+    PROJECTS = "views/projects.py"
 
     @property
     def path(self) -> str:
@@ -99,6 +100,7 @@ class Param(StrEnum):
     MICROBATCHES = "microbatches"
     OTHER = "other"
     MEASURE = "measure"
+    PROJECT = "project"
 
 
 class Key(StrEnum):
@@ -110,6 +112,7 @@ class Key(StrEnum):
     EDITS = "plan-edits"
     SWEEP = "what-if-attempt"
     OPENED = "opened-modules"
+    PROJECT = "chosen-project"
 
 
 def text(param: Param, default: str = "") -> str:
@@ -134,6 +137,22 @@ def put(param: Param, value: object) -> None:
 def go(page: Page, **params: object) -> NoReturn:
     """Open another page with these URL parameters."""
     st.switch_page(page.value, query_params={name: str(value) for name, value in params.items()})
+
+
+def wanted_projects() -> tuple[int | None, ...]:
+    """The project that the link names, then the one that was chosen in this visit."""
+    return number(Param.PROJECT), chosen_project()
+
+
+def chosen_project() -> int | None:
+    """None where there is nothing to choose."""
+    found = st.session_state.get(Key.PROJECT.value)
+    return found if isinstance(found, int) else None
+
+
+def choose_project(project_id: int | None) -> None:
+    """From now on lists show this project, and what is new goes into it."""
+    st.session_state[Key.PROJECT.value] = project_id
 
 
 def notify(message: str) -> None:

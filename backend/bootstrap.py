@@ -67,14 +67,14 @@ class Backend:
 
     def acting(self, actor: Actor, project: int | None = None) -> "Backend":
         """The same services, on the same connections, for somebody else, who has chosen one of
-        their projects (None: lists show all of them). Raises `NotFound` where they do not see
-        it."""
+        their projects (None: lists show all of them)."""
         if (actor, project) == (self.actor, self.access.project):
             return self
-        given = services(self.settings, self.database, self.queue, self.bell, actor, project)
-        if project is not None:
-            given.projects.get(project)
-        return given
+        return services(self.settings, self.database, self.queue, self.bell, actor, project)
+
+    def within(self, project: int) -> "Backend":
+        """The same for one project alone. Raises `NotFound` where the actor does not see it."""
+        return self.acting(self.actor, self.projects.get(project).id)
 
     def close(self) -> None:
         """Let the last notifications out and give back every database connection."""
@@ -111,7 +111,7 @@ def services(
 ) -> Backend:
     """The services in the actor's name, seeing what the actor sees. Agents see everything."""
     seen = database.reaching(actor.reach)
-    chosen = seen if project is None else database.reaching(frozenset({project}))
+    chosen = seen if project is None else database.reaching(_one(actor, project))
     stores, listed = stores_on(settings, seen), stores_on(settings, chosen)
     whole = stores_on(settings, database)
     people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
@@ -137,6 +137,11 @@ def services(
         queue=queue,
         bell=bell,
     )
+
+
+def _one(actor: Actor, project: int) -> frozenset[int]:
+    """Nothing where it is not theirs."""
+    return frozenset({project} if actor.reach is None or project in actor.reach else ())
 
 
 def stores_on(settings: Settings, database: Database) -> Stores:

@@ -28,7 +28,7 @@ class Call:
 
     def within(self, project_id: int | None) -> Backend:
         """The services in one project, where one is named. Raises `NotFound`."""
-        return self.backend.acting(self.backend.actor, project_id) if project_id else self.backend
+        return self.backend.within(project_id) if project_id else self.backend
 
     @property
     def id(self) -> int:

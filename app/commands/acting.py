@@ -24,5 +24,5 @@ def connect() -> Backend:
             raise TokenUnknown("the token has ended, or was never one")
         backend = backend.acting(actor)
     if settings.project:
-        backend = backend.acting(backend.actor, backend.projects.named(settings.project).id)
+        backend = backend.within(backend.projects.named(settings.project).id)
     return backend

@@ -41,7 +41,7 @@ def vision(backend: Backend) -> Project:
 @pytest.fixture
 def theirs(backend: Backend, vision: Project) -> Run:
     """An ended run of another project, with one of everything that a run can have."""
-    return ended(backend.acting(backend.actor, vision.id))
+    return ended(backend.within(vision.id))
 
 
 def ended(inside: Backend) -> Run:
@@ -102,7 +102,7 @@ BY_PLAN: dict[str, Act] = {"plan": lambda b, r, i: b.plans.get(i)}
 BY_NUMBER: dict[str, Act] = {
     "project": lambda b, r, i: b.projects.get(i),
     "members": lambda b, r, i: b.projects.members(i),
-    "choose": lambda b, r, i: b.acting(b.actor, i),
+    "choose": lambda b, r, i: b.within(i),
     "rename": lambda b, r, i: b.projects.rename(i, "mine"),
     "limit": lambda b, r, i: b.projects.limit(i, Quota()),
     "seat": lambda b, r, i: b.projects.seat(i, "gil", Role.ADMIN),
@@ -174,7 +174,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
 def test_the_chosen_project_is_what_lists_show_and_where_new_things_go(
     backend: Backend, vision: Project, theirs: Run, run: Run
 ):
-    inside = backend.acting(backend.actor, vision.id)
+    inside = backend.within(vision.id)
     assert [each.id for each in inside.runs.list().runs] == [theirs.id]
     assert inside.runs.get(run.id) == run  # a link leads there nevertheless
     assert {each.id for each in backend.runs.list().runs} == {theirs.id, run.id}
@@ -248,7 +248,7 @@ def test_the_teams_role_holds_in_the_first_project_and_an_administrators_in_all(
 def test_what_a_run_is_made_of_lies_in_its_project(
     backend: Backend, vision: Project, theirs: Run, run: Run
 ):
-    weights = backend.acting(backend.actor, vision.id).definitions.add(
+    weights = backend.within(vision.id).definitions.add(
         "w.safetensors", (2).to_bytes(8, "little") + b"{}"
     )
     spec = TrainSpec(run.spec.definition_id, PLAN, weights_id=weights.id)

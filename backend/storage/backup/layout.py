@@ -15,6 +15,13 @@ from backend.storage.errors import mended, place
 from backend.storage.schema import UPGRADE_LOCK, configuration, revision_of
 from backend.storage.values import DatabaseClock
 
+BORN_WITH = {"projects": 1}
+"""Rows that the migrations themselves make: the first project."""
+
+
+SEEDED = {"projects": 1}
+"""Rows that the migrations themselves put in: a database with no others is empty."""
+
 
 class Occupied(StageflowError):
     """A database that holds something, or that somebody works with."""
@@ -49,10 +56,16 @@ def whole(settings: Settings) -> Iterator[Connection]:
 
 
 def lay_out(connection: Connection, revision: str) -> None:
-    """Empty tables of `revision`, whatever was there."""
+    """Tables of `revision` without a row, whatever was there."""
     if revision_of(connection) is not None:
         command.downgrade(configuration(connection), "base")
     command.upgrade(configuration(connection), revision)
+    for table in tables(connection):
+        if table.name in SEEDED:
+            connection.execute(table.delete())
+    for table in tables(connection):
+        if table.name in BORN_WITH:
+            connection.execute(table.delete())
 
 
 def check_free(connection: Connection, settings: Settings, replace: bool) -> None:
@@ -61,7 +74,7 @@ def check_free(connection: Connection, settings: Settings, replace: bool) -> Non
     if replace:
         return
     for name, count in _counts(connection):
-        if count:
+        if count > BORN_WITH.get(name, 0):
             raise Occupied(
                 f"{place(connection.engine.url)} is not empty: {name} has {count} rows",
                 "Name an empty home and database, or say --replace to lose what is there.",

@@ -1,0 +1,30 @@
+"""Projects: what belongs together, who works on it, and what it may use."""
+
+from app import services, state
+from app.components.card import card
+from app.components.page_header import page_header
+from app.components.project_list import project_form, project_list
+from app.components.project_view import back, project_view
+from app.formats import count, plain
+from app.state import Param
+
+
+def page() -> None:
+    """All that the visitor sees, or one."""
+    visitor = services.visitor()
+    number = state.number(Param.ID)
+    if number is not None:
+        project = visitor.projects.get(number)
+        back()
+        page_header(plain(project.name), "Who works on it, and what it may use.")
+        project_view(visitor.projects, visitor.access, project)
+        return
+    page_header("Projects", "Models, plans and runs belong to a project, and its members see them.")
+    found = visitor.projects.list()
+    with card("Projects", count(len(found))):
+        project_list(found, visitor.access)
+    with card("New project"):
+        project_form(visitor.projects, visitor.access)
+
+
+page()
