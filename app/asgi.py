@@ -14,10 +14,12 @@ from app import boundary
 from app.api.connection import connected
 from app.api.site import api_routes
 from app.api.stopwatch import Stopwatch
+from app.bundle import Bundle
 from app.gate import exposure
 from app.gate.doors import doors
 from app.gate.gate import Gate
 from app.version import stageflow_version
+from app.warm import warm
 from backend.errors import StageflowError
 from backend.settings import LOOPBACK, Settings, load_settings
 from backend.storage import schema
@@ -63,7 +65,7 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 app = st.App(
     HERE / "main.py",
     routes=[Route("/healthz", healthz), *doors(), *api_routes()],
-    middleware=[Middleware(Stopwatch), Middleware(Gate, connect=connected)],
+    middleware=[Middleware(Stopwatch), Middleware(Gate, connect=connected), Middleware(Bundle)],
     on_script_error=boundary.show,
 )
 
@@ -71,6 +73,7 @@ app = st.App(
 def serve(settings: Settings) -> None:
     """Answer on the settings' host and port until interrupted. Raises `OpenToEverybody`."""
     exposure.check(settings)
+    warm()
     app.run(config=configuration(settings.host, settings.port))
 
 

@@ -1,14 +1,14 @@
 """Several runs side by side, as plain values: what differs, curves on one axis, who was first."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isfinite
 from typing import Any
 
 from backend.codec import to_plain
 from backend.runs.records import MetricPoint
-from backend.runs.run import Run
+from backend.runs.run import Run, RunSummary
 from backend.runs.spec import RunSpec, TrainSpec
 
 ABSENT = "—"
@@ -85,6 +85,22 @@ def positions(
         case Axis.SECONDS:
             origin = run.started_at.timestamp() if run.started_at else 0.0
             return [point.time - origin for point in points]
+
+
+def so_far(run: Run, newest: Mapping[str, float]) -> RunSummary:
+    """The run's summary; while it works, the newest of its metrics where that says nothing yet."""
+    known = run.summary
+    if run.state.is_final:
+        return known
+    speed = newest.get("throughput")
+    return replace(
+        known,
+        accuracy=known.accuracy if known.accuracy is not None else newest.get("accuracy"),
+        loss=known.loss if known.loss is not None else newest.get("loss"),
+        samples_per_second=known.samples_per_second or speed,
+        seconds_per_minibatch=known.seconds_per_minibatch
+        or (samples_per_update(run) / speed if speed else None),
+    )
 
 
 def samples_per_update(run: Run) -> int:

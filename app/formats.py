@@ -170,6 +170,11 @@ def _three(value: float, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def sentence(text: str) -> str:
+    """`text` with a capital letter at its start, the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def plain(text: str) -> str:
     """`text` so that Markdown shows it as it is written."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|<>~$:" else c for c in text)

@@ -47,6 +47,6 @@ def attribution(rows: Sequence[tuple[str, Mapping[Cause, float]]]) -> go.Figure:
             hoverinfo="text",
         )
     drawing.update_layout(barmode="stack", legend={"traceorder": "normal"})
-    drawing.update_xaxes(range=[0, 100], ticksuffix=" %", fixedrange=True)
+    drawing.update_xaxes(range=[0, 104], dtick=25, ticksuffix=" %", fixedrange=True)
     drawing.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
     return drawing

@@ -42,12 +42,15 @@ def canvas_bytes(
     first: tuple[float, float] | None = None,
     extent: float = 0.0,
     tall: int = 620,
+    title: str = "",
+    follows: bool = False,
 ) -> bytes:
     """`main` with `ghost` thin below it, one row per name.
 
     `param` is the URL parameter that keeps the window, `group` joins the windows of several
     timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
-    the time axis reaches, `tall` the most pixels before the ranks scroll.
+    the time axis reaches, `tall` the most pixels before the ranks scroll. `follows`: it stands
+    below the one of its group that has the buttons.
     """
     ends = [_end(main), _end(ghost) if ghost is not None else 0.0]
     extent = max(extent, *ends) or 1.0
@@ -61,6 +64,8 @@ def canvas_bytes(
         "group": group,
         "first": first,
         "most": tall,
+        "title": title,
+        "follows": follows,
         "extent": extent,
         "tick": extent / TICKS,
         "kinds": [_look(letter) for letter in KINDS],

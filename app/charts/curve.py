@@ -35,7 +35,7 @@ def curve(
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
     writes percents."""
     value = {"format": ".0%"} if share else {}
-    whole = {"grid": False, "tickMinStep": 1, "format": ",.0f"}  # of one point alone, too
+    whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
         "x": {"field": X, "type": "quantitative", "axis": whole},
         "y": {

@@ -74,7 +74,7 @@ def overlay(
         "field": X,
         "type": "quantitative",
         "title": axis,
-        "axis": {"grid": False, "format": ",~r"},
+        "axis": {"grid": False, "format": ",~r", "tickCount": 12, "labelFlush": True},
     }
     hover = [
         {"field": RUN, "title": "run"},

@@ -47,7 +47,7 @@ def what_if(
         fixedrange=True,
         **_ticks(axis, points),
     )
-    drawing.update_yaxes(rangemode="tozero", fixedrange=True, nticks=5)
+    drawing.update_yaxes(rangemode="tozero", fixedrange=True, nticks=5, tickformat=",~r")
     return drawing
 
 

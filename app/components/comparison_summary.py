@@ -29,7 +29,8 @@ class Measure:
 def comparison_summary(
     runs: Sequence[Run], target: float | None, firsts: Mapping[int, Reached | None]
 ) -> None:
-    """A row per run. `firsts`: when each reached the `target` accuracy."""
+    """A row per run, whose summaries say how it is by now. `firsts`: when each reached the
+    `target` accuracy."""
     title = f"To {percent(target, 0)}" if target is not None else "To target"
     measures = (
         Measure("Accuracy", 1.0, lambda run: run.summary.accuracy, percent, largest=True),

@@ -1,6 +1,7 @@
 """Several runs side by side: figures, what differs, curves over one axis."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -15,10 +16,12 @@ from app.comparison import (
     positions,
     reached,
     smooth,
+    so_far,
     updates_per_epoch,
 )
 from app.components.card import card
 from app.components.comparison_summary import comparison_summary
+from app.components.run_figures import epoch_means
 from app.formats import count, plain
 from app.state import Param
 from backend.runs.records import MetricPoint
@@ -38,11 +41,23 @@ def comparison_view(runs: Sequence[Run]) -> None:
         firsts: dict[int, Reached | None] = {
             run.id: reached(run, accuracies[run.id], target) for run in runs
         }
-        comparison_summary(runs, target, firsts)
+        now = [replace(run, summary=so_far(run, _newest(run, accuracies[run.id]))) for run in runs]
+        comparison_summary(now, target, firsts)
     with card("Metrics"):
         _metrics(runs, accuracies)
     with card("Parameters"):
         _parameters(runs)
+
+
+def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
+    """The newest of its metrics, while it works: the loss as the mean of its epoch."""
+    if run.state.is_final:
+        return {}
+    runs = services.backend().runs
+    speeds, losses = runs.metrics(run.id, "throughput"), runs.metrics(run.id, "loss")
+    found = {"accuracy": accuracies, "throughput": speeds}
+    means = {"loss": epoch_means(losses)[-1]} if losses else {}
+    return {name: points[-1].value for name, points in found.items() if points} | means
 
 
 def label(run: Run) -> str:
@@ -75,7 +90,9 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
     if not names:
         st.caption("None of these runs has told a metric yet.")
         return
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="medium", key="row-metrics"
+    ):
         name = st.segmented_control(
             "Metric",
             names,

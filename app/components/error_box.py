@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app.formats import plain
+from app.formats import plain, sentence
 from backend.errors import StageflowError
 from backend.runs.run import RunError
 
@@ -30,7 +30,7 @@ def apology(number: str) -> None:
 
 
 def _box(message: str, advice: str, kind: str = "") -> None:
-    title = f"**{plain(message)}**" + (f" ({kind})" if kind else "")
+    title = f"**{plain(sentence(message))}**" + (f" ({kind})" if kind else "")
     first, _, rest = advice.partition("\n")
     with st.container(key=f"error-{abs(hash((message, advice)))}"):
         st.error(f"{title}\n\n{plain(first)}" if first else title, icon=":material/error:")

@@ -9,6 +9,7 @@ import streamlit as st
 from app import state
 from app.state import Param
 from backend.runs.records import LogLine
+from backend.runs.run import Run
 
 SHOWN = 500
 HEIGHT = 320  # pixels
@@ -16,7 +17,7 @@ LINES_SEEN = 13  # in that height
 
 
 def log_view(
-    run_id: int, tail: Sequence[LogLine], everything: Callable[[], Sequence[LogLine]]
+    run: Run, tail: Sequence[LogLine], everything: Callable[[], Sequence[LogLine]]
 ) -> None:
     """The newest lines of `tail`; a search and the download read `everything`."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -28,26 +29,30 @@ def log_view(
             label_visibility="collapsed",
             icon=":material/search:",
         )
-        follow = st.toggle("Follow", value=True, key=f"log-follow-{run_id}")
+        follow = st.toggle("Follow", value=True, key=f"log-follow-{run.id}")
         st.download_button(
             "Download",
             data=lambda: written(everything()),
-            file_name=f"run-{run_id}.log",
+            file_name=f"run-{run.id}.log",
             mime="text/plain",
             icon=":material/download:",
-            key=f"log-download-{run_id}",
+            key=f"log-download-{run.id}",
             on_click="ignore",
         )
     lines = found(everything(), wanted) if wanted else list(tail)
     shown = lines[-SHOWN:]
     height: int | Literal["content"] = HEIGHT if len(shown) > LINES_SEEN else "content"
-    with st.container(height=height, autoscroll=follow, border=True, key=f"log-box-{run_id}"):
+    with st.container(height=height, autoscroll=follow, border=True, key=f"log-box-{run.id}"):
         if shown:
             st.code("\n".join(map(line_text, shown)), language=None, wrap_lines=True)
         else:
-            st.caption(f"No line holds “{wanted}”." if wanted else "No line yet.")
+            st.caption(f"No line holds “{wanted}”." if wanted else _none(run))
     if len(lines) > SHOWN:
         st.caption(f"The last {SHOWN} of {len(lines):,} lines; the download has them all.")
+
+
+def _none(run: Run) -> str:
+    return "No line was written." if run.state.is_final else "No line yet."
 
 
 def found(lines: Sequence[LogLine], wanted: str) -> list[LogLine]:

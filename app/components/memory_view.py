@@ -15,7 +15,7 @@ def memory_view(prediction: Prediction, cluster: Cluster) -> None:
     """One bar per position; without a limit the bars alone."""
     cut = prediction.plan.partition
     limits = limits_of(cluster, prediction)
-    said = "dotted: what the device has" if any(limits) else "the devices' memory is not known"
+    said = "dotted: what the device has" if any(limits) else "its limit is not known"
     with card("Memory per device", said):
         st.plotly_chart(
             memory(cut, prediction.memory_bytes[: cut.positions], limits),

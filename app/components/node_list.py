@@ -20,9 +20,9 @@ def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> No
         (
             Column("Node", 1.6, _name),
             Column("State", 1.1, lambda node: _state(node, carried.get(node.name, ()))),
+            Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
             Column("Devices", 1.8, lambda node: st.markdown(plain(devices(node.devices)))),
             Column("In use", 2.8, _use),
-            Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
             Column("Versions", 2.0, lambda node: st.markdown(f":small[{plain(versions(node))}]")),
             Column("Heard", 1.0, lambda node: st.markdown(f":gray[{ago(node.heartbeat_at)}]")),
         ),

@@ -31,11 +31,6 @@ def timelines(outcomes: Sequence[Outcome]) -> None:
     extent = max(found.timeline.makespan for found in outcomes)
     with card("Timelines", "one time axis; zoom or move one and all follow"):
         for number, found in enumerate(outcomes):
-            st.markdown(
-                f":small[\\#{number + 1} &ensp; **{plain(found.name)}** &ensp; "
-                f"{found.program.shape.microbatches} microbatches in "
-                f"{seconds(found.timeline.makespan)}]"
-            )
             bars = bars_of(found.timeline)
             named = rank_names(found.prediction.plan)
             names = [*named, *(f"rank {r}" for r in range(len(named), bars.num_ranks))]
@@ -47,8 +42,15 @@ def timelines(outcomes: Sequence[Outcome]) -> None:
                 group="schedules",
                 extent=extent,
                 tall=TALL,
+                title=f"#{number + 1} {found.name}: {told(found)}",
+                follows=number > 0,
             )
             timeline_canvas(f"schedule-{number}", data)
+
+
+def told(found: Outcome) -> str:
+    """As "24 microbatches in 374 ms"."""
+    return f"{found.program.shape.microbatches} microbatches in {seconds(found.timeline.makespan)}"
 
 
 def bubbles(outcomes: Sequence[Outcome]) -> None:

@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from app.formats import NOTHING, count, percent, rate, seconds, size, times
+from app.formats import NOTHING, SPACE, count, percent, rate, seconds, size, times
 from app.outcomes import Outcome
 
-BEST = "★ "
+BEST = f"★{SPACE}"
 
 
 @dataclass(frozen=True, slots=True)

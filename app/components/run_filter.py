@@ -28,7 +28,7 @@ BOUND: dict[str, Any] = {"bind": "query-params"}
 
 def run_filter() -> tuple[RunFilter, list[str]]:
     """The conditions, and the columns to show."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="run-filter"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="row-run-filter"):
         text = st.text_input(
             "Search",
             key=Param.TEXT.value,

@@ -64,7 +64,7 @@ def run_line(run: Run) -> None:
         state_badge(run.state)
         for tag in run.tags:
             st.badge(plain(tag), icon=":material/sell:", color="blue")
-        st.markdown(f":gray[{' · '.join(parts)}]")
+        st.caption(" · ".join(parts))
         if run.origin_id is not None:
             st.page_link(
                 Page.RUN.value,

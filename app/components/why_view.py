@@ -20,9 +20,8 @@ def why_view(wanted: Wanted, prediction: Prediction) -> None:
         wanted.batch,
         wanted.optimizer,
     )
-    with card("Why this one"):
-        for reason in found.reasons:
-            st.markdown(f"- {plain(reason)}")
+    with card("Why this one"), st.container(key="quiet-why", gap="small"):
+        st.markdown("\n".join(f"- {plain(reason)}" for reason in found.reasons))
         st.caption(distance(found))
 
 

@@ -11,7 +11,7 @@ from app.components.run_selection import MOST
 from app.state import Page, Param
 from backend.runs.listing import RunFilter
 
-OFFERED = 200
+OFFERED, FEW = 200, 3
 REFRESH = 3.0
 
 
@@ -35,10 +35,22 @@ def page() -> None:
     if missing:
         st.warning(f"No training run {', '.join(map(str, missing))}.", icon=":material/search_off:")
     if not runs:
-        st.caption("Choose runs above, or tick them in the table of runs and press Compare.")
+        _offer([run.id for run in newest[:FEW]])
         return
     final = all(run.state.is_final for run in runs)
     st.fragment(_live, run_every=None if final else REFRESH)([run.id for run in runs])
+
+
+def _offer(newest: list[int]) -> None:
+    """What to do while nothing is chosen."""
+    empty_state(
+        "Nothing chosen yet",
+        "Choose runs above, or tick them in the table of runs and press Compare.",
+        Page.RUNS,
+        "Go to Runs",
+    )
+    if len(newest) > 1 and st.button(f"Compare the newest {len(newest)}"):
+        state.go(Page.COMPARE, runs=",".join(map(str, newest)))
 
 
 def numbers(text: str) -> list[int]:

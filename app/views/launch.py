@@ -8,6 +8,7 @@ from app import services, state
 from app.components.again_form import again_form
 from app.components.card import card
 from app.components.empty_state import empty_state
+from app.components.missing import missing
 from app.components.node_notice import node_notice
 from app.components.page_header import page_header
 from app.components.run_words import plan_label
@@ -21,6 +22,11 @@ from backend.runs.spec import TrainSpec
 
 def page() -> None:
     """What ?run= was, or what ?plan= says, else a choice among the kept plans."""
+    with missing("Launch", Page.RUNS, "All runs"):
+        _page()
+
+
+def _page() -> None:
     number = state.number(Param.RUN)
     if number is not None:
         return _again(services.backend().runs.get(number))

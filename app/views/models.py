@@ -8,13 +8,19 @@ from app.components.card import card
 from app.components.definition_list import definition_list, weights_list
 from app.components.definition_view import definition_view
 from app.components.empty_state import empty_state
+from app.components.missing import missing
 from app.components.page_header import page_header
 from app.formats import count
-from app.state import Param
+from app.state import Page, Param
 
 
 def page() -> None:
     """The one that ?id= names, else the kept definitions beside the ways to add one."""
+    with missing("Models", Page.MODELS, "All models"):
+        _page()
+
+
+def _page() -> None:
     definitions = services.backend().definitions
     wanted = state.number(Param.ID)
     if wanted is not None:

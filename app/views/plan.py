@@ -14,6 +14,7 @@ from app.components.error_box import error_box
 from app.components.figures import figures
 from app.components.launch_form import launch_form
 from app.components.memory_view import memory_view
+from app.components.missing import missing
 from app.components.page_header import page_header
 from app.components.partition_view import partition_view
 from app.components.plan_figures import plan_figures
@@ -35,6 +36,11 @@ from backend.prediction.propose import Proposal
 
 def page() -> None:
     """The inputs, the plans that there are, and the chosen one drawn."""
+    with missing("Plan", Page.PLAN, "Plan anew"):
+        _page()
+
+
+def _page() -> None:
     profiles = services.backend().profiles.list()
     if not profiles:
         page_header("Plan", "Which layers run where.")

@@ -11,6 +11,7 @@ from app.components.card import card
 from app.components.empty_state import empty_state
 from app.components.figures import Figure, figures
 from app.components.layer_table import layer_table
+from app.components.missing import missing
 from app.components.model_graph import model_graph
 from app.components.page_header import page_header
 from app.components.pick import pick
@@ -26,6 +27,11 @@ ALT = "Seconds, bytes or operations of each layer, in network order"
 
 def page() -> None:
     """One stored profile, chosen by ?id=, else the newest."""
+    with missing("Profile", Page.PROFILE, "The newest profile"):
+        _page()
+
+
+def _page() -> None:
     stored = services.backend().profiles.list()
     if not stored:
         page_header("Profile", "What each layer costs.")

@@ -11,6 +11,7 @@ from app.components.empty_state import empty_state
 from app.components.error_box import run_error_box
 from app.components.log_tail import all_lines, log_tail
 from app.components.log_view import log_view
+from app.components.missing import missing
 from app.components.page_header import page_header
 from app.components.run_header import run_header, run_line
 from app.components.run_progress import run_progress
@@ -26,6 +27,11 @@ REFRESH = 2.5
 
 def page() -> None:
     """The run that ?id= names, else the newest."""
+    with missing("Run", Page.RUNS, "All runs"):
+        _page()
+
+
+def _page() -> None:
     run = _find()
     if run is None:
         page_header("Run", "One run, live.")
@@ -69,13 +75,18 @@ def _live(run_id: int, was_final: bool) -> None:
             artifact_list(run_id, artifacts)
     attempt_view(run)
     with card("Log"):
-        log_view(run_id, log_tail(run_id), lambda: list(all_lines(run_id)))
+        log_view(run, log_tail(run_id), lambda: list(all_lines(run_id)))
 
 
 def _message(run: Run) -> None:
     """Why it failed, why it waits, or where its result is."""
     if run.error is not None and run.state is RunState.FAILED:
         run_error_box(run.error)
+    if run.state is RunState.CANCELLED and run.started_at is None:
+        st.info(
+            "Cancelled before it started: nothing was run. Retry asks for the same again.",
+            icon=":material/block:",
+        )
     reason = services.backend().runs.why_waiting(run)
     if reason:
         st.warning(plain(reason), icon=":material/hourglass_empty:")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.card import card
+from app.components.newest_runs import SHOWN, newest_runs
 from app.components.node_notice import node_notice
 from app.components.page_header import page_header
 from app.components.step_list import Step, step_list
@@ -15,7 +16,7 @@ from backend.runs.states import RunState
 
 
 def page() -> None:
-    """The four steps with what is done of them, and the example."""
+    """The four steps with what is done of them, the example, and the newest runs."""
     page_header("Start", "From a model to a pipeline that trains it, in four steps.")
     node_notice()
     with st.container(key="split-start"):
@@ -28,6 +29,7 @@ def page() -> None:
             "planned and trained by one click. Then look at its run: measured beside predicted."
         )
         tour_view()
+    newest_runs(services.backend().runs.list(limit=SHOWN).runs)
 
 
 def _steps(backend: Backend) -> tuple[Step, ...]:

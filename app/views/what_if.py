@@ -41,7 +41,7 @@ def page() -> None:
 
 
 def _measure() -> tuple[str, Prices | None]:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="row-measure"):
         measure = st.segmented_control(
             "Show",
             MEASURES,

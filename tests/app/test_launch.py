@@ -101,8 +101,8 @@ def test_a_training_by_a_kept_plan(backend: Backend, seeded: seed.Seeded, open_p
 
 
 def test_a_run_or_plan_that_is_not_there(seeded: seed.Seeded, open_page: Open) -> None:
-    assert "run 99" in open_page(Page.LAUNCH, run=99).error[0].value
-    assert "plan 99" in open_page(Page.LAUNCH, plan=99).error[0].value
+    assert "o run 99" in text_of(open_page(Page.LAUNCH, run=99))
+    assert "o plan 99" in text_of(open_page(Page.LAUNCH, plan=99))
 
 
 def test_the_run_page_leads_here_and_retries(

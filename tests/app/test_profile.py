@@ -38,7 +38,7 @@ def test_a_profile_is_chosen_by_its_id(backend: Backend, open_page: Open) -> Non
 
 def test_an_unknown_profile_is_said_calmly(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.PROFILE, id=99)
-    assert "profile 99" in page.error[0].value
+    assert "o profile 99" in text_of(page)
     assert not page.exception
 
 

@@ -19,7 +19,7 @@ def test_without_an_id_the_newest_is_shown(seeded: seed.Seeded, open_page: Open)
 
 def test_an_unknown_run_is_said_calmly(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=99)
-    assert "run 99" in page.error[0].value
+    assert "No run 99" in text_of(page)
     assert not page.exception
 
 

@@ -57,6 +57,7 @@ def filled(kind: str, folder: Path, num_runs: int, num_points: int) -> Iterator[
     """A home that holds them, and the variables that say so."""
     os.environ["STAGEFLOW_HOME"] = str(folder)
     new, server = not folder.exists(), None
+    folder.mkdir(parents=True, exist_ok=True)
     if kind == "postgresql":
         import pgserver
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from backend.runs.listing import RunFilter
 from tests.app import seed
 from tests.e2e.conftest import CHROMIUM_ARGS
-from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, visit
+from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, free_port, visit
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTHS = (1440, 768)
@@ -37,7 +37,7 @@ HEIGHT = """() => {
 
 def fill(home: Path) -> seed.Seeded:
     """A real run first; then others in every state, beside it."""
-    with seed.settings(home, STAGEFLOW_LEASE=LEASE):
+    with seed.settings(home, STAGEFLOW_LEASE=LEASE, STAGEFLOW_PORT=str(free_port())):
         demo = [sys.executable, "-m", "app.cli", "demo", "--no-serve"]
         subprocess.run(demo, check=True, stdout=subprocess.DEVNULL)
         backend = seed.fresh()

@@ -71,12 +71,18 @@ def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None
     settled(page)
 
 
+def free_port() -> int:
+    """One of this machine on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
 @contextmanager
 def dashboard(home: Path, **variables: str) -> Iterator[str]:
     """The address of the pages on this home, without an agent; `variables` are settings."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     with settings(home, STAGEFLOW_PORT=str(port), **variables):
         server = subprocess.Popen([sys.executable, "-m", "app.asgi"])
         try:

@@ -36,9 +36,10 @@ class Timeline {
   constructor(root) {
     this.root = make("div", "timeline", root);
     this.tools = make("div", "tools", this.root);
+    this.name = make("span", "name", this.tools);
     this.legend = make("span", "grow", this.tools);
-    const button = (label, title, act) => {
-      const made = make("button", "", this.tools);
+    const button = (label, title, act, name = "") => {
+      const made = make("button", name, this.tools);
       made.type = "button"; made.textContent = label; made.title = title;
       made.setAttribute("aria-label", title);
       made.onclick = act;
@@ -46,7 +47,7 @@ class Timeline {
     button("−", "Zoom out", () => this.zoom(2));
     button("+", "Zoom in", () => this.zoom(0.5));
     button("All", "Show everything", () => this.show(0, this.extent));
-    button("PNG", "Save as PNG", () => this.save());
+    button("PNG", "Save as PNG", () => this.save(), "own");
     button("?", "Keyboard help", () => this.toggleHelp());
     this.view = make("div", "view", this.root);
     this.canvas = make("canvas", "", this.view);
@@ -66,6 +67,8 @@ class Timeline {
     this.bytes = bytes;
     Object.assign(this, unpack(bytes));
     this.canvas.setAttribute("aria-label", `${this.alt}. Press question mark for the keys.`);
+    this.name.textContent = this.title;
+    this.root.classList.toggle("follows", this.follows);
     this.legend.replaceChildren();
     this.kinds.forEach(({ word, colour }, kind) => {
       if (!this.present.includes(kind)) return;

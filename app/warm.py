@@ -1,0 +1,28 @@
+"""What the first visitor would wait for, done before anybody can come."""
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+from app import charts, components
+from app.api.connection import connected
+from backend.errors import StageflowError
+
+LIBRARIES = ("pandas", "plotly.graph_objects")
+"""What Streamlit and the charts import when they draw for the first time."""
+
+
+def warm() -> None:
+    """Import what pages draw with, and ask the database once as they do."""
+    for name in (*LIBRARIES, *modules(components), *modules(charts)):
+        import_module(name)
+    try:
+        connected().runs.list(limit=1)
+    except StageflowError:  # the page that is opened says it, with what to do
+        return
+
+
+def modules(package: ModuleType) -> list[str]:
+    """The names of the modules right below `package`."""
+    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    return [module.name for module in found if not module.ispkg]

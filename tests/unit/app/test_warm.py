@@ -1,0 +1,23 @@
+"""What is done before the first visitor."""
+
+import subprocess
+import sys
+
+from app import components
+from app.warm import modules
+
+
+def test_every_component_is_named_once() -> None:
+    found = modules(components)
+    assert "app.components.run_table" in found
+    assert len(found) == len(set(found))
+
+
+def test_a_broken_database_does_not_keep_the_server_from_starting() -> None:
+    """In a process of its own: what is imported stays. A folder that cannot be is no database."""
+    code = (
+        "import os, sys; os.environ['STAGEFLOW_HOME'] = '/dev/null/none'; "
+        "from app.warm import warm; warm(); print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "True", done.stderr
