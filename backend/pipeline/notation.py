@@ -29,10 +29,10 @@ from backend.pipeline.actions import (
     Step,
 )
 
-_COMPUTE = re.compile(r"([0-9]+)([FCBIW])([0-9]+)@([0-9]+)")
-_STEP = re.compile(r"([0-9]+)S@([0-9]+)")
-_MEETING = re.compile(r"([0-9]+)([RA])@([0-9]+)\[([0-9]+(?:,[0-9]+)*)\]")
-_MESSAGE = re.compile(r"([<>])([0-9]+):([ag])([0-9]+)\.([0-9]+)")
+_COMPUTE = re.compile(r"([0-9]{1,18})([FCBIW])([0-9]{1,18})@([0-9]{1,18})")
+_STEP = re.compile(r"([0-9]{1,18})S@([0-9]{1,18})")
+_MEETING = re.compile(r"([0-9]{1,18})([RA])@([0-9]{1,18})\[([0-9]{1,18}(?:,[0-9]{1,18})*)\]")
+_MESSAGE = re.compile(r"([<>])([0-9]{1,18}):([ag])([0-9]{1,18})\.([0-9]{1,18})")
 _COMPUTES: dict[str, type[Forward | Recompute | Backward | BackwardInput | BackwardWeight]] = {
     "F": Forward,
     "C": Recompute,

@@ -24,7 +24,7 @@ from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 
-_CELL = re.compile(r"([0-9]+)([FBIW])([0-9]+)")
+_CELL = re.compile(r"([0-9]{1,18})([FBIW])([0-9]{1,18})")
 _KINDS: dict[str, type[Forward | Backward | BackwardInput | BackwardWeight]] = {
     "F": Forward,
     "B": Backward,
