@@ -192,7 +192,7 @@ def row(found: Answer) -> list[str]:
         prediction.plan.planner,
         f"{prediction.samples_per_second:,.0f}",
         formats.seconds(prediction.seconds_per_minibatch),
-        times(found.over_data_parallel),
+        times(found.over_data_parallel) or "not possible",
         times(found.over_one_device),
         formats.size(prediction.sent_bytes),
         formats.size(max(prediction.memory_bytes)),

@@ -35,4 +35,6 @@ def _events(timeline: Timeline, kind: TimelineKind, first: int) -> Iterator[dict
             event["id"] = f"{kind} {event['id']}"
         if event["name"] == "process_name":
             event["args"] = {"name": f"{kind}, {event['args']['name']}"}
+        if event["name"] == "process_sort_index":
+            event["args"] = {"sort_index": event["pid"]}
         yield event

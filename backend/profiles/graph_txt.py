@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.profiles.faults import find_faults
+from backend.profiles.module_text import flops, text_of
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 ADVICE = (
@@ -38,7 +39,9 @@ class Node:
         """The node as a layer; data loading stands as an Input's compute and is left out."""
         kind = self.text.split("(")[0].strip() or "module"
         forward, backward = (0.0, 0.0) if self.is_input else (self.forward, self.backward)
-        return Layer(self.id, kind, forward, backward, self.output_bytes, self.parameter_bytes)
+        count = flops(self.text, self.output_bytes)
+        sizes = self.output_bytes, self.parameter_bytes
+        return Layer(self.id, kind, forward, backward, *sizes, flops=count)
 
 
 def read_graph(text: str, name: str = "graph", microbatch: int | None = None) -> Profile:
@@ -62,14 +65,16 @@ def read_graph(text: str, name: str = "graph", microbatch: int | None = None) ->
 
 def write_graph(profile: Profile) -> str:
     """`profile` as graph.txt. Layers named nodeN keep their names, others are numbered from
-    node1; update times, notes and microbatch have no place in the format and are left out."""
+    node1. A layer's operations stand behind its kind; update times, notes and microbatch have
+    no place in the format and are left out."""
     named = all(re.fullmatch(r"node\d+", layer.name) for layer in profile.layers)
     ids = [
         layer.name if named else f"node{number}"
         for number, layer in enumerate(profile.layers, start=1)
     ]
     lines = [
-        f"{node} -- {layer.kind} -- forward_compute_time={layer.forward * 1e3:.12g}, "
+        f"{node} -- {text_of(layer.kind, layer.flops)} -- "
+        f"forward_compute_time={layer.forward * 1e3:.12g}, "
         f"backward_compute_time={layer.backward * 1e3:.12g}, "
         f"activation_size={layer.output_bytes}, parameter_size={layer.parameter_bytes}"
         for node, layer in zip(ids, profile.layers, strict=True)

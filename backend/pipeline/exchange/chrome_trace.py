@@ -87,8 +87,10 @@ def _names(timeline: Timeline, shape: Shape | None) -> Iterator[Event]:
     for thread, span in sorted(threads.items()):
         device = _device(span.rank, shape)
         to = f" to rank {span.action.to}" if isinstance(span.action, Send) else ""
-        yield _meta("process_name", device, 0, f"device {device}")
-        yield _meta("thread_name", device, thread, f"rank {span.rank}{to}")
+        yield _meta("process_name", device, 0, name=f"device {device}")
+        yield _meta("process_sort_index", device, 0, sort_index=device)
+        yield _meta("thread_name", device, thread, name=f"rank {span.rank}{to}")
+        yield _meta("thread_sort_index", device, thread, sort_index=thread)
 
 
 def _thread(span: Span, num_ranks: int) -> int:
@@ -98,8 +100,8 @@ def _thread(span: Span, num_ranks: int) -> int:
     return span.rank
 
 
-def _meta(name: str, process: int, thread: int, text: str) -> Event:
-    return {"name": name, "ph": "M", "pid": process, "tid": thread, "args": {"name": text}}
+def _meta(what: str, process: int, thread: int, **said: str | int) -> Event:
+    return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": said}
 
 
 def _events(timeline: Timeline, shape: Shape | None) -> Iterator[Event]:

@@ -93,11 +93,14 @@ def test_a_broken_file_is_refused_with_its_line(text, words):
 seconds = st.integers(0, 10**9).map(lambda nanoseconds: nanoseconds / 1e6 / 1e3)
 
 
-@given(st.lists(st.tuples(seconds, seconds, st.integers(0, 2**40)), min_size=1))
+counts = st.none() | st.floats(0, 1e18)
+
+
+@given(st.lists(st.tuples(seconds, seconds, st.integers(0, 2**40), counts), min_size=1))
 def test_what_is_written_is_read_back(costs):
     layers = tuple(
-        Layer(f"node{n}", "Linear", forward, backward, size, size // 2)
-        for n, (forward, backward, size) in enumerate(costs, start=1)
+        Layer(f"node{n}", "Linear", forward, backward, size, size // 2, flops=count)
+        for n, (forward, backward, size, count) in enumerate(costs, start=1)
     )
     profile = Profile("any", ModelGraph.chain(layers), microbatch=1)
     assert read_graph(write_graph(profile)).graph == profile.graph

@@ -34,7 +34,7 @@ def test_events_are_those_of_the_format():
     shown = timeline("1f1b-flush", Shape((1, 1), 2, 2))
     events = json.loads(write_trace(shown))["traceEvents"]
     assert Counter(event["ph"] for event in events) == {
-        "M": 8,
+        "M": 16,
         "X": len(shown.spans),
         "s": sum(isinstance(s.action, Send) for s in shown.spans),
         "f": sum(isinstance(s.action, Recv) for s in shown.spans),
@@ -43,6 +43,14 @@ def test_events_are_those_of_the_format():
     assert (first["name"], first["ts"], first["dur"]) == ("forward 0.0", 0.0, 250_000.0)
     starts, ends = ({e["id"] for e in events if e["ph"] == phase} for phase in "sf")
     assert starts == ends
+
+
+def test_devices_and_ranks_are_listed_in_their_order():
+    events = json.loads(write_trace(timeline("pipedream", Shape((1, 1, 1), 8))))["traceEvents"]
+    order = {e["pid"]: e["args"]["sort_index"] for e in events if e["name"] == "process_sort_index"}
+    assert order == {0: 0, 1: 1, 2: 2}
+    places = [e["tid"] for e in events if e["name"] == "thread_sort_index"]
+    assert sorted(places) == sorted(e["tid"] for e in events if e["name"] == "thread_name")
 
 
 def test_no_thread_has_two_things_at_once():

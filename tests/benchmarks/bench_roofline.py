@@ -1,0 +1,163 @@
+"""How far calculated profiles are off: `python tests/benchmarks/bench_roofline.py`.
+
+1. The roofline of a V100 beside the published profiles, which were measured on such a GPU: all
+   layers together, and what a plan made from the roofline costs on the measured times beside
+   the plan made from those (needs ../shared/profiles).
+2. Profiles of one core of this machine carried to two cores and back, beside those measured
+   there: two devices with unlike ratios of operations to memory. Needs two cores.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from statistics import geometric_mean, median
+from time import perf_counter
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"))
+
+from published import FOLDER, load
+
+from backend.cluster.presets import cluster_a
+from backend.planning.pipedream_dp import optimum
+from backend.planning.placed import bottleneck
+from backend.profiles.profile import Profile
+from backend.profiles.roofline import PEAKS, Peak, Work, roofline
+from backend.profiles.transfer import carried
+from backend.runs.spec import ProfileSpec
+from tests.benchmarks.bench_profiles import MODELS, ZOO, Quiet
+from workers.profiler.main import profiled
+from workers.runtime.process import keep_freed_memory, use_one_thread
+
+PUBLISHED = "alexnet", "vgg16", "resnet50", "densenet121", "inception_v3"
+CARRIED = "vgg_digits", "alexnet", "resnet50", "gnmt", "gpt2", "vit"
+FLOAT = 4
+
+
+def main() -> None:
+    use_one_thread()
+    keep_freed_memory()
+    if FOLDER.is_dir():
+        beside_published()
+    between_devices()
+
+
+def beside_published() -> None:
+    print(
+        "| profile | measured, ms | roofline, ms | measured / roofline | products | the rest |",
+        end="",
+    )
+    print(" plan, Cluster-A | from the roofline | costs |\n|---|---|---|---|---|---|---|---|---|")
+    ratios, costs = [], []
+    for model in PUBLISHED:
+        measured = load(model)
+        guess = as_roofline(measured)
+        products = [layer.flops is not None for layer in measured.layers]
+        ratio = total(measured) / total(guess)
+        best, cut = optimum(measured, cluster_a(4)), optimum(guess, cluster_a(4))
+        cost = bottleneck(measured, cluster_a(4), cut.partition) / best.seconds
+        print(
+            f"| {model} | {total(measured) * 1e3:.1f} | {total(guess) * 1e3:.1f} | {ratio:.2f} "
+            f"| {share(measured, guess, products):.2f} "
+            f"| {share(measured, guess, [not one for one in products]):.2f} "
+            f"| {best.partition.label} | {cut.partition.label} | {cost:.3f} |"
+        )
+        ratios.append(ratio)
+        costs.append(cost)
+    print(f"\nmeasured / roofline: {geometric_mean(ratios):.2f} in the geometric mean, ", end="")
+    print(f"{min(ratios):.2f} to {max(ratios):.2f}; plans cost up to {max(costs):.3f}\n")
+
+
+def as_roofline(measured: Profile) -> Profile:
+    """The same layers, with the seconds of a V100's roofline; what took no time there (a view,
+    an addition in place) takes none here."""
+    read = [0.0] * len(measured.layers)
+    for tensor in measured.graph.tensors:
+        for reader in tensor.readers:
+            read[reader] += tensor.bytes
+    work = [
+        Work(
+            layer.name,
+            layer.kind,
+            layer.flops or 0.0,
+            moved + layer.output_bytes + layer.parameter_bytes if layer.compute else 0.0,
+            layer.output_bytes,
+            layer.parameter_bytes,
+        )
+        for layer, moved in zip(measured.layers, read, strict=True)
+    ]
+    guess = roofline(measured.name, work, measured.graph.edges, 1, PEAKS["v100"])
+    return replace(measured, graph=replace(measured.graph, layers=guess.layers))
+
+
+def total(profile: Profile) -> float:
+    return sum(layer.compute for layer in profile.layers)
+
+
+def share(measured: Profile, guess: Profile, chosen: list[bool]) -> float:
+    """Measured over calculated seconds of the chosen layers."""
+    pairs = zip(measured.layers, guess.layers, chosen, strict=True)
+    kept = [(one.compute, other.compute) for one, other, of in pairs if of]
+    return sum(one for one, _ in kept) / sum(other for _, other in kept)
+
+
+def between_devices() -> None:
+    print("| model | from, to | measured there, ms | carried, ms | off | layers over 2 %, median |")
+    print("|---|---|---|---|---|---|")
+    found = {cores: profiles(cores) for cores in (1, 2)}
+    off, layers = [], []
+    for model in CARRIED:
+        for source in (1, 2):
+            (here, one), (there, other) = found[source], found[3 - source]
+            guess = carried(one[model], here, there)
+            error = total(guess) / total(other[model]) - 1
+            each = [
+                abs(a.compute / b.compute - 1)
+                for a, b in zip(guess.layers, other[model].layers, strict=True)
+                if b.compute > 0.02 * total(other[model])
+            ]
+            print(
+                f"| {model} | {here.name}, {there.name} | {total(other[model]) * 1e3:.1f} "
+                f"| {total(guess) * 1e3:.1f} | {error:+.0%} | {median(each):.0%} |"
+            )
+            off.append(abs(error))
+            layers += each
+    for peak, _ in found.values():
+        print(
+            f"\n{peak.name}: {peak.flops / 1e9:.0f} GFLOP/s, {peak.bandwidth / 1e9:.1f} GB/s",
+            end="",
+        )
+    print(f"\nwhole off: median {median(off):.0%}, most {max(off):.0%}; ", end="")
+    print(f"layers: median {median(layers):.0%}, most {max(layers):.0%}")
+
+
+def profiles(cores: int) -> tuple[Peak, dict[str, Profile]]:
+    """The peaks of so many cores, and what the models take there."""
+    torch.set_num_threads(cores)
+    found = {}
+    for model in CARRIED:
+        batch, parameters = MODELS[model]
+        spec = ProfileSpec(1, batch, 10, parameters)
+        found[model] = profiled(model, ZOO / f"{model}.py", spec, Quiet(0))
+    return peaks(f"{cores} of the cores"), found
+
+
+def peaks(name: str) -> Peak:
+    """The fastest of some products of matrices and of some copies too large for the caches."""
+    a, b = torch.rand(1024, 1024), torch.rand(1024, 1024)
+    source, to = torch.rand(32_000_000), torch.empty(32_000_000)
+    product = min(seconds(lambda: torch.mm(a, b)) for _ in range(5))
+    copy = min(seconds(lambda: to.copy_(source)) for _ in range(5))
+    return Peak(name, 2 * 1024**3 / product, 2 * FLOAT * len(source) / copy)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
