@@ -28,6 +28,7 @@ from backend.storage.definitions import SqlDefinitions
 from backend.storage.keys import SqlKeys
 from backend.storage.labels import SqlLabels
 from backend.storage.links import SqlLinks
+from backend.storage.loads import SqlLoads
 from backend.storage.logs import SqlLogs
 from backend.storage.metrics import SqlMetrics
 from backend.storage.nodes import SqlNodes
@@ -159,4 +160,5 @@ def stores_on(settings: Settings, database: Database) -> Stores:
         reservations=SqlReservations(database),
         labels=SqlLabels(database),
         checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
+        loads=SqlLoads(database),
     )

@@ -53,10 +53,11 @@ class NodeAgent:
         self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
 
     def run(self, run_id: int) -> None:
-        """Carry one run when it is its turn; nothing where somebody else has it."""
+        """Asked for a run, carry one: whose turn it is; nothing where somebody else has it."""
         while not self._stop.is_set():
             if self._slot.acquire(timeout=0.5):
-                self._carry([run_id])
+                node = self._backend.settings.node
+                self._carry([*self._backend.dispatch.waiting_for(node), run_id])
                 return
 
     def look_for_links(self) -> None:

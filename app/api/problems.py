@@ -10,6 +10,7 @@ from app.problem import Problem
 from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
 from backend.people.audit import NotAllowed
+from backend.people.projects import ProjectArchived, QuotaReached
 from backend.runs.ports import QueueUnreachable
 from backend.runs.recovery import NothingToResume
 from backend.runs.service import NotEnded
@@ -21,6 +22,8 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NotFound, 404),
     (NotAllowed, 403),
     (NotEnded, 409),
+    (ProjectArchived, 409),
+    (QuotaReached, 409),
     (NothingToResume, 409),
     (IllegalMove, 409),
     (StorageFull, 507),

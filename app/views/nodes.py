@@ -38,9 +38,10 @@ def _live() -> None:
     else:
         node_notice()
     working = carried(backend.runs)
-    waiting = queue(backend.runs, backend.nodes)
+    waiting = queue(backend.runs)
     alive = [node for node in nodes if node.alive]
-    busy = sum(bool(working.get(node.name)) for node in alive)
+    held = backend.runs.busy()
+    busy = sum(node.name in held for node in alive)
     queued = backend.runs.count().get(RunState.QUEUED, 0)
     devices = sum(len(node.devices) for node in alive)
     if nodes or waiting:

@@ -22,6 +22,12 @@ class ProjectArchived(StageflowError):
     advice = "Choose another project, or take it out again: stageflow project restore NAME"
 
 
+class QuotaReached(StageflowError):
+    """A project would have more than it may have at once."""
+
+    advice = "Wait, delete what is not needed, or ask an administrator for more."
+
+
 class ProjectStore(Protocol):
     """Names are told apart without regard to case."""
 

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
 from backend.runs.attempt import Attempt
+from backend.runs.fairness import LOOKED_AT, in_turn
 from backend.runs.nodes import Node
 from backend.runs.placement import Share, shares, turn
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
@@ -13,9 +14,6 @@ from backend.runs.recovery import give_up
 from backend.runs.reservations import Summons
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
-
-LOOKED_AT = 100
-"""Queued runs among which an agent looks for one that it may carry."""
 
 
 class DispatchService:
@@ -64,8 +62,11 @@ class DispatchService:
         return False
 
     def waiting_for(self, node: str) -> Sequence[int]:
-        """Ids of the queued runs that `node` may try, in their order."""
-        queued = self._stores.runs.several(self.waiting()[:LOOKED_AT])
+        """Ids of the queued runs that `node` may try, in the order of fairness between their
+        projects; none of a project that has as much as it may have at once."""
+        loads = self._stores.loads
+        first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
+        queued = self._stores.runs.several([each.run_id for each in first])
         return turn(node, {run.id: run.spec for run in queued}, self._alive())
 
     def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:

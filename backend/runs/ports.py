@@ -14,6 +14,7 @@ from backend.errors import StageflowError
 from backend.runs.attempts import StoredAttempt
 from backend.runs.checkpoints import CheckpointStore
 from backend.runs.events import Metrics
+from backend.runs.fairness import LoadStore
 from backend.runs.fence import Fence
 from backend.runs.labels import LabelStore
 from backend.runs.listing import RunFilter, RunOrder, RunPage
@@ -219,3 +220,4 @@ class Stores:
     reservations: ReservationStore
     labels: LabelStore
     checkpoints: CheckpointStore
+    loads: LoadStore

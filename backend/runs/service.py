@@ -13,6 +13,7 @@ from backend.planning.plan import Plan
 from backend.runs.attempts import StoredAttempt
 from backend.runs.checkpoints import Checkpoint
 from backend.runs.completion import completed
+from backend.runs.fairness import LOOKED_AT, in_turn, over_quota
 from backend.runs.labels import MAX_NAME
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import Node
@@ -103,6 +104,10 @@ class RunService:
         None where it is not queued or only waits for its turn."""
         if run.state is not RunState.QUEUED:
             return None
+        return self.why_stopped() or self.line().get(run.id) or self.why_apart(run)
+
+    def why_stopped(self) -> str | None:
+        """Why no queued run starts at all."""
         try:
             self._queue.ping()
         except QueueUnreachable as fault:
@@ -111,11 +116,26 @@ class RunService:
             return (
                 "No node agent is alive. The run is stored and starts when one is: `stageflow up`."
             )
-        return self.why_apart(run)
+        return None
+
+    def line(self) -> Mapping[int, str | None]:
+        """Queued runs of all projects in the order in which free nodes take them, then those
+        whose project has as much as it may have at once, with that reason."""
+        loads = self._stores.loads.loads()
+        waiting = self._stores.loads.waiting(LOOKED_AT)
+        turns: dict[int, str | None] = {each.run_id: None for each in in_turn(waiting, loads)}
+        held_up = {each.run_id: over_quota(loads[each.project_id]) for each in waiting}
+        return turns | held_up
+
+    def busy(self) -> Mapping[str, int]:
+        """The nodes that live runs hold, with the run's number, whoever sees it."""
+        return self._stores.loads.busy()
 
     def why_apart(self, run: Run) -> str | None:
         """Why a queued run's nodes are not there together; None where they are, or it names
         none."""
+        if not isinstance(run.spec, TrainSpec) or not run.spec.nodes:
+            return None
         try:
             needed = [share.node for share in shares(run.spec, self._alive())]
         except InvalidInput as fault:
@@ -232,6 +252,10 @@ class RunService:
         if isinstance(run.spec, TrainSpec) and spec.plan == run.spec.plan:
             self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
         return resumed
+
+    def alive(self) -> Sequence[str]:
+        """The names of the nodes that are alive."""
+        return [node.name for node in self._alive()]
 
     def _alive(self) -> Sequence[Node]:
         return [node for node in self._stores.nodes.list(self._lease) if node.alive]

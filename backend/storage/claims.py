@@ -7,16 +7,19 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
+from backend.people.projects import QuotaReached
 from backend.runs.states import RunState, move
 from backend.storage.database import Database
+from backend.storage.quotas import check_running
 from backend.storage.reservations import NodesTaken, alone, of_live_runs, reserve
-from backend.storage.tables import Base, ReservationRow, TagRow
+from backend.storage.tables import Base, ProjectRow, ReservationRow, TagRow
 from backend.storage.values import DatabaseClock
 
 RUNS, ATTEMPTS = Base.metadata.tables["runs"], Base.metadata.tables["attempts"]
 SEPARATOR = "\x1f"
 
 _TAGS = select(func.aggregate_strings(TagRow.tag, SEPARATOR)).where(TagRow.run_id == RUNS.c.id)
+_QUOTA = select(ProjectRow.quota).where(ProjectRow.id == RUNS.c.project_id)
 _HELD = of_live_runs(ReservationRow.node).where(
     ReservationRow.node == bindparam("by"), ReservationRow.run_id != bindparam("run")
 )
@@ -34,7 +37,9 @@ CLAIM = (
         last_batch=0,
         started_at=func.coalesce(RUNS.c.started_at, _NOW),
     )
-    .returning(*RUNS.c, _TAGS.scalar_subquery().label("tagged"))
+    .returning(
+        *RUNS.c, _TAGS.scalar_subquery().label("tagged"), _QUOTA.scalar_subquery().label("quota")
+    )
 )
 """Built once; the node that claims must not be reserved by another run."""
 ASKED = select(RUNS.c.spec).where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED)
@@ -52,7 +57,7 @@ def claim(
     """The run's row as it is now, with its tags in `tagged`; see `RunStore.claim`."""
     now = datetime.now(UTC)
     asked = {"run": run_id, "by": node, "secret": token, "term": lease, "now": now}
-    with suppress(NodesTaken), database.plain() as connection:
+    with suppress(NodesTaken, QuotaReached), database.plain() as connection:
         if others:
             alone(connection)
         row = connection.execute(CLAIM, asked).one_or_none()
@@ -60,6 +65,7 @@ def claim(
             return None
         if others:
             reserve(connection, run_id, row.attempt, node, others)
+        check_running(connection, row.project_id, row.quota)
         attempt = {
             "run_id": run_id,
             "number": row.attempt,

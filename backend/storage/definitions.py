@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from backend.definitions.definition import Definition, DefinitionInUse, Source
 from backend.errors import NotFound
 from backend.storage.database import Database
+from backend.storage.quotas import admit_file
 from backend.storage.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
 TRIES = 20
@@ -94,6 +95,7 @@ def _find_or_add(
     same = select(DefinitionRow).where(*named, DefinitionRow.digest == digest)
     if (found := session.scalar(same)) is not None:
         return found
+    admit_file(session.connection(), project, len(data))
     if session.get(ContentRow, digest) is None:
         session.add(ContentRow(digest=digest, data=data))
         session.flush()

@@ -11,6 +11,7 @@ from backend.errors import NotFound
 from backend.prediction.prediction import Prediction
 from backend.runs.plans import StoredPlan
 from backend.storage.database import Database
+from backend.storage.quotas import admit
 from backend.storage.tables import PlanRow, ProfileRow
 
 
@@ -29,8 +30,10 @@ class SqlPlans:
             created_at=datetime.now(UTC),
         )
         with self._database.write() as session:
-            if session.get(ProfileRow, profile_id) is None:
+            profile = session.get(ProfileRow, profile_id)
+            if profile is None:
                 raise NotFound(f"no profile {profile_id}", "Profile a model first.")
+            admit(session.connection(), profile.project_id)
             session.add(row)
             session.flush()
             return _plan(row)

@@ -13,6 +13,7 @@ from backend.runs.fence import Fence
 from backend.runs.profiles import StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold
+from backend.storage.quotas import admit
 from backend.storage.tables import DefinitionRow, ProfileRow, RunRow
 
 
@@ -22,8 +23,10 @@ class SqlProfiles:
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None) -> StoredProfile:
         with self._database.write() as session:
-            if session.get(DefinitionRow, definition_id) is None:
+            definition = session.get(DefinitionRow, definition_id)
+            if definition is None:
                 raise NotFound(f"no definition {definition_id}")
+            admit(session.connection(), definition.project_id)
             if run_id is not None and session.get(RunRow, run_id) is None:
                 raise NotFound(f"no run {run_id}")
             return _profile(_insert(session, profile, definition_id, run_id))

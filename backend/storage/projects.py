@@ -1,6 +1,7 @@
 """Projects and their members in SQL."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
@@ -75,8 +76,8 @@ class SqlProjects:
                 session.add(MemberRow(project_id=project_id, person_id=person_id, role=role))
 
 
-def project_of(row: ProjectRow) -> Project:
-    """The row as a value."""
+def project_of(row: Any) -> Project:
+    """The row, as an object or as columns."""
     return Project(
         id=row.id,
         name=row.name,

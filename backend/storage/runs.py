@@ -19,6 +19,7 @@ from backend.sandbox_level import SandboxLevel
 from backend.storage import claims
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
+from backend.storage.quotas import admit_run
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, DefinitionRow, RunRow
@@ -36,7 +37,6 @@ class SqlRuns:
         of_definition = DefinitionRow.id == spec.definition_id
         row = RunRow(
             name=name,
-            project_id=select(DefinitionRow.project_id).where(of_definition).scalar_subquery(),
             owner=owner,
             origin_id=origin_id,
             starred=False,
@@ -54,6 +54,9 @@ class SqlRuns:
             created_at=datetime.now(UTC),
         )
         with self._database.write() as session:
+            project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
+            admit_run(session.connection(), project or 0)
+            row.project_id = project or 0
             session.add(row)
             session.flush()
             return _run(row)

@@ -157,6 +157,8 @@ BODIES = {
     "submit_run": b'{"spec": {"kind": "profile", "definition_id": 1}}',
     "label_run": b'{"starred": true}',
     "resume_run": b"{}",
+    "add_project": b'{"name": "Vision"}',
+    "change_project": b'{"name": "Vision"}',
 }
 """Of those operations whose body is short; that of the others is as good as none."""
 
@@ -168,7 +170,8 @@ def test_who_only_looks_changes_nothing_by_any_operation(
     headers = {"Authorization": f"Bearer {token(team, 'Vera', Scope.READ)}"}
     if operation.body is not None:
         headers |= JSON
-    path = PREFIX + operation.path.replace("{id:int}", "2")
+    number = "1" if operation.group == "projects" else "2"
+    path = PREFIX + operation.path.replace("{id:int}", number)
     body = BODIES.get(operation.name, b"{}")
     answer = ask(served.url, path, operation.method, body, headers)
     expected = 403 if operation.body is None or operation.name in BODIES else 422

@@ -53,6 +53,7 @@ def ended(inside: Backend) -> Run:
     attempt.logs([(0, 0.0, "a line")])
     inside.labels.change([run.id], Change(add=("hidden",)))
     file = inside.settings.home / "kept.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("the same bytes in every project")
     attempt.artifact("kept.txt", file)
     profile_id = attempt.profile(a_profile())

@@ -6,7 +6,7 @@ from backend.runs.occupancy import QueuedRun, queue
 
 
 def _queue(call: Call) -> list[QueuedRun]:
-    return queue(call.backend.runs, call.backend.nodes)
+    return queue(call.backend.runs)
 
 
 OPERATIONS = (
