@@ -54,8 +54,8 @@ tests: setup-dev packages ## All tests, without the guards before them
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
 
-bench: setup-dev ## Tables of speed; ratios are taken side by side in one run
-	@for bench in tests/benchmarks/bench_*.py; do PYTHONPATH=. $(BIN)/python $$bench || exit 1; done
+bench: setup-dev ## Tables of speed, within half an hour (LONG=1: in full, for hours)
+	@$(BIN)/python -m tests.benchmarks.all $(if $(LONG),--long)
 
 soak: setup-dev ## Faults made on purpose, several times each, with the seconds that they cost
 	PYTHONPATH=. $(BIN)/python tests/soak/faults.py

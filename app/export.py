@@ -6,10 +6,11 @@ from backend.bootstrap import Backend
 from backend.codec import to_plain
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Timeline
+from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 
-METRICS = ("loss", "accuracy", "throughput")
+METRICS = ("loss", "accuracy", HELD_OUT_LOSS, "throughput")
 
 
 def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class Param(StrEnum):
     AXIS = "axis"
     SMOOTHING = "smoothing"
     TARGET = "target"
+    TARGET_LOSS = "target-loss"
     LOG = "log"
     DIFFERING = "differing"
     RUN = "run"

@@ -163,6 +163,10 @@ def run(
     target: Annotated[
         float | None, typer.Option(min=0, max=1, help="Stop at this held-out accuracy.")
     ] = None,
+    target_loss: Annotated[
+        float | None,
+        typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
+    ] = None,
     data: Data = "",
     inputs: Inputs = "",
     targets: Targets = "",
@@ -233,6 +237,7 @@ def run(
         precision=precision_of(precision),
         epochs=epochs,
         target_accuracy=target,
+        target_loss=target_loss,
         seed=seed,
         weights_id=backend.definitions.resolve(weights).id if weights else None,
         nodes=tuple(filter(None, nodes.split(","))),

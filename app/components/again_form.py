@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services, state
 from app.components.data_form import data_form
+from app.components.launch_form import HELP_LOSS, TITLE_LOSS
 from app.components.place_form import place_form
 from app.components.plan_form import OPTIMIZERS
 from app.components.update_form import update_form
@@ -50,6 +51,7 @@ def _changed(spec: RunSpec, values: dict[str, Any]) -> RunSpec:
         precision=values["more"].precision,
         epochs=values["epochs"],
         target_accuracy=values["target"] / 100 if values["target"] else None,
+        target_loss=values["target_loss"] or None,
         seed=values["seed"],
         nodes=values["where"].nodes,
         emulate=values["where"].emulate,
@@ -82,6 +84,15 @@ def _train_right(spec: TrainSpec) -> dict[str, Any]:
             format="%.1f",
             help="On held-out data; 0 = never stop early",
             key=Param.TARGET.value,
+            **BOUND,
+        ),
+        "target_loss": st.number_input(
+            TITLE_LOSS,
+            0.0,
+            value=spec.target_loss or 0.0,
+            format="%.4f",
+            help=HELP_LOSS,
+            key=Param.TARGET_LOSS.value,
             **BOUND,
         ),
         "learning_rate": st.number_input(

@@ -15,6 +15,9 @@ from app.state import Page
 from backend.planning.plan import Plan
 from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
 
+TITLE_LOSS = "Stop at loss"
+HELP_LOSS = "On held-out data, or below it; 0 = never. A perplexity p is a loss of ln p"
+
 
 def launch_form(
     definition_id: int, plan: Plan, keep: Callable[[], int], optimizer: OptimizerName, name: str
@@ -39,6 +42,7 @@ def launch_form(
             format="%.1f",
             help="On held-out data; 0 = never stop early",
         )
+        target_loss = right.number_input(TITLE_LOSS, 0.0, format="%.4f", help=HELP_LOSS)
         chosen = left.selectbox("Optimizer", OPTIMIZERS, index=OPTIMIZERS.index(optimizer))
         rate = right.number_input("Learning rate", 1e-6, 10.0, 0.01, format="%.5f")
         seed = left.number_input("Seed", min_value=0, value=0)
@@ -54,6 +58,7 @@ def launch_form(
         optimizer=replace(more.optimizer, name=chosen, learning_rate=rate),
         epochs=int(epochs),
         target_accuracy=target / 100 if target else None,
+        target_loss=target_loss or None,
         seed=int(seed),
         nodes=where.nodes,
         emulate=where.emulate,

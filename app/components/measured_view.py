@@ -1,7 +1,7 @@
 """What the ranks did: the measured timeline above the predicted one, and where time went."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +16,12 @@ from app.charts.frame import CONFIG
 from app.components.card import card
 from app.components.deviation_view import deviation_view
 from app.components.timeline_canvas import opening, timeline_canvas
-from app.formats import NOTHING, percent
+from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
 from app.segments import predicted_bars, segment_bars
 from app.state import Param
 from backend.prediction.compare import Cause
+from backend.runs.events import Clock
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 
@@ -59,6 +60,8 @@ def measured_view(run: Run) -> Shown | None:
             deviation_view(run.id, segment, measured, predicted)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
+        if run.summary.clocks:
+            st.caption(clocks(run.summary.clocks))
         saving = segment_bars(run, "saving", segment, closed=closed)
     beside = {Cause.DATA: loading, Cause.CHECKPOINT: saving}
     return Shown(measured, predicted, {cause: bars for cause, bars in beside.items() if bars})
@@ -104,6 +107,14 @@ def time_view(run: Run, shown: Shown) -> None:
         st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
         with st.expander("As a table", icon=":material/table:"):
             st.dataframe(shares(rows), hide_index=True, key="attribution-table", alt=ALT)
+
+
+def clocks(found: Sequence[Clock]) -> str:
+    """How far the clocks of other hosts were from rank 0's, on which the timeline is drawn."""
+    told = ", ".join(
+        f"rank {clock.rank} {clock.seconds:+.6f} s (± {seconds(clock.error)})" for clock in found
+    )
+    return f"On rank 0's clock. Ahead of it were: {told}; measured before the last epoch."
 
 
 def shares(rows: list[tuple[str, dict[Cause, float]]]) -> dict[str, list[Any]]:

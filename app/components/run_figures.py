@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp
 from statistics import fmean
 
 from app.comparison import reached
@@ -11,6 +12,9 @@ from backend.prediction.prediction import Prediction
 from backend.runs.records import MetricPoint
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
+
+MOST = 50.0
+"""Losses above this have no perplexity that says anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +26,16 @@ class Readings:
     throughputs: Sequence[MetricPoint]
     waiting: float | None
     predicted_waiting: float | None
+    held_out: Sequence[MetricPoint] = ()
 
 
 def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> list[Figure]:
-    """Loss, accuracy, throughput, seconds per minibatch, waiting."""
+    """Loss, what the run aims at (accuracy, or the held-out loss), throughput, seconds per
+    minibatch, waiting."""
+    by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
     return [
         _loss(readings.losses),
-        _accuracy(run, readings.accuracies),
+        _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies),
         _throughput(run, readings.throughputs, predicted),
         _minibatch(run, readings.throughputs, predicted),
         _waiting(run, readings),
@@ -68,6 +75,19 @@ def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:
     met = value is not None and value >= target
     note = f"target {percent(target, 0)}{when}"
     return Figure("Accuracy, held out", percent(value), note, "green" if met else "gray")
+
+
+def _held_out(run: Run, points: Sequence[MetricPoint]) -> Figure:
+    """The held-out loss beside the target, with its perplexity."""
+    target = run.spec.target_loss if isinstance(run.spec, TrainSpec) else None
+    value, took = points[-1].value if points else None, run.summary.seconds_to_target
+    met = value is not None and target is not None and value <= target
+    note = f"target {number(target)}" if target is not None else "no target"
+    if took is not None:
+        note += f" after {duration(took)}"
+    perplexity = f"Perplexity {exp(value):.4g}" if value is not None and value < MOST else ""
+    shown = number(value) if value is not None else NOTHING
+    return Figure("Loss, held out", shown, note, "green" if met else "gray", perplexity)
 
 
 def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:

@@ -13,6 +13,7 @@ from app.components.figures import figures
 from app.components.measured_view import measured_view, time_view
 from app.components.run_figures import Readings, run_figures
 from app.predictions import prediction_of
+from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.records import MetricPoint
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
@@ -22,12 +23,14 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
     """Draw what there is so far; what is not there yet leaves no hole."""
     runs = services.backend().runs
     accuracies = runs.metrics(run.id, "accuracy")
+    held_out = runs.metrics(run.id, HELD_OUT_LOSS)
     throughputs = runs.metrics(run.id, "throughput")
     head = st.container()
     shown = measured_view(run)
     readings = Readings(
         losses=losses,
         accuracies=accuracies,
+        held_out=held_out,
         throughputs=throughputs,
         waiting=waiting(shown.measured) if shown else None,
         predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
@@ -38,14 +41,19 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
     with st.container(key="panels-run"):
         if shown is not None:
             time_view(run, shown)
-        _curves(run, losses, accuracies)
+        _curves(run, readings)
 
 
-def _curves(run: Run, losses: Sequence[MetricPoint], accuracies: Sequence[MetricPoint]) -> None:
+def _curves(run: Run, readings: Readings) -> None:
+    losses, accuracies = readings.losses, readings.accuracies
     if not losses:
         return
     with card("Loss", "per minibatch"):
         _curve(losses, "loss")
+    if readings.held_out:
+        with card("Loss, held out", "after each epoch"):
+            target = run.spec.target_loss if isinstance(run.spec, TrainSpec) else None
+            _curve(readings.held_out, HELD_OUT_LOSS, target)
     with card("Accuracy", "held out, after each epoch"):
         target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
         if accuracies:

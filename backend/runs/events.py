@@ -39,9 +39,13 @@ class Progress:
     event: Literal["progress"] = "progress"
 
 
+HELD_OUT_LOSS = "held-out loss"
+"""The metric that a target loss is compared with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Values of one metric ("loss", "accuracy", "throughput") at consecutive points.
+    """Values of one metric ("loss", "accuracy", "throughput", ...) at consecutive points.
     `steps` are minibatches since the start of the run, `times` Unix seconds."""
 
     name: str
@@ -63,6 +67,18 @@ class Spans:
     num_spans: int
     kind: Literal["measured", "loading", "saving"] = "measured"
     event: Literal["spans"] = "spans"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """How many seconds the clock of the rank's host is ahead of rank 0's, and most that this may
+    be off; its spans are on rank 0's. Told by ranks of other hosts, anew for each segment."""
+
+    rank: int
+    segment: int
+    seconds: float
+    error: float
+    event: Literal["clock"] = "clock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +142,7 @@ Event = (
     | Progress
     | Metrics
     | Spans
+    | Clock
     | ProfileReady
     | Artifact
     | Saved

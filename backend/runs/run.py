@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.people.project import DEFAULT_PROJECT
+from backend.runs.events import Clock
 from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
@@ -40,6 +41,7 @@ class RunSummary:
     bubble                 measured share of rank time spent waiting
     profile_id             the profile that a profiling run made
     seconds_to_target      from the start of the run to the first evaluation that met its target
+    clocks                 of the ranks on other hosts than rank 0's, in the last segment
     """
 
     accuracy: float | None = None
@@ -50,6 +52,7 @@ class RunSummary:
     bubble: float | None = None
     profile_id: int | None = None
     seconds_to_target: float | None = None
+    clocks: tuple[Clock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

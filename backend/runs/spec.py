@@ -92,8 +92,10 @@ class ProfileSpec:
 
 @dataclass(frozen=True, slots=True)
 class TrainSpec:
-    """Train a definition by a plan until `target_accuracy` or `epochs`, whichever is first.
+    """Train a definition by a plan until its target or for `epochs`, whichever is first.
 
+    target_accuracy, target_loss   of the held-out samples, at least and at most; one of them at
+                 most. A perplexity p is a loss of ln p
     precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does;
                  weights, gradients and updates stay as the model has them. In float16 the loss
                  is scaled, and updates with an overflow are left out
@@ -127,7 +129,21 @@ class TrainSpec:
     checkpoint_id: int | None = None
     nodes: tuple[str, ...] = ()
     emulate: float = 0.0
+    target_loss: float | None = None
     kind: Literal["train"] = "train"
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it may end before its last epoch."""
+        return self.target_accuracy is not None or self.target_loss is not None
+
+    def is_met(self, accuracy: float | None, loss: float | None) -> bool:
+        """Whether these, of the held-out samples, meet the target."""
+        if self.target_loss is not None:
+            return loss is not None and loss <= self.target_loss
+        if self.target_accuracy is not None:
+            return accuracy is not None and accuracy >= self.target_accuracy
+        return False
 
 
 RunSpec = ProfileSpec | TrainSpec

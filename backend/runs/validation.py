@@ -42,6 +42,16 @@ def _validate_training(spec: TrainSpec) -> None:
             f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
             "0.95 means 95 % of the held-out samples.",
         )
+    if spec.target_loss is not None and not (isfinite(spec.target_loss) and spec.target_loss > 0):
+        raise InvalidInput(
+            f"target loss {spec.target_loss:g} is not above 0",
+            "It is the mean loss of the held-out samples; a perplexity p is a loss of ln p.",
+        )
+    if spec.target_loss is not None and spec.target_accuracy is not None:
+        raise InvalidInput(
+            f"two targets, accuracy {spec.target_accuracy:g} and loss {spec.target_loss:g}",
+            "Stop at one of them.",
+        )
     _validate_data(spec.data)
 
 
@@ -78,9 +88,9 @@ def _validate_emulation(spec: TrainSpec) -> None:
             "emulated devices wait for the seconds of a profile, and this plan has none",
             "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
         )
-    if spec.emulate and spec.target_accuracy is not None:
+    if spec.emulate and spec.has_target:
         raise InvalidInput(
-            "on emulated devices nothing is learned, so no accuracy is reached",
+            "on emulated devices nothing is learned, so no target is reached",
             "Leave the target out.",
         )
 

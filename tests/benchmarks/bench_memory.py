@@ -3,7 +3,8 @@
     python tests/benchmarks/bench_memory.py [--models vgg,transformer]
 
 Every schedule gets fresh processes. Measured is the highest resident memory while it trains,
-less what the process held before it made the model (Python, torch, the data).
+less the process base: what it held before it made the model (Python, torch, the data). A model
+that does nothing ("empty") shows what the runtime adds to that.
 """
 
 import argparse
@@ -17,8 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-CUTS = {"vgg": (0, 13, 27), "transformer": (0, 46, 92)}
-MICROBATCH = {"vgg": 32, "transformer": 16}
+CUTS = {"empty": (0, 2, 4), "vgg": (0, 13, 27), "transformer": (0, 46, 92)}
+MICROBATCH = {"empty": 1, "vgg": 32, "transformer": 16}
 SCHEDULES = ("gpipe", "1f1b-flush", "afp", "zb-h1", "2bw", "pipedream")
 BATCH, PORT, MIB = 8, 29_650, 2**20
 
@@ -27,24 +28,26 @@ def main() -> None:
     from tests.benchmarks.ranks import launch
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="vgg")
+    parser.add_argument("--models", default="empty,vgg")
+    parser.add_argument("--schedules", default=",".join(SCHEDULES))
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
         rank(*given.rank)
         return
     print(f"{'model':14}{'schedule':12}{'rank':>5}{'predicted, MiB':>16}", end="")
-    print(f"{'measured, MiB':>15}{'of the prediction':>19}")
+    print(f"{'measured, MiB':>15}{'of the prediction':>19}{'base, MiB':>11}")
     for model in given.models.split(","):
-        for name in SCHEDULES:
-            for number, pair in enumerate(launch(__file__, ["--rank", model, name], 2, PORT)):
-                predicted, measured = (value / MIB for value in pair)
+        for name in given.schedules.split(","):
+            for number, told in enumerate(launch(__file__, ["--rank", model, name], 2, PORT)):
+                predicted, measured, base = (value / MIB for value in told)
                 row = f"{model:14}{name:12}{number:>5}{predicted:>16.0f}{measured:>15.0f}"
-                print(f"{row}{measured / predicted:>19.2f}", flush=True)
+                ratio = f"{measured / predicted:.2f}" if predicted else ""
+                print(f"{row}{ratio:>19}{base:>11.0f}", flush=True)
 
 
 def rank(model: str, name: str) -> None:
-    """Train two batches twice; rank 0 says (predicted, measured) bytes of each rank."""
+    """Train two batches twice; rank 0 says (predicted, measured, base) bytes of each rank."""
     from tests.benchmarks.contestants import Ours, Race
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
@@ -62,10 +65,14 @@ def rank(model: str, name: str) -> None:
     forget_peak()
     for _ in range(2):
         lap(BATCH * 2)
-    mine = resident("VmHWM") - before
-    peaks = world.total([mine if r == world.rank else 0.0 for r in range(world.size)])
+    peak = resident("VmHWM") - before
+    peaks, bases = (
+        world.total([mine if r == world.rank else 0.0 for r in range(world.size)])
+        for mine in (peak, before)
+    )
     if world.rank == 0:
-        print(json.dumps(list(zip(predicted(race, lap), peaks, strict=True))), flush=True)
+        rows = zip(predicted(race, lap), peaks, bases, strict=True)
+        print(json.dumps(list(rows)), flush=True)
     leave()
 
 

@@ -51,11 +51,13 @@ def restore(seated: Seated, spec: TrainSpec, shape: Shape, folder: Path, done: f
     updates = len(schedule(spec.plan.schedule).updates(seated.seat))
     with ExitStack() as files:
         kept = _Kept(folder, seated, shape.lanes, files)
-        for number in seated.stages:
-            _fill(seated, number, kept, round(updates * done))
         if seated.loss_scale is not None and kept.has(SCALE, "value"):
             seated.loss_scale.value = kept.needed(SCALE, "value").item()
             seated.loss_scale.quiet = int(kept.needed(SCALE, "quiet").item())
+            if kept.has(SCALE, "left_out"):  # files of before have none
+                seated.loss_scale.left_out = int(kept.needed(SCALE, "left_out").item())
+        for number in seated.stages:
+            _fill(seated, number, kept, round(updates * done))
 
 
 def _scale(seated: Seated) -> dict[str, Tensor]:
@@ -63,7 +65,8 @@ def _scale(seated: Seated) -> dict[str, Tensor]:
     scale = seated.loss_scale
     if scale is None:
         return {}
-    return {"value": torch.tensor(scale.value), "quiet": torch.tensor(scale.quiet)}
+    kept = {"value": scale.value, "quiet": scale.quiet, "left_out": scale.left_out}
+    return {name: torch.tensor(number) for name, number in kept.items()}
 
 
 def _fill(seated: Seated, number: int, kept: "_Kept", updates: int) -> None:
@@ -74,7 +77,9 @@ def _fill(seated: Seated, number: int, kept: "_Kept", updates: int) -> None:
         for kind in REMEMBERED
         if any(kept.has(kind, name) for name in names)
     }
-    weights.restore({name: kept.needed(WEIGHT, name) for name in names}, memory, updates)
+    left_out = seated.loss_scale.left_out if seated.loss_scale else 0
+    found = {name: kept.needed(WEIGHT, name) for name in names}
+    weights.restore(found, memory, updates, left_out)
     if weights.reference is not None:
         weights.reference = {name: kept.needed(REFERENCE, name) for name in names}
     with torch.no_grad():

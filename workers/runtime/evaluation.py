@@ -1,5 +1,7 @@
-"""Accuracy on held-out data: a forward-only program through the same ranks."""
+"""Accuracy and loss on held-out data: a forward-only program through the same ranks."""
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,22 +26,41 @@ from workers.data.ragged import PAD_TARGET
 from workers.definitions.samples import Samples
 from workers.runtime.data import Padded
 from workers.runtime.seated import Seated
+from workers.runtime.stage import Stage, autocast
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Of all held-out samples: the share of targets predicted right (None: they are no classes),
+    and the mean loss per sample (None: not finite, or there are no such samples)."""
+
+    accuracy: float | None = None
+    loss: float | None = None
 
 
 class Evaluation:
     """One pass over the held-out samples with the newest weights, in evaluation mode.
 
-    `correct` of `counted` predictions on this rank, padding left out; 0 of 0 where this
-    rank has no last stage, or where the targets are no classes.
+    `correct` of `counted` predictions on this rank and `loss` of `samples`, padding left out;
+    0 of 0 where this rank has no last stage, or where the targets are no classes.
     """
 
     def __init__(self, seated: Seated, shape: Shape, epoch: Padded) -> None:
         self._seated, self._shape, self._epoch = seated, shape, epoch
         self.correct = 0
         self.counted = 0
+        self.loss = 0.0
+        self.samples = 0
         seated.share_buffers()
         seated.train(False)
         seated.mail.expect(epoch.form)
+
+    def score(self) -> Score:
+        """That of all ranks; every rank calls it."""
+        mine = [self.correct, self.counted, self.loss, self.samples]
+        correct, counted, loss, samples = self._seated.world.total(mine)
+        mean = loss / samples if samples else math.nan
+        return Score(correct / counted if counted else None, mean if math.isfinite(mean) else None)
 
     def perform(self, index: int, action: Action) -> None:
         """Do one action of the forward-only program."""
@@ -67,12 +88,26 @@ class Evaluation:
         try:
             with torch.no_grad():
                 result = stage.run(inputs, weights)
+                if stage.loss is not None:
+                    self._judge(stage, result, self._epoch.answers(microbatch, device), microbatch)
         except Exception as error:
             raise self._seated.raised(error, number, inputs) from error
-        if stage.loss is not None:
-            self._count(result, self._epoch.answers(microbatch, device), microbatch)
-        else:
+        if stage.loss is None:
             self._seated.mail.put(makes(action, self._shape), result)
+
+    def _judge(self, stage: Stage, output: Any, targets: Samples, microbatch: int) -> None:
+        """Count what is right, and add the loss. Where padding cannot be cut off an output that
+        is no tensor, the microbatch's loss does not count."""
+        self._count(output, targets, microbatch)
+        real = self._epoch.num_real(microbatch)
+        if real < self._epoch.form(microbatch)[0]:
+            if not (isinstance(output, Tensor) and isinstance(targets, Tensor)):
+                return
+            output, targets = output[:real], targets[:real]
+        assert stage.loss is not None, "only the last stage judges"
+        with autocast(self._seated.world.device, stage.precision):
+            self.loss += real * float(stage.loss(output, targets).item())
+        self.samples += real
 
     def _count(self, output: Any, targets: Samples, microbatch: int) -> None:
         predictions = predicted_classes(output, targets)

@@ -14,16 +14,19 @@ INTERVAL = 2000
 @dataclass(slots=True)
 class LossScale:
     """`value` multiplies the loss. Every rank of a lane keeps one, and all stay equal, because
-    all are told the same. `quiet` counts updates since the last overflow or doubling."""
+    all are told the same. `quiet` counts updates since the last overflow or doubling, `left_out`
+    those that an overflow cost."""
 
     value: float = FIRST
     quiet: int = 0
+    left_out: int = 0
 
     def told(self, is_finite: bool) -> None:
         """An update is due: whether the gradients of all stages are finite. Where they are not
         it is left out."""
         if not is_finite:
             self.value, self.quiet = max(self.value / 2, LEAST), 0
+            self.left_out += 1
             return
         self.quiet += 1
         if self.quiet == INTERVAL:

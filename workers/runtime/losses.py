@@ -3,7 +3,8 @@
 import time
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import Event, Metrics, Progress
+from backend.runs.events import HELD_OUT_LOSS, Event, Metrics, Progress
+from workers.runtime.evaluation import Score
 from workers.runtime.reporter import Reporter
 
 SECONDS_BETWEEN_LINES = 0.25
@@ -43,14 +44,16 @@ class Losses:
         self._points = []
         self._told = time.monotonic()
 
-    def end(self, seconds: float, samples: int, accuracy: float | None) -> None:
-        """Print the rest, and the epoch's throughput and accuracy."""
+    def end(self, seconds: float, samples: int, score: Score) -> None:
+        """Print the rest, the epoch's throughput, and what the held-out samples say."""
         self.tell()
         if self._is_reporter:
             if seconds:
                 self._reporter(self._epoch_metric("throughput", samples / seconds))
-            if accuracy is not None:
-                self._reporter(self._epoch_metric("accuracy", accuracy))
+            if score.accuracy is not None:
+                self._reporter(self._epoch_metric("accuracy", score.accuracy))
+            if score.loss is not None:
+                self._reporter(self._epoch_metric(HELD_OUT_LOSS, score.loss))
 
     def _epoch_metric(self, name: str, value: float) -> Event:
         step = (self.epoch + 1) * self._per_epoch - 1

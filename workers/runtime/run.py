@@ -13,7 +13,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.shape import Shape
 from backend.pipeline.verify import check
-from backend.runs.events import Progress
+from backend.runs.events import Clock, Progress
 from backend.runs.job import Job
 from backend.runs.spec import TrainSpec
 from workers.data import catalog
@@ -22,7 +22,7 @@ from workers.data.part import DataSet
 from workers.definitions.loader import load
 from workers.runtime.checkpoint import Checkpoints
 from workers.runtime.data import Epoch
-from workers.runtime.evaluation import Evaluation
+from workers.runtime.evaluation import Evaluation, Score
 from workers.runtime.executor import execute
 from workers.runtime.loading import Loading, loading
 from workers.runtime.losses import Losses
@@ -83,11 +83,10 @@ class _Run:
             self.checkpoints.begin(number, losses.tell)
             shape = self._left()
             seconds, samples = self._train(number, shape, losses) if shape else (0.0, 0)
-            accuracy = self._evaluate()
-            losses.end(seconds, samples, accuracy)
+            score = self._evaluate()
+            losses.end(seconds, samples, score)
             self.first = 0
-            target = self.spec.target_accuracy
-            if target is not None and accuracy is not None and accuracy >= target:
+            if self.spec.is_met(score.accuracy, score.loss):
                 return number + 1
             if number + 1 < self.spec.epochs:
                 self.checkpoints.epoch_over()
@@ -107,7 +106,7 @@ class _Run:
         recorder = Recorder(self.seated.world)
         self.reporter.watch(recorder)
         self.checkpoints.watch(recorder.clock)
-        self._tell_clock(recorder)
+        self._tell_clock(number, recorder)
         actions = program.ranks[self.seated.seat.rank]
         with self._loading(epoch, actions, recorder) as source:
             training = Training(self.seated, program, source, losses, self.checkpoints)
@@ -120,10 +119,11 @@ class _Run:
             self.reporter(recorder.write_beside("saving", self.folder, number, copies))
         return seconds, sum(epoch.form(k)[0] for k in range(shape.microbatches))
 
-    def _tell_clock(self, recorder: Recorder) -> None:
+    def _tell_clock(self, number: int, recorder: Recorder) -> None:
         """Where there are several hosts: how far this one's clock is from that of rank 0."""
         rank, offset = self.seated.world.rank, recorder.offset
-        if self.seated.world.hosts > 1 and rank > 0:
+        if self.seated.world.hosts > 1 and self.seated.world.host > 0:
+            self.reporter(Clock(rank, number, offset.seconds, offset.error))
             self.reporter.log(
                 f"The clock of rank {rank} (host {self.seated.world.host}) is "
                 f"{offset.seconds:+.6f} s from rank 0's, known to {offset.error * 1e6:.0f} us; "
@@ -136,10 +136,10 @@ class _Run:
         rank, last = self.seated.seat.rank, self.shape.num_stages - 1
         return loading(epoch, actions, last, rank, recorder.clock)
 
-    def _evaluate(self) -> float | None:
-        """The share of held-out targets predicted right; None if there are none, or no classes."""
+    def _evaluate(self) -> Score:
+        """What the held-out samples say; nothing if there are none."""
         if self.data.held_out is None:
-            return None
+            return Score()
         cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
         epoch = Epoch.in_order(self.data.held_out, cutting)
         shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
@@ -151,8 +151,7 @@ class _Run:
         with self._loading(epoch, actions, recorder) as source:
             evaluation = Evaluation(self.seated, shape, source)
             execute(actions, evaluation.perform, self.seated.mail, recorder)
-        correct, counted = self.seated.world.total([evaluation.correct, evaluation.counted])
-        return correct / counted if counted else None
+        return evaluation.score()
 
     def _tell(self, notes: tuple[str, ...]) -> None:
         total, microbatch = self.data.num_train, self.spec.plan.microbatch
@@ -161,6 +160,8 @@ class _Run:
         text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
         left = "; those left over are others in every epoch." if used < total else "."
         self.reporter.log(text + left)
+        if self.spec.has_target and self.data.held_out is None:
+            self.reporter.log("No samples are held out, so the target is never met.")
         for note in notes:
             self.reporter.log(note)
 

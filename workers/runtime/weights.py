@@ -55,12 +55,17 @@ class Weights:
         return self._rule.memory
 
     def restore(
-        self, weights: dict[str, Tensor], memory: dict[str, list[Tensor]], updates: int
+        self,
+        weights: dict[str, Tensor],
+        memory: dict[str, list[Tensor]],
+        updates: int,
+        left_out: int = 0,
     ) -> None:
-        """Go on from these weights, all of them, after so many updates."""
+        """Go on from these weights, all of them, after so many updates, `left_out` of which were
+        skipped."""
         self._versions = {0: self._named([weights[name].clone() for name in self._names])}
         self._newest, self._updates = 0, updates
-        self._rule.remember(memory, updates)
+        self._rule.remember(memory, updates - left_out)
 
     def begin(self) -> None:
         """Call the newest version 0 and forget the others."""

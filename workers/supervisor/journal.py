@@ -12,7 +12,9 @@ from backend.pipeline.timeline import Span
 from backend.profiles.profile import Profile
 from backend.runs.attempt import Attempt
 from backend.runs.events import (
+    HELD_OUT_LOSS,
     Artifact,
+    Clock,
     Event,
     Metrics,
     ProfileReady,
@@ -56,6 +58,7 @@ class Results:
     spans: dict[int, tuple[Span, ...]] = field(default_factory=dict)
     epochs: int = 0
     checkpoints: int = 0
+    clocks: dict[int, Clock] = field(default_factory=dict)
 
 
 class Journal:
@@ -89,6 +92,8 @@ class Journal:
                 self._entries.append(event)
             case Saved():
                 self._keeper.hear(event)
+            case Clock(rank):
+                self.results.clocks[rank] = event
             case _:
                 pass
         return event
@@ -107,15 +112,19 @@ class Journal:
             self.results.losses.setdefault(event.epoch, []).extend(event.values)
         if event.name == "accuracy" and event.values:
             self.results.accuracy = event.values[-1]
-            self._note_target(event)
+        self._note_target(event)
 
-    def _note_target(self, accuracies: Metrics) -> None:
+    def _note_target(self, told: Metrics) -> None:
+        """When what is `told` first met the run's target, if it is what that asks for."""
         spec = self._attempt.run.spec
-        target = spec.target_accuracy if isinstance(spec, TrainSpec) else None
-        if target is None or self.results.reached is not None:
+        if not isinstance(spec, TrainSpec) or self.results.reached is not None:
             return
-        told = zip(accuracies.values, accuracies.times, strict=True)
-        self.results.reached = next((time for value, time in told if value >= target), None)
+        for value, when in zip(told.values, told.times, strict=True):
+            accuracy = value if told.name == "accuracy" else None
+            loss = value if told.name == HELD_OUT_LOSS else None
+            if spec.is_met(accuracy, loss):
+                self.results.reached = when
+                return
 
     def begin(self) -> None:
         """All ranks do their work now; said once."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from safetensors.torch import load_file
 
+from app.components.measured_view import clocks
 from backend.planning.plan import Partition, Stage
 from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
@@ -53,6 +54,9 @@ def test_two_hosts_train_as_one_process_would(two):
     text = [line.text for line in two.backend.runs.all_logs(run.id)]
     assert any("starting 1 rank(s) on host-0" in line for line in text)
     assert any(line.startswith("The clock of rank 1 (host 1) is") for line in text)
+    (clock,) = run.summary.clocks
+    assert (clock.rank, clock.error < 1.0) == (1, True)
+    assert "rank 1 " in clocks(run.summary.clocks)
 
 
 def test_the_timeline_is_on_one_clock(two):

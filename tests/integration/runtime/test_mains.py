@@ -19,7 +19,16 @@ from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.profiles.profile import Profile
-from backend.runs.events import Artifact, Failed, Finished, Metrics, ProfileReady, Spans, Started
+from backend.runs.events import (
+    HELD_OUT_LOSS,
+    Artifact,
+    Failed,
+    Finished,
+    Metrics,
+    ProfileReady,
+    Spans,
+    Started,
+)
 from backend.runs.spec import DataSpec, ProfileSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
@@ -191,6 +200,21 @@ def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> Non
     assert codes == [0], text
     assert metric(found, "accuracy") == []
     assert of(Finished, found) == [Finished(0, 2)]
+
+
+def test_a_target_loss_ends_the_run_at_the_first_evaluation_that_is_below(
+    write_job, train_spec, ended
+) -> None:
+    """The same run without a target tells what the losses will be."""
+    spec = train_spec(0, 20, 54, epochs=3)
+    _, whole, _ = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    losses = metric(whole, HELD_OUT_LOSS)
+    assert len(losses) == 3
+    assert losses[2] < losses[0]
+    first = next(number for number, loss in enumerate(losses) if loss <= losses[1])
+    spec = train_spec(0, 20, 54, epochs=3, target_loss=losses[1])
+    _, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    assert metric(found, HELD_OUT_LOSS) == losses[: first + 1], text
 
 
 def test_too_little_data(write_job, train_spec, ended) -> None:

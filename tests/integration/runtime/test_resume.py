@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
 from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from workers.runtime.loss_scale import FIRST
 from workers.supervisor.preparation import world_size
 
 pytestmark = pytest.mark.slow
@@ -62,7 +64,13 @@ STASHING = {
 def trained(write_job, ended, tmp_path: Path) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
-    def train(plan: Plan, begin: Saved | None = None, model: str = MODEL, epochs: int = 2):
+    def train(
+        plan: Plan,
+        begin: Saved | None = None,
+        model: str = MODEL,
+        epochs: int = 2,
+        precision: Literal["float32", "float16"] = "float32",
+    ):
         optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
         spec = TrainSpec(
             1,
@@ -70,6 +78,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
             data=DataSpec("synthetic", 64),
             optimizer=optimizer,
             epochs=epochs,
+            precision=precision,
             checkpoints=CheckpointSpec(updates=1, seconds=0),
         )
         file = write_job(model, spec)
@@ -113,6 +122,22 @@ def test_a_flush_schedule_goes_on_bit_for_bit(name: str, trained: Trained, tmp_p
     assert {event.epoch for event in kept} == {0, 1}
     begin = kept[len(kept) // 2]
     rest = trained(FLUSHING[name], begin)
+    expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
+    assert losses(rest) == expected
+    found = model(tmp_path)
+    assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+def test_in_float16_the_scale_of_the_loss_goes_on_too(trained: Trained, tmp_path: Path):
+    """The loss overflows under its first scale, so the scale has fallen by the checkpoint."""
+    plan = Plan("t", stages(0, 4, 8), "1f1b-flush", 4, batch=4)
+    steep = MODEL.replace("return nn.functional", "return 64 * nn.functional")
+    whole = trained(plan, model=steep, epochs=4, precision="float16")
+    end = model(tmp_path)
+    begin = checkpoints(whole)[8]
+    scale = load_file(begin.path)["scale/value"].item()
+    assert scale < FIRST
+    rest = trained(plan, begin, model=steep, epochs=4, precision="float16")
     expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
     assert losses(rest) == expected
     found = model(tmp_path)

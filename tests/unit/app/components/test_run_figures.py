@@ -71,6 +71,17 @@ def test_a_missed_target_is_no_alarm_and_nothing_is_invented() -> None:
     assert [f.value for f in (loss, throughput, minibatch, waiting)] == ["—"] * 4
 
 
+@pytest.mark.parametrize(("value", "tone"), [(0.6, "gray"), (0.5, "green"), (0.4, "green")])
+def test_a_target_loss_takes_the_place_of_the_accuracy(value: float, tone: str) -> None:
+    spec = TrainSpec(1, PLAN, target_loss=0.5)
+    readings = Readings([], [], [], None, None, held_out=points(0.9, value))
+    run = a_run(spec, summary=RunSummary(seconds_to_target=30.0))
+    figure = run_figures(run, readings, None)[1]
+    assert (figure.label, figure.value, figure.tone) == ("Loss, held out", f"{value:g}", tone)
+    assert figure.note.startswith("target 0.5 after 30")
+    assert figure.help.startswith("Perplexity ")
+
+
 def test_measured_stands_beside_predicted() -> None:
     run = a_run(summary=RunSummary(samples_per_second=970.0, seconds_per_minibatch=0.0165))
     readings = Readings([], [], [], 0.068, 0.051)

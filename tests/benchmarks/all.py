@@ -1,0 +1,62 @@
+"""Every benchmark in turn, with the seconds that each took.
+
+    python -m tests.benchmarks.all [--long] [NAME ...]
+
+By default each runs in a size that shows its table within a few minutes, all of them in less than
+half an hour on 2 cores. `--long` gives each its own size, with which the tables in docs/ were
+made (hours). A benchmark that fails is named at the end, and the others run.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from time import perf_counter
+
+HERE = Path(__file__).parent
+SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
+    "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
+    "history": (("--runs", "10000", "--database", "sqlite"),),
+    "lanes": (("--epochs", "1"),),
+    "memory": (("--schedules", "1f1b-flush,2bw,pipedream"),),
+    "pages": (("--runs", "10000", "--database", "sqlite"),),
+    "pipeline": (("6",),),
+    "profiles": (("4",),),
+    "runtime": (
+        ("--models", "vgg", "--networks", "loopback,1gbit,100mbit"),
+        ("--models", "lstm,transformer", "--networks", "loopback"),
+    ),
+    "sandbox": (("3", "vgg_digits", "2"),),
+    "sessions": (("--seconds", "15"),),
+}
+"""Arguments of each run of a benchmark; those that are not named run as they are."""
+
+
+def main() -> int:
+    """The number of benchmarks that failed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("names", nargs="*", help="only these")
+    given = parser.parse_args()
+    known = sorted(file.stem.removeprefix("bench_") for file in HERE.glob("bench_*.py"))
+    begun, failed = perf_counter(), []
+    for name in given.names or known:
+        start, runs = perf_counter(), ((),) if given.long else SHORT.get(name, ((),))
+        print(f"\n== {name}", flush=True)
+        if not ran(name, runs):
+            failed.append(name)
+        print(f"-- {name}: {perf_counter() - start:.0f} s", flush=True)
+    print(f"\n{perf_counter() - begun:.0f} s in all", *(f"; {name} failed" for name in failed))
+    return len(failed)
+
+
+def ran(name: str, runs: Iterable[tuple[str, ...]]) -> bool:
+    """Run a benchmark with each of these arguments; whether all of them ended well."""
+    module = [sys.executable, "-m", f"tests.benchmarks.bench_{name}"]
+    codes = [subprocess.run([*module, *arguments]).returncode for arguments in runs]
+    return not any(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
