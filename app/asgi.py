@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from app import boundary
+from app import boundary, incoming
 from app.api.connection import connected
 from app.api.site import api_routes
 from app.api.stopwatch import Stopwatch
@@ -74,6 +74,7 @@ def serve(settings: Settings) -> None:
     """Answer on the settings' host and port until interrupted. Raises `OpenToEverybody`."""
     exposure.check(settings)
     warm()
+    incoming.limit()
     app.run(config=configuration(settings.host, settings.port))
 
 
