@@ -101,11 +101,6 @@ def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
         raise InvalidInput(
             "emulated devices share one machine's clock", "Leave the nodes out: one is enough."
         )
-    if spec.nodes and spec.checkpoint_id is not None:
-        raise InvalidInput(
-            "a run on several hosts begins from the start: its checkpoints lie apart",
-            "Resume it on one node, or begin with saved weights.",
-        )
 
 
 def _validate_checkpoints(spec: CheckpointSpec) -> None:

@@ -4,7 +4,8 @@ A checkpoint is taken after a number of microbatches that every stage has whole 
 Each rank copies its stages right after the update that ends there, at its own time; no rank
 waits for another one. Where the clock or a cancel asks for one, rank 0 chooses a number that
 it has not forwarded yet and makes the checkpoint's folder: no other rank can make that update
-before it has met a microbatch that came after, so it finds the folder when it gets there.
+before it has met a microbatch that came after, so it finds the folder when it gets there. Ranks of
+several hosts have no such folder: there the clock is heard at the end of an epoch, when all meet.
 """
 
 import math
@@ -104,7 +105,7 @@ class Checkpoints:
         self._clock, self.taken = clock, []
 
     def forward(self, microbatch: int) -> None:
-        if self._seated.seat.rank == 0 and self._is_wanted():
+        if self._seated.seat.rank == 0 and self._is_one_host and self._is_wanted():
             done = (microbatch // self._unit + 1) * self._unit
             if done < self._shape.microbatches:
                 self._place(self._epoch, done).mkdir(parents=True, exist_ok=True)
@@ -142,7 +143,12 @@ class Checkpoints:
             self._take(stage, self._epoch, done)
 
     def _is_due(self, done: int) -> bool:
-        return self._is_counted(done) or self._place(self._epoch, done).is_dir()
+        is_chosen = self._is_one_host and self._place(self._epoch, done).is_dir()
+        return is_chosen or self._is_counted(done)
+
+    @property
+    def _is_one_host(self) -> bool:
+        return self._seated.world.hosts == 1
 
     def _is_counted(self, done: int) -> bool:
         """Does a multiple of the asked for updates lie in the round that ends here?"""

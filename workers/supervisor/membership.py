@@ -13,6 +13,7 @@ from backend.bootstrap import Backend
 from backend.codec import from_plain, to_plain
 from backend.errors import StageflowError
 from backend.runs.events import Artifact, Saved, Spans, read_line, write_line
+from backend.runs.job import Job
 from backend.runs.reservations import Summons
 from backend.runs.run import RunError
 from workers.address import interface, own_address
@@ -21,12 +22,13 @@ from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox
 from workers.supervisor.announced import opened
-from workers.supervisor.frames import Wire
+from workers.supervisor.frames import BadFrame, Wire
 from workers.supervisor.hub import fetched
 from workers.supervisor.lines import Heard
 from workers.supervisor.place import Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command
 from workers.supervisor.ranks import Ranks
+from workers.supervisor.resuming import beginning, checkpoint_place
 
 TICK = 0.1
 CONNECT = 20.0
@@ -74,7 +76,7 @@ class Membership:
         self._sandbox.require(settings.sandbox, settings.node)
         wire.say(node=settings.node, secret=self._summons.secret)
         head = wire.hear()
-        if head is None or "place" not in head:
+        if head is None or not {"place", "begin"} <= head.keys():
             return
         wire.connection.settimeout(None)
         place: Place = from_plain(Place, head["place"])
@@ -83,7 +85,7 @@ class Membership:
         run = self._backend.runs.get(self._summons.run_id)
         if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
             return
-        job = prepare(self._backend, run, self._folder)
+        job = self._begun(prepare(self._backend, run, self._folder), head["begin"], wire)
         ranks = Ranks(
             job,
             rank_command(job),
@@ -102,6 +104,20 @@ class Membership:
         for heard in ranks.lines.rest():
             self._pass_on(wire, heard)
         self._tell_exits(wire, ranks)
+
+    def _begun(self, job: Job, begin: dict[str, int], wire: Wire) -> Job:
+        """The job with the checkpoint that the leader sends, if it sends one."""
+        if not begin["files"]:
+            return job
+        place = checkpoint_place(job)
+        place.mkdir()
+        for _ in range(begin["files"]):
+            head = wire.hear()
+            if head is None or "file" not in head:
+                raise BadFrame("the leader's checkpoint ended too early")
+            with (place / Path(head["file"]).name).open("wb") as target:
+                wire.take_file(target, head["size"])
+        return beginning(job, place, begin["epoch"], begin["samples"])
 
     def _watched(self, wire: Wire, ranks: Ranks, guard: Guard) -> None:
         while not self._is_over.is_set() and not self._stop.is_set():
@@ -129,14 +145,17 @@ class Membership:
         """One line; before it the file that it announces."""
         event, text = read_line(heard.text), heard.text
         match event:
-            case Saved():
-                return  # its other files lie on other hosts
-            case Spans(_, _, path) | Artifact(_, path):
-                with opened(work_folder(self._folder), path) as file, file.path.open("rb") as data:
-                    size = os.fstat(data.fileno()).st_size
-                    wire.send_file(data, size, file=Path(path).name)
-                name = f"host-{self._host}-{Path(path).name}"
+            case Saved(_, epoch, samples, _, path):
+                name = self._send(wire, path, f"{epoch}-{samples}-{Path(path).name}")
                 text = write_line(replace(event, path=name))
+            case Spans(_, _, path) | Artifact(_, path):
+                text = write_line(replace(event, path=self._send(wire, path, Path(path).name)))
             case _:
                 pass
         wire.say(rank=heard.rank, time=heard.time, text=text)
+
+    def _send(self, wire: Wire, path: str, name: str) -> str:
+        """Send a file that a rank announced, under `name`; what the leader calls it."""
+        with opened(work_folder(self._folder), path) as file, file.path.open("rb") as data:
+            wire.send_file(data, os.fstat(data.fileno()).st_size, file=name)
+        return f"host-{self._host}-{name}"

@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from backend.bootstrap import Backend
@@ -13,7 +12,7 @@ from backend.errors import StageflowError
 from backend.runs.emulation import Emulation
 from backend.runs.job import Job
 from backend.runs.run import Run
-from backend.runs.spec import CheckpointSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor import orphans
 from workers.supervisor.data_place import place_of, shown_of
@@ -38,7 +37,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         run_id=run.id,
         attempt=run.attempt,
         name=definition.name,
-        spec=_alone(run.spec),
+        spec=run.spec,
         definition=str(source),
         folder=str(work_folder(folder)),
         world_size=world_size(run.spec),
@@ -57,13 +56,6 @@ def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
     path = folder / "weights.safetensors"
     path.write_bytes(backend.definitions.source(spec.weights_id))
     return str(path)
-
-
-def _alone(spec: RunSpec) -> RunSpec:
-    """Ranks of several hosts have no folder in common, in which a checkpoint would meet."""
-    if isinstance(spec, TrainSpec) and spec.nodes:
-        return replace(spec, checkpoints=CheckpointSpec(updates=0, seconds=0.0))
-    return spec
 
 
 def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:

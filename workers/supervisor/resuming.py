@@ -32,7 +32,7 @@ def resumed(attempt: Attempt, job: Job, say: Callable[[str], None]) -> Job:
     """The job with its checkpoint laid out, each file compared with its hash; the job as it is
     where the attempt starts from the beginning. Raises `CheckpointGone`, `OSError`."""
     _tidy(attempt)
-    place = Path(job.definition).parent / FOLDER
+    place = checkpoint_place(job)
     for checkpoint in attempt.beginnings():
         try:
             _lay_out(checkpoint, place)
@@ -42,20 +42,24 @@ def resumed(attempt: Attempt, job: Job, say: Callable[[str], None]) -> Job:
         attempt.resumed(checkpoint)
         mark = checkpoint.mark
         say(f"going on from the checkpoint of attempt {checkpoint.attempt} after {mark.step} steps")
-        job = replace(job, checkpoint=str(place), epoch=mark.epoch, samples=mark.samples)
-        job_file(job).write_bytes(to_json(Job, job))
-        return job
-    begun_anew(attempt)
-    return job
-
-
-def begun_anew(attempt: Attempt) -> None:
-    """The attempt starts from the beginning: so does a run on several hosts, always, because a
-    checkpoint is laid out for one. Raises `CheckpointGone` where it was to go on from one."""
+        return beginning(job, place, mark.epoch, mark.samples)
     spec = attempt.run.spec
     if isinstance(spec, TrainSpec) and spec.checkpoint_id is not None:
         raise CheckpointGone(f"checkpoint {spec.checkpoint_id} cannot be read on this node")
     attempt.begun_anew()
+    return job
+
+
+def checkpoint_place(job: Job) -> Path:
+    """Where the ranks of this host find their checkpoint."""
+    return Path(job.definition).parent / FOLDER
+
+
+def beginning(job: Job, place: Path, epoch: int, samples: int) -> Job:
+    """The job as it goes on from the checkpoint in `place`; its file says so too."""
+    job = replace(job, checkpoint=str(place), epoch=epoch, samples=samples)
+    job_file(job).write_bytes(to_json(Job, job))
+    return job
 
 
 def _lay_out(checkpoint: Checkpoint, place: Path) -> None:

@@ -27,7 +27,7 @@ from workers.supervisor.place import LOOPBACK, Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
-from workers.supervisor.resuming import begun_anew, resumed
+from workers.supervisor.resuming import resumed
 from workers.supervisor.team import Members
 from workers.supervisor.verdict import SILENCE, Tally
 
@@ -106,13 +106,10 @@ class Supervision:
             return CANCELLED
         job = prepare(self._backend, self._attempt.run, self._folder)
         place = Place.alone(job.world_size, port)
+        job = resumed(self._attempt, job, self._say)
         if self._members is not None:
-            begun_anew(self._attempt)
-        if self._members is None:
-            job = resumed(self._attempt, job, self._say)
-        elif not self._members.gather(self._summon, goes_on=lambda: not self._is_cancelled()):
-            return CANCELLED
-        else:
+            if not self._members.gather(self._summon, goes_on=lambda: not self._is_cancelled()):
+                return CANCELLED
             place = self._members.place(settings.node)
         disk.hold_back(self._folder)
         self._say(f"starting {len(place.ranks)} rank(s) on {settings.node}")
@@ -122,7 +119,7 @@ class Supervision:
         num_gpus = gpus_for(len(place.ranks), num_gpus)
         ranks = Ranks(job, self._command(job), place, settings.home, self._limits, level, num_gpus)
         if self._members is not None:
-            self._members.start(ranks.lines)
+            self._members.start(ranks.lines, job)
         stall = self._backend.settings.stall
         tally = Tally(job.world_size, time.monotonic(), self._silence, stall=stall)
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
@@ -185,7 +182,8 @@ class Supervision:
 
     def _part(self, wish: Ending, tally: Tally) -> None:
         """End as somebody wishes, with a last checkpoint where training has begun."""
-        can_save = tally.all_started and bool(self._journal.results.losses)
+        is_one_host = self._members is None  # others do not see who asks for one
+        can_save = is_one_host and tally.all_started and bool(self._journal.results.losses)
         self._parting.ask(wish, can_save, self._journal.results.checkpoints)
 
     def _written_and_cancelled(self, tally: Tally, now: float) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from backend.codec import from_plain
 from backend.errors import StageflowError
+from backend.runs.job import Job
 from backend.runs.placement import Share
 from backend.runs.run import RunError
 from workers.supervisor.frames import BadFrame, Wire
@@ -79,10 +80,16 @@ class Members:
                 continue
         return True
 
-    def start(self, lines: Lines) -> None:
-        """Let them start their ranks; what those print goes into `lines`."""
+    def start(self, lines: Lines, job: Job) -> None:
+        """Let them start their ranks; what those print goes into `lines`. They are sent the
+        checkpoint from which `job` goes on, if it does."""
+        files = sorted(Path(job.checkpoint).iterdir()) if job.checkpoint else []
+        begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
         for node, wire in self._wires.items():
-            wire.say(place=asdict(self.place(node)))
+            wire.say(place=asdict(self.place(node)), begin=begin)
+            for path in files:
+                with path.open("rb") as data:
+                    wire.send_file(data, path.stat().st_size, file=path.name)
             thread = threading.Thread(target=self._listen, args=(node, wire, lines), daemon=True)
             self._threads.append(thread)
             thread.start()

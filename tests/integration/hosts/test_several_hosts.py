@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 
 from app.components.measured_view import clocks
 from backend.planning.plan import Partition, Stage
-from backend.runs.spec import TrainSpec
+from backend.runs.spec import CheckpointSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.contract.runtime_cases import HERE, Case
 from tests.contract.runtime_reference import reference
@@ -70,6 +70,32 @@ def test_the_timeline_is_on_one_clock(two):
     got = {s.action.message: s.end for s in timeline.spans if type(s.action).__name__ == "Recv"}
     assert sent.keys() == got.keys()
     assert all(got[message] > sent[message] - 0.01 for message in sent)
+
+
+def test_a_run_goes_on_from_a_checkpoint_of_two_hosts(two):
+    """The files of both hosts are kept by the leader, which sends them out again; one update
+    after another, so the weights at the end are those of the run that was never parted."""
+    case = Case("chain", "1f1b-flush", "adam", (1, 1))
+    spec = spread(case, added(two, case), per_host(two), tuple(two.names))
+    spec = replace(spec, checkpoints=CheckpointSpec(updates=1, seconds=0, keep=50))
+    whole = two.finished(spec)
+    assert whole.state is RunState.SUCCEEDED, two.logs()
+    kept = sorted(two.backend.runs.checkpoints(whole.id), key=lambda each: each.mark.step)
+    assert len(kept) > 2
+    assert {len(each.files) for each in kept} == {2}
+    begin = kept[len(kept) // 2]
+    rest = two.finished(replace(spec, checkpoint_id=begin.id))
+    assert rest.state is RunState.SUCCEEDED, two.logs()
+    told = [line.text for line in two.backend.runs.all_logs(rest.id)]
+    assert any(f"after {begin.mark.step} steps" in line for line in told)
+    ends = [
+        load_file(two.backend.runs.artifact_path(run.id, "model.safetensors"))
+        for run in (whole, rest)
+    ]
+    assert ends[0].keys() == ends[1].keys()
+    assert all((ends[0][name] == ends[1][name]).all() for name in ends[0])
+    first = [point.step for point in two.backend.runs.metrics(rest.id, "loss")]
+    assert min(first) == begin.mark.step
 
 
 def test_a_node_that_is_away_leaves_the_run_waiting(two):

@@ -4,16 +4,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from backend.runs.job import Job
 from backend.runs.placement import Share
+from backend.runs.spec import ProfileSpec
 from workers.supervisor.frames import Wire
 from workers.supervisor.lines import Lines
 from workers.supervisor.team import Members, NodesMissing
 
 SHARES = (Share("a", (0,), (0,)), Share("b", (1, 2), (0, 1)))
+JOB = Job(1, 1, "net", ProfileSpec(1), "", "", 3)
 
 
 class Member:
@@ -22,6 +26,7 @@ class Member:
     def __init__(self, members: Members) -> None:
         self._members = members
         self.place: dict[str, object] = {}
+        self.begin: dict[str, int] = {}
 
     def join(self, secret: str = "") -> None:
         """Be summoned, and come."""
@@ -32,9 +37,10 @@ class Member:
 
         assert self._members.gather(summoned, lambda: True)
 
-    def start(self, lines: Lines) -> None:
-        self._members.start(lines)
-        self.place = (self.wire.hear() or {})["place"]
+    def start(self, lines: Lines, job: Job = JOB) -> None:
+        self._members.start(lines, job)
+        head = self.wire.hear() or {}
+        self.place, self.begin = head["place"], head["begin"]
 
 
 def eventually(holds: Callable[[], object]) -> None:
@@ -68,6 +74,22 @@ def test_a_member_is_told_its_ranks_and_where_all_meet(member: Member) -> None:
         "hosts": 2,
         "interface": "",
     }
+
+
+def test_a_checkpoint_to_go_on_from_comes_with_the_place(member: Member, tmp_path: Path) -> None:
+    kept = tmp_path / "checkpoint"
+    kept.mkdir()
+    for stage in (0, 1):
+        (kept / f"stage-{stage}.safetensors").write_bytes(bytes([stage]) * 1_000)
+    job = replace(JOB, checkpoint=str(kept), epoch=2, samples=64)
+    member.start(Lines(), job)
+    assert member.begin == {"epoch": 2, "samples": 64, "files": 2}
+    for stage in (0, 1):
+        assert member.wire.hear() == {"file": f"stage-{stage}.safetensors", "size": 1_000}
+        copy = tmp_path / "copy"
+        with copy.open("wb") as target:
+            member.wire.take_file(target, 1_000)
+        assert copy.read_bytes() == bytes([stage]) * 1_000
 
 
 def test_lines_files_and_exits_arrive(members: Members, member: Member, tmp_path: Path) -> None:
