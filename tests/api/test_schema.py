@@ -39,6 +39,6 @@ def test_every_answer_is_as_the_document_says(served: Served, operation: Any) ->
     @QUICK
     @given(operation.as_strategy())
     def one(case: Any) -> None:
-        case.call_and_validate(base_url=served.url, checks=CHECKS)
+        case.call_and_validate(base_url=served.url, checks=CHECKS, timeout=240)
 
     one()
