@@ -1,10 +1,11 @@
-"""One Backend for the process, made on the first visit, and who asks it for something."""
+"""The Backend of this process, in the name of the visitor who asks it for something."""
 
 import streamlit as st
 
 from app import state
+from app.api.connection import connected
 from app.gate.visitors import by_cookie, cookie_name, forget
-from backend.bootstrap import Backend, connect
+from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.people.rights import Actor
 from backend.settings import Settings, SignIn, load_settings
@@ -27,7 +28,7 @@ def backend() -> Backend:
 def visitor() -> Backend:
     """The same in all projects that the visitor sees."""
     settings = load_settings()
-    everybodys = _connected(settings.sql_url, str(settings.home))
+    everybodys = connected()
     return everybodys.acting(_visitor(everybodys, settings))
 
 
@@ -46,8 +47,3 @@ def _visitor(everybodys: Backend, settings: Settings) -> Actor:
     if actor is None:
         raise SignedOut("you are signed out")
     return actor
-
-
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _connected(sql_url: str, home: str) -> Backend:
-    return connect(load_settings())

@@ -1,4 +1,4 @@
-"""One Backend for the API of this process, made at the first request that needs it."""
+"""One Backend for the pages and the API of this process, made when it is first needed."""
 
 from functools import lru_cache
 from threading import Lock

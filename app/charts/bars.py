@@ -1,6 +1,7 @@
 """Spans as columns of numbers: for timelines that are too long for one object per action."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ KINDS = "FBIWCDSRA><"
 """The letters of `backend.pipeline.notation`, and D for the loading of a forward's data; a bar's
 kind is a place in this word."""
 
+THREADS = 2
 _LETTERS = np.zeros(256, np.uint8)
 _LETTERS[[ord(letter) for letter in KINDS]] = range(len(KINDS))
 
@@ -81,14 +83,17 @@ def bars_of(timeline: Timeline) -> Bars:
 
 def read_bars(batches: Sequence[bytes]) -> Bars:
     """The spans that `backend.pipeline.columns.encode` was given, without an object for each."""
-    parts = [_read(part) for data in batches for part in _batches(data)]
+    with ThreadPoolExecutor(THREADS) as pool:  # what unpacks and counts lets the others run
+        parts = list(pool.map(_read, (part for data in batches for part in _batches(data))))
     if not parts:
         none, never = np.array([], np.int32), np.array([], np.float64)
         return Bars(none, none, none, none, none, none, none, never, never)
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    order = np.lexsort((joined[1], joined[0]))
-    if np.array_equal(order, np.arange(len(order))):
+    rank, index = joined[0], joined[1]
+    after = (rank[1:] > rank[:-1]) | ((rank[1:] == rank[:-1]) & (index[1:] >= index[:-1]))
+    if after.all():  # as ranks write them
         return Bars(*joined)
+    order = np.lexsort((index, rank))
     return Bars(*(column[order] for column in joined))
 
 

@@ -1,5 +1,6 @@
 """Nodes: none, free, busy, silent; the queue and its reasons."""
 
+from app.api import connection
 from app.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.document import read_cluster
@@ -47,11 +48,9 @@ def test_the_queue_says_why(seeded: seed.Seeded, backend: Backend, open_page: Op
 def test_a_silent_node(backend: Backend, open_page: Open, monkeypatch) -> None:
     backend.nodes.beat("node-1")
     monkeypatch.setenv("STAGEFLOW_LEASE", "1e-9")
-    from app import services
-
-    services._connected.clear()
+    connection._connected.cache_clear()
     page = open_page(Page.NODES)
-    services._connected.clear()
+    connection._connected.cache_clear()
     assert "silent" in text_of(page)
     assert figures_of(page)["Nodes alive"] == ("0", "of 1 known")
     assert "No node agent is alive" in page.warning[0].value

@@ -2,8 +2,9 @@
 
     python -m tests.benchmarks.bench_edit [--graph graph.txt] [--microbatch 64] [--cluster C]
 
-Cuts are dragged with the mouse to partitions that nobody has asked for before; the clock runs in
-the page, from the drop to the moment at which a figure has changed.
+Cuts are dragged with the mouse, or moved by arrow keys (`--keys`), to partitions that nobody has
+asked for before; the clock runs in the page, from the drop or the key to the moment at which a
+figure has changed.
 `--graph` plans a profile in PipeDream's form instead of the seeded one.
 """
 
@@ -15,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -34,10 +35,9 @@ PROBE = """() => {
     .map((one) => one.innerText).join();
   let began = 0, before = '';
   window.took = [];
-  document.addEventListener('pointerup', () => {
-    began = performance.now();
-    before = figure();
-  }, true);
+  const begin = () => { began = performance.now(); before = figure(); };
+  document.addEventListener('pointerup', begin, true);
+  document.addEventListener('keydown', (e) => { if (e.key.startsWith('Arrow')) begin(); }, true);
   new MutationObserver(() => {
     const now = figure();
     if (began && now && now !== before) { window.took.push(performance.now() - began); began = 0; }
@@ -50,12 +50,14 @@ def main() -> None:
     asked.add_argument("--graph", type=Path)
     asked.add_argument("--microbatch", type=int, default=64)
     asked.add_argument("--cluster", default="local:4")
+    asked.add_argument("--keys", action="store_true", help="arrow keys instead of the mouse")
     given = asked.parse_args()
     profile = seed.a_profile()
     if given.graph:
         profile = read_graph(given.graph.read_text(), given.graph.parent.name, given.microbatch)
     with tempfile.TemporaryDirectory() as folder, dashboard(Path(folder), profile) as url:
-        took = measured(f"{url}/plan?profile=1&cluster={given.cluster}&planner=even-split")
+        address = f"{url}/plan?profile=1&cluster={given.cluster}&planner=even-split"
+        took = measured(address, _press if given.keys else _drag)
     print(f"{len(profile.layers)} layers on {given.cluster}: {len(took)} moves, ", end="")
     print(f"median {statistics.median(took):.0f} ms, slowest {max(took):.0f} ms, ", end="")
     print(f"{sum(one <= TARGET for one in took)} within {TARGET} ms")
@@ -81,7 +83,7 @@ def dashboard(home: Path, profile: Profile) -> Iterator[str]:
         server.wait(timeout=30)
 
 
-def measured(address: str) -> list[float]:
+def measured(address: str, act: Callable[[Page, int, int], None]) -> list[float]:
     """Milliseconds of each move of the first cut, to and fro, once everything is warm."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
@@ -95,7 +97,7 @@ def measured(address: str) -> list[float]:
         page.evaluate(PROBE)
         states = snake(HANDLES)
         for before, after in pairwise(states):
-            _move(page, before, after)
+            _move(page, before, after, act)
         took: list[float] = page.evaluate("window.took")
         chromium.close()
     return took[WARM:]
@@ -109,13 +111,25 @@ def snake(handles: int) -> list[tuple[int, ...]]:
     return [(at, *more) for at in range(WIDE) for more in (rest[::-1] if at % 2 else rest)]
 
 
-def _move(page: Page, before: tuple[int, ...], after: tuple[int, ...]) -> None:
+def _move(
+    page: Page,
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    act: Callable[[Page, int, int], None],
+) -> None:
     (handle,) = (n for n in range(HANDLES) if before[n] != after[n])
     known = page.evaluate("window.took.length")
-    _drag(page, handle, 1 if after[handle] > before[handle] else -1)
+    act(page, handle, 1 if after[handle] > before[handle] else -1)
     with suppress(TimeoutError):
         page.wait_for_function(f"window.took.length > {known}", timeout=LIMIT)
     page.wait_for_timeout(400)
+
+
+def _press(page: Page, handle: int, layers: int) -> None:
+    """Move the cut by so many layers with one key."""
+    cut = page.get_by_role("slider").nth(handle)
+    cut.focus()
+    cut.press("ArrowRight" if layers > 0 else "ArrowLeft")
 
 
 def _drag(page: Page, handle: int, layers: int) -> None:

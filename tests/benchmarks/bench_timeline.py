@@ -1,0 +1,148 @@
+"""A million actions on the Run page: how soon they are drawn, and how smoothly they move.
+
+    python -m tests.benchmarks.bench_timeline [--actions 1000000]
+
+A run's measured segment of that many actions on 8 ranks, with as many predicted below, joined. The
+clock runs from opening the address to the first drawing; then the timeline is dragged in the page,
+whole and zoomed in, and the milliseconds of each redrawing are what the canvas itself counts.
+"""
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from backend.bootstrap import Backend
+from backend.cluster.presets import local
+from backend.pipeline.columns import SCHEMA
+from backend.prediction.propose import propose
+from backend.runs.run import RunSummary
+from backend.runs.states import RunState
+from tests.app import seed
+from tests.benchmarks.bench_pages import dashboard
+
+RANKS, VISITS, DRAGS = 8, 4, 60
+FORWARD, BACKWARD = 1.0e-3, 2.0e-3  # seconds
+CANVAS = "[data-testid=stBidiComponentIsolated]"
+DRAWN = """() => [...document.querySelectorAll('*')].some((box) => box.shadowRoot
+    && box.shadowRoot.querySelector('.timeline[data-drawn]'))"""
+PLAN = "() => document.querySelector('.js-plotly-plot .main-svg')"
+CENTRE = """() => {
+  const box = [...document.querySelectorAll('*')].map((one) => one.shadowRoot
+    && one.shadowRoot.querySelector('.timeline canvas')).find(Boolean);
+  box.scrollIntoView({ block: 'center' });
+  const at = box.getBoundingClientRect();
+  return [at.left + at.width / 2, at.top + at.height / 2];
+}"""
+LAST = """() => Number([...document.querySelectorAll('*')].map((one) => one.shadowRoot
+    && one.shadowRoot.querySelector('.timeline')).find(Boolean).dataset.drawn)"""
+
+
+def rank_of_actions(rank: int, count: int, noise: float) -> bytes:
+    """Forwards and backwards in turn, every one of them `noise` longer or shorter."""
+    numbers = np.arange(count)
+    backward = numbers % 2 == 1
+    takes = np.where(backward, BACKWARD, FORWARD)
+    takes = takes * (1 + noise * np.random.default_rng(rank).uniform(-1, 1, count))
+    end = np.cumsum(takes) + rank * FORWARD
+    texts = [f"{rank}{'FB'[n % 2]}{n // 2}@0" for n in range(count)]
+    batch = pa.record_batch(
+        [
+            pa.array(np.full(count, rank, np.int32)),
+            pa.array(numbers.astype(np.int32)),
+            pa.array(texts).dictionary_encode(),
+            pa.array(end - takes),
+            pa.array(end),
+        ],
+        schema=SCHEMA,
+    )
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def fill(backend: Backend, num_actions: int) -> int:
+    """A finished run with them; its id."""
+    definition = backend.definitions.add_zoo("vgg_digits")
+    _, profile = seed.profile_run(backend, definition.id)
+    cluster = local(RANKS)
+    found = [p.prediction for p in propose(profile.profile, cluster)]
+    longest = max(found, key=lambda p: len(p.plan.partition.stages))
+    plan = backend.plans.save(profile.id, cluster, longest)
+    attempt = seed.claim(backend, seed.submit(backend, definition.id, plan))
+    for kind, noise in (("measured", 0.1), ("predicted", 0.0)):
+        for rank in range(RANKS):
+            each = num_actions // RANKS
+            attempt.spans(kind, rank, 0, rank_of_actions(rank, each, noise), each)
+    attempt.finish(RunState.SUCCEEDED, RunSummary(epochs=1))
+    return attempt.run.id
+
+
+def visit(browser: Browser, address: str, drawn: str = DRAWN) -> tuple[float, Page]:
+    """Seconds until a browser that was never there has drawn them, and its page."""
+    page = browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
+    start = time.perf_counter()
+    page.goto(address, wait_until="commit")
+    page.wait_for_function(drawn, timeout=120_000)
+    return time.perf_counter() - start, page
+
+
+def dragged(page: Page) -> list[float]:
+    """Milliseconds of the redrawings while the timeline is moved to and fro."""
+    x, y = page.evaluate(CENTRE)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    times = []
+    for step in range(DRAGS):
+        page.mouse.move(x + (8 * step if step % 40 < 20 else -8 * step) % 300, y)
+        page.wait_for_timeout(16)
+        times.append(page.evaluate(LAST))
+    page.mouse.up()
+    return times
+
+
+def told(name: str, times: list[float]) -> None:
+    print(f"  {name}: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--actions", type=int, default=1_000_000)
+    given = asked.parse_args()
+    for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
+        del os.environ[name]
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        os.environ["STAGEFLOW_HOME"] = str(Path(folder) / "home")
+        backend = seed.fresh()
+        run_id = fill(backend, given.actions)
+        backend.close()
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
+        with dashboard() as (url, process, _):
+            visit(browser, f"{url}/plan", PLAN)[1].context.close()  # the server is awake
+            for number in range(VISITS):
+                took, page = visit(browser, f"{url}/run?id={run_id}")
+                print(f"{given.actions:,} actions, visit {number + 1}: {took:.2f} s", flush=True)
+                if number < VISITS - 1:
+                    page.context.close()
+            told("dragged, the first microbatches in view", dragged(page))
+            page.keyboard.press("0")
+            page.wait_for_timeout(500)
+            told("dragged, everything in view", dragged(page))
+            print(f"  memory of the server {process.memory_info().rss / 2**20:.0f} MiB")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
