@@ -42,7 +42,7 @@ def restore(
 
     Examples:
 
-        STAGEFLOW_HOME=/srv/stageflow stageflow restore /backups/monday.zip
+        STAGEFLOW_HOME=/srv/new stageflow restore /backups/monday.zip
     """
     manifest = restore_from(load_settings(), file, replace)
     out.print(f"Restored {_told(manifest)}, as of {manifest.created_at}")

@@ -30,12 +30,18 @@ def check(connection: HTTPConnection, settings: Settings) -> None:
             "Open it under its own name, or set STAGEFLOW_PUBLIC_URL to the one people use.",
         )
     origin = connection.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host:
+    if (origin is not None and urlsplit(origin).netloc != host) or _is_foreign(connection):
         raise Refused(
             403,
-            f"a page of {origin[:100]!r} may not use the dashboard",
+            f"a page of {(origin or 'another site')[:100]!r} may not use the dashboard",
             "Behind a proxy, let it pass the Host header on.",
         )
+
+
+def _is_foreign(connection: HTTPConnection) -> bool:
+    """A browser says that another site's page sends something; a link from there is harmless."""
+    follows = connection.scope.get("method", "GET") in ("GET", "HEAD")
+    return not follows and connection.headers.get("sec-fetch-site") == "cross-site"
 
 
 def _hostname(host: str) -> str | None:
