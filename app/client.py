@@ -5,6 +5,7 @@ What comes back are the same values as the services give. Needs neither Streamli
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
@@ -56,10 +57,17 @@ class Client:
     def definitions(self) -> list[Definition]:
         return self._get("/definitions", list[Definition])
 
-    def add_definition(self, source: str, filename: str, name: str | None = None) -> Definition:
-        """Keep a model definition given as text."""
-        body = {"source": source, "filename": filename, "name": name}
+    def add_definition(
+        self, source: str | bytes, filename: str, name: str | None = None
+    ) -> Definition:
+        """Keep a model definition: a Python file or a config as text, a program as bytes."""
+        data = source.encode() if isinstance(source, str) else source
+        body = {"content": b64encode(data).decode(), "filename": filename, "name": name}
         return self._send("POST", "/definitions", Definition, body)
+
+    def definition_file(self, definition_id: int) -> bytes:
+        """The file of a definition, as it was given."""
+        return self._ask("GET", f"/definitions/{definition_id}/source")
 
     def add_zoo(self, name: str) -> Definition:
         """Keep a model of the zoo."""

@@ -1,5 +1,8 @@
 """Everything that the pages do, over HTTP with the Python client."""
 
+import io
+import json
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,3 +162,16 @@ def test_the_servers_words_arrive(served: Served) -> None:
 def test_nobody_there(tmp_path: Path) -> None:
     with pytest.raises(ServerUnreachable, match="no answer"):
         Client("http://127.0.0.1:9").nodes()
+
+
+def test_every_form_goes_in_and_comes_out_as_it_was(served: Served) -> None:
+    archive = io.BytesIO()
+    graph = {"graph": {"nodes": [1], "tensor_values": {}}, "signature": {"input_specs": []}}
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("net/models/model.json", json.dumps({"graph_module": graph}))
+        file.writestr("net/data/weights/weight_0", bytes(range(256)))
+    config = '{"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}'
+    for filename, data in {"net.pt2": archive.getvalue(), "config.json": config}.items():
+        kept = served.client.add_definition(data, filename, "over http")
+        back = served.client.definition_file(kept.id)
+        assert back == (data if isinstance(data, bytes) else data.encode())

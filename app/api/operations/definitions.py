@@ -2,10 +2,20 @@
 
 from dataclasses import dataclass
 
+from pydantic import Base64Bytes
+
 from app.api.fields import Id
 from app.api.operation import Call, File, Operation
 from backend.definitions.definition import Definition
+from backend.definitions.forms import Form, form_of
 from backend.definitions.zoo import ZooEntry
+
+MEDIA: dict[Form, str] = {
+    "python": "text/x-python; charset=utf-8",
+    "huggingface": "application/json",
+    "program": "application/octet-stream",
+    "weights": "application/octet-stream",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +27,13 @@ class DefinitionQuery:
 
 @dataclass(frozen=True, slots=True)
 class NewDefinition:
-    """A Python file as text, or one of the zoo by its name. `name` is what it is kept under,
-    by default the file's; `project_id` where, by default in the first project that you see."""
+    """A file as text (`source`) or as base64 (`content`: a .pt2 program, weights), or one of the
+    zoo by its name. `filename`'s ending says of which form it is. `name` is what it is kept
+    under, by default the file's; `project_id` where, by default in the first project that you
+    see. Files of more than about 6 MiB are for the Models page."""
 
     source: str = ""
+    content: Base64Bytes | None = None
     filename: str = "model.py"
     name: str | None = None
     zoo: str | None = None
@@ -32,13 +45,14 @@ def _add(call: Call) -> Definition:
     definitions = call.within(body.project_id).definitions
     if body.zoo is not None:
         return definitions.add_zoo(body.zoo)
-    return definitions.add(body.filename, body.source.encode(), body.name)
+    data = body.source.encode() if body.content is None else body.content
+    return definitions.add(body.filename, data, body.name)
 
 
 def _source(call: Call) -> File:
     found = call.backend.definitions.get(call.id)
     data = call.backend.definitions.source(call.id)
-    return File(data, found.filename, "text/x-python; charset=utf-8")
+    return File(data, found.filename, MEDIA[form_of(found.filename)])
 
 
 OPERATIONS = (
@@ -73,10 +87,10 @@ OPERATIONS = (
         "get_definition_source",
         "GET",
         "/definitions/{id:int}/source",
-        "Its Python text.",
+        "Its file as it was given.",
         _source,
         None,
-        media="text/x-python",
+        media="application/octet-stream",
     ),
     Operation(
         "list_zoo",
