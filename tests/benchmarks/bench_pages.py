@@ -78,14 +78,14 @@ def filled(kind: str, folder: Path, num_runs: int, num_points: int) -> Iterator[
 
 
 @contextmanager
-def dashboard() -> Iterator[tuple[str, psutil.Process, float]]:
+def dashboard(module: str = "app.asgi") -> Iterator[tuple[str, psutil.Process, float]]:
     """Its address, its process, and the seconds until it answered."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     start = time.perf_counter()
     server = subprocess.Popen(
-        [sys.executable, "-m", "app.asgi"], env=os.environ | {"STAGEFLOW_PORT": str(port)}
+        [sys.executable, "-m", module], env=os.environ | {"STAGEFLOW_PORT": str(port)}
     )
     url = f"http://127.0.0.1:{port}"
     try:

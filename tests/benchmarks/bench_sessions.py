@@ -29,11 +29,16 @@ SETTLE = 15.0  # seconds until every session stands
 
 
 class Session:
-    """A visitor of one page; counts how often it was drawn and the bytes that came."""
+    """A visitor of one page; counts how often it was drawn and the bytes that came, and keeps
+    the seconds from each question to its answer."""
 
-    def __init__(self, url: str, query: str) -> None:
+    def __init__(self, url: str, query: str, page: str = "run") -> None:
         self.drawn, self.bytes = 0, 0
-        self._query, self._page, self._fragment, self._interval = query, "", "", 0.0
+        self.seconds: list[float] = []
+        self._asked = 0.0
+        self._name, self._query, self._page = page, query, ""
+        self._fragments: dict[str, float] = {}
+        self._ticking = False
         address = url.replace("http", "ws") + "/_stcore/stream"
         self._socket: ClientConnection = connect(
             address, subprotocols=["streamlit"], max_size=None, origin=url
@@ -41,14 +46,20 @@ class Session:
         self._ask()
         threading.Thread(target=self._listen, daemon=True).start()
 
-    def _ask(self) -> None:
+    def draw(self) -> None:
+        """Ask for the whole page again, as a click does; its parts are then made anew."""
+        self._fragments.clear()
+        self._ask()
+
+    def _ask(self, fragment: str = "") -> None:
+        self._asked = self._asked or time.perf_counter()
         message = BackMsg()
         message.rerun_script.query_string = self._query
         message.rerun_script.page_script_hash = self._page
         if not self._page:
-            message.rerun_script.page_name = "run"
-        if self._fragment:
-            message.rerun_script.fragment_id = self._fragment
+            message.rerun_script.page_name = self._name
+        if fragment:
+            message.rerun_script.fragment_id = fragment
             message.rerun_script.is_auto_rerun = True
         self._socket.send(message.SerializeToString())
 
@@ -64,18 +75,24 @@ class Session:
         match message.WhichOneof("type"):
             case "new_session":
                 self._page = message.new_session.page_script_hash
-            case "auto_rerun" if not self._fragment:
-                self._fragment = message.auto_rerun.fragment_id
-                self._interval = message.auto_rerun.interval
-                threading.Thread(target=self._tick, daemon=True).start()
+            case "auto_rerun":
+                self._fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+                if not self._ticking:
+                    self._ticking = True
+                    threading.Thread(target=self._tick, daemon=True).start()
             case "script_finished":
                 self.drawn += 1
+                if self._asked:
+                    self.seconds.append(time.perf_counter() - self._asked)
+                    self._asked = 0.0
 
     def _tick(self) -> None:
+        """Every part that refreshes itself, as often as the page says."""
         while True:
-            time.sleep(self._interval)
+            time.sleep(min(self._fragments.values(), default=2.0))
             try:
-                self._ask()
+                for fragment in list(self._fragments):
+                    self._ask(fragment)
             except ConnectionClosed:
                 return
 

@@ -14,7 +14,8 @@ from tests.app import seed
 from tests.cli.conftest import Command
 
 COMMANDS = (
-    "up demo worker doctor models profile plan simulate run runs show logs cancel delete export db"
+    "up demo worker doctor models profile plan simulate run runs show logs cancel delete export db "
+    "backup restore move"
 ).split()
 
 
