@@ -17,6 +17,7 @@ from backend.runs.nodes import NodeService
 from backend.runs.plans import PlanService
 from backend.runs.ports import Bell, Queue, Stores
 from backend.runs.profiles import ProfileService
+from backend.runs.retention import RetentionService
 from backend.runs.service import RunService
 from backend.settings import Settings, load_settings
 from backend.storage import schema
@@ -37,6 +38,7 @@ from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
 from backend.storage.projects import SqlProjects
 from backend.storage.reservations import SqlReservations
+from backend.storage.retention import SqlClearing
 from backend.storage.runs import SqlRuns
 from backend.storage.spans import SqlSpans
 
@@ -61,6 +63,7 @@ class Backend:
     team: TeamService
     tokens: TokenService
     projects: ProjectService
+    retention: RetentionService
     audit: AuditService
     database: Database
     queue: Queue
@@ -133,6 +136,9 @@ def services(
         team=TeamService(people, keys, access),
         tokens=TokenService(keys, access),
         projects=ProjectService(SqlProjects(seen), people, access),
+        retention=RetentionService(
+            SqlProjects(seen), SqlClearing(seen), stores.checkpoints, access
+        ),
         audit=AuditService(access),
         database=database,
         queue=queue,

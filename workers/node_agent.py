@@ -12,6 +12,7 @@ from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
 from backend.runs.attempt import Attempt
+from backend.runs.retention import PERIOD
 from workers.address import own_address
 from workers.devices import devices, gpus, versions
 from workers.links.part import Part
@@ -50,6 +51,7 @@ class NodeAgent:
         self._reap()
         settings = self._backend.settings
         self._repeat(self._beat, settings.heartbeat)
+        self._repeat(self._clean, PERIOD)
         self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
 
     def run(self, run_id: int) -> None:
@@ -150,6 +152,11 @@ class NodeAgent:
                 node = self._backend.settings.node
                 address = own_address(self._backend.settings.node_address)
                 self._backend.nodes.beat(node, self._devices, found, use(), address)
+
+    def _clean(self) -> None:
+        """What the projects' rules of retention say is taken away."""
+        if cleared := self._backend.retention.clean():
+            log.info("cleared by the rules of retention: runs %s", cleared)
 
     def _reap(self) -> None:
         for folder in orphans.reap(self._backend.settings.home / "runs"):

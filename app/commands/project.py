@@ -169,3 +169,21 @@ def retain(
         ["a star keeps a run whole", "yes" if kept.starred else "no"],
     ]
     print_table(project.name, ["", ""], rows)
+
+
+@app.command()
+def clean(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it, instead of telling.")] = False,
+) -> None:
+    """Take away what the rules of retention say: logs, timelines and checkpoints of old runs.
+
+    Without --yes it only says which runs would lose them. Node agents do it every hour.
+    """
+    retention = connect().retention
+    if yes:
+        return out.print(f"cleared {formats.count(len(retention.clean()), 'run')}")
+    due = retention.due()
+    for project, ids in due:
+        numbers = ", ".join(map(str, ids))
+        out.print(f"{project.name}: {formats.count(len(ids), 'run')}: {numbers}", soft_wrap=True)
+    return None if due else out.print("Nothing is due.")
