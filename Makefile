@@ -3,6 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 SERVE ?= 1
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots format clean
@@ -50,7 +51,7 @@ imports: setup-dev ## What may import what
 	$(BIN)/lint-imports
 
 tests: setup-dev packages ## All tests, without the guards before them
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
 
