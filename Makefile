@@ -58,9 +58,13 @@ test: lint types imports tests ## Everything that must hold: style, types, impor
 bench: setup-dev ## Tables of speed, within half an hour (LONG=1: in full, for hours)
 	@$(BIN)/python -m tests.benchmarks.all $(if $(LONG),--long)
 
-soak: setup-dev ## Faults made on purpose, several times each, with the seconds that they cost
-	PYTHONPATH=. $(BIN)/python tests/soak/faults.py
-	PYTHONPATH=. $(BIN)/python tests/soak/faults.py --database postgresql
+DATABASES := sqlite postgresql
+soak: setup-dev ## Faults made on purpose, several times each (FAULTS="agent paused" TIMES=5: those alone)
+	@failed=0; for database in $(DATABASES); do \
+	  for each in faults.py $(if $(FAULTS),,claims.py chaos.py); do \
+	    PYTHONPATH=. $(BIN)/python tests/soak/$$each --database $$database \
+	      $$(test $$each = faults.py && echo '$(if $(TIMES),--times $(TIMES)) $(FAULTS)') || failed=1; \
+	  done; done; exit $$failed
 
 screenshots: setup-dev packages ## Pictures of every page in every state, into docs/screenshots
 	$(BIN)/python -m tests.e2e.screenshots

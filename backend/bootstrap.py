@@ -1,5 +1,6 @@
 """The composition root: which store, queue and clock the services stand on."""
 
+import socket
 from dataclasses import dataclass
 
 from backend.definitions.service import DefinitionService
@@ -28,6 +29,7 @@ from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
 from backend.storage.keys import SqlKeys
 from backend.storage.labels import SqlLabels
+from backend.storage.leases import SqlLeases
 from backend.storage.links import SqlLinks
 from backend.storage.loads import SqlLoads
 from backend.storage.logs import SqlLogs
@@ -128,7 +130,7 @@ def services(
         profiles=ProfileService(stores.profiles, listed.profiles, stores.definitions, access),
         plans=PlanService(stores.plans, listed.plans, stores.profiles, access),
         runs=RunService(stores, listed.runs, queue, bell, settings.node, settings.lease, access),
-        dispatch=DispatchService(whole, queue, bell, settings.lease),
+        dispatch=DispatchService(whole, queue, bell, settings.lease, place_of(settings)),
         labels=LabelService(stores.labels, listed.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
         links=LinkService(SqlLinks(database), queue, access),
@@ -151,6 +153,11 @@ def _one(actor: Actor, project: int) -> frozenset[int]:
     return frozenset({project} if actor.reach is None or project in actor.reach else ())
 
 
+def place_of(settings: Settings) -> str:
+    """Which agent this is, if it is one: of a name no two live in a home."""
+    return f"{settings.node} in {settings.home} on {socket.gethostname()}"
+
+
 def stores_on(settings: Settings, database: Database) -> Stores:
     """The SQL stores, and the artifacts' folder in the settings' home."""
     return Stores(
@@ -167,4 +174,5 @@ def stores_on(settings: Settings, database: Database) -> Stores:
         labels=SqlLabels(database),
         checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
         loads=SqlLoads(database),
+        leases=SqlLeases(database),
     )

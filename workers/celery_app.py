@@ -23,7 +23,9 @@ would go on trying to connect."""
 def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
     """The worker app of this node, and the agent that it starts and stops, for which the
     caller waits at the end; raises what `connect` raises."""
-    agent = NodeAgent(connect(settings))
+    backend = connect(settings)
+    backend.dispatch.go_by(settings.node)
+    agent = NodeAgent(backend)
     app = celery_app(settings)
     tasks.register(app, agent)
 

@@ -5,20 +5,26 @@ The database is the truth; a message from the queue only makes the agent look so
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from math import inf
+from pathlib import Path
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
 from backend.runs.attempt import Attempt
 from backend.runs.retention import PERIOD
+from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.devices import devices, gpus, versions
 from workers.links.part import Part
 from workers.sandbox.sandbox import detect
 from workers.supervisor import orphans
+from workers.supervisor.leftover import delivered, spool_folder
 from workers.supervisor.membership import Membership
+from workers.supervisor.spool import leftovers
 from workers.supervisor.supervision import Supervision
 from workers.use import use
 
@@ -32,7 +38,8 @@ class NodeAgent:
     """One per process. `start` returns at once; `run` blocks until its run has ended.
 
     It carries one run at a time, which has the node's devices to itself: its times are
-    compared with a prediction.
+    compared with a prediction. While the database was away, or the agent stood still itself,
+    nobody could renew a lease: for the length of one after that it gives no run up.
     """
 
     def __init__(self, backend: Backend) -> None:
@@ -44,12 +51,18 @@ class NodeAgent:
         self._slot = threading.Lock()
         self._reporting = threading.Lock()
         self._link_tests: set[int] = set()
+        self._left: list[Path] = []
+        self._gone: set[tuple[int, int]] = set()
+        self._blind_until = -inf
+        self._looked = time.monotonic()
 
     def start(self) -> None:
         """End what a dead agent left behind, then report the node and look out for runs."""
         log.info("sandbox: %s %s", self._sandbox.level, self._sandbox.reason)
-        self._reap()
         settings = self._backend.settings
+        self._left = leftovers(spool_folder(settings))
+        with suppress(StageflowError):  # it is tried again
+            self._reap()
         self._repeat(self._beat, settings.heartbeat)
         self._repeat(self._clean, PERIOD)
         self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
@@ -79,8 +92,10 @@ class NodeAgent:
         """Wait, after `stop`, until no run is carried any more; then leave the list of nodes."""
         if self._slot.acquire(timeout=seconds):
             self._slot.release()
+        node = self._backend.settings.node
         with self._reporting, suppress(StageflowError):
-            self._backend.nodes.leave(self._backend.settings.node)
+            self._backend.nodes.leave(node)
+            self._backend.dispatch.leave(node)
 
     def _carry(self, run_ids: Sequence[int]) -> None:
         """The share that this node is asked to take, else the first of the runs that it gets.
@@ -135,21 +150,32 @@ class NodeAgent:
             self._slot.release()
 
     def _look_out(self) -> None:
-        """Fail runs whose agent is lost; carry the oldest that waits if none is carried."""
-        if self._backend.dispatch.expire():
+        """Give up runs whose agent is lost; carry the oldest that waits if none is carried."""
+        sees = self._sees(time.monotonic())
+        if self._left or self._gone or (sees and self._backend.dispatch.expire()):
             self._reap()
         node = self._backend.settings.node
+        self._backend.dispatch.go_by(node)
         waiting = self._backend.dispatch.waiting_for(node)
         asked = self._backend.dispatch.summons(node)
         if (waiting or asked) and self._slot.acquire(blocking=False):
             threading.Thread(target=self._carry, args=(waiting,), daemon=True).start()
         self.look_for_links()
 
+    def _sees(self, now: float) -> bool:
+        """May this agent judge others? Not when it stood still itself: so may have they."""
+        lease = self._backend.settings.lease
+        if now - self._looked > LOOK_OUT + lease / 2:
+            self._blind_until = now + lease
+        self._looked = now
+        return now >= self._blind_until
+
     def _beat(self) -> None:
         with self._reporting:
             if not self._stop.is_set():
                 found = versions() | {"sandbox": self._sandbox.level.value}
                 node = self._backend.settings.node
+                self._backend.dispatch.go_by(node)
                 address = own_address(self._backend.settings.node_address)
                 self._backend.nodes.beat(node, self._devices, found, use(), address)
 
@@ -159,16 +185,26 @@ class NodeAgent:
             log.info("cleared by the rules of retention: runs %s", cleared)
 
     def _reap(self) -> None:
+        """End what dead agents left, write what they had not written, give up their runs."""
         for folder in orphans.reap(self._backend.settings.home / "runs"):
             log.warning("ended the processes that a dead agent left in %s", folder)
-            run_id, attempt = orphans.attempt_of(folder)
-            self._backend.dispatch.abandon(run_id, attempt, self._backend.settings.node)
+            self._gone.add(orphans.attempt_of(folder))
+        while self._left:
+            if attempt := delivered(self._backend, self._left[0]):
+                self._gone.add(attempt)
+            self._left.pop(0)
+        for run_id, number in sorted(self._gone):
+            self._backend.dispatch.abandon(run_id, number, self._backend.settings.node)
+            self._gone.discard((run_id, number))
 
     def _repeat(self, work: Callable[[], None], seconds: float) -> None:
         def loop() -> None:
             while not self._stop.is_set():
                 try:
                     work()
+                except DatabaseUnreachable as fault:
+                    self._blind_until = time.monotonic() + self._backend.settings.lease
+                    log.warning("%s: %s", work.__name__, fault)
                 except StageflowError as fault:
                     log.warning("%s: %s", work.__name__, fault)
                 except Exception:

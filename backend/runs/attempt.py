@@ -31,38 +31,38 @@ class Attempt:
     def __init__(self, run: Run, token: str, stores: Stores, bell: Bell, lease: float) -> None:
         self.run = run
         self.number = run.attempt
-        self._fence = Fence(run.id, run.attempt, token)
+        self.fence = Fence(run.id, run.attempt, token)
         self._stores = stores
         self._bell = bell
         self._lease = lease
 
     def beat(self) -> bool:
         """Renew the lease; True where somebody asked to cancel."""
-        return self._stores.runs.beat(self._fence, self._lease)
+        return self._stores.runs.beat(self.fence, self._lease)
 
     def summon(self, address: str, port: int, secret: str) -> None:
         """Tell the reserved nodes where their ranks' lines are taken."""
-        self._stores.reservations.summon(self._fence, address, port, secret)
+        self._stores.reservations.summon(self.fence, address, port, secret)
 
     def running(self) -> None:
         """The ranks do their work now."""
-        self._stores.runs.begin(self._fence)
+        self._stores.runs.begin(self.fence)
 
     def isolated(self, level: SandboxLevel) -> None:
         """The ranks are started in a sandbox of this level."""
-        self._stores.runs.isolated(self._fence, level)
+        self._stores.runs.isolated(self.fence, level)
 
     def progress(self, progress: RunProgress) -> None:
-        self._stores.runs.progress(self._fence, progress)
+        self._stores.runs.progress(self.fence, progress)
 
     def logs(self, lines: Sequence[LogText], batch: int = 0) -> None:
         """Add (rank or None for the agent, Unix seconds, text) lines. `batch` is the number of
         the write, from 1: one whose answer was lost may be made again. So for what follows."""
         if lines:
-            self._stores.logs.add(self._fence, lines, batch)
+            self._stores.logs.add(self.fence, lines, batch)
 
     def metrics(self, metrics: Metrics, batch: int = 0) -> None:
-        self._stores.metrics.add(self._fence, metrics, batch)
+        self._stores.metrics.add(self.fence, metrics, batch)
 
     def spans(
         self,
@@ -75,7 +75,7 @@ class Attempt:
     ) -> None:
         """Add spans of one rank and segment, as `backend.pipeline.columns.encode` gives them."""
         spans = SpanBatch(kind, rank, segment, arrow, num_spans)
-        self._stores.spans.add(self._fence, [spans], batch)
+        self._stores.spans.add(self.fence, [spans], batch)
 
     def beginnings(self) -> Sequence[Checkpoint]:
         """The checkpoints from which this attempt may go on, the best first."""
@@ -84,44 +84,50 @@ class Attempt:
     def resumed(self, checkpoint: Checkpoint) -> None:
         """The attempt goes on from there: what was measured later will be measured again."""
         step = checkpoint.mark.step
-        self._stores.runs.resumed(self._fence, step)
-        self._stores.metrics.forget(self._fence, step if self._counts_alike(checkpoint) else 0)
+        self._stores.runs.resumed(self.fence, step)
+        self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
 
     def begun_anew(self) -> None:
         """The attempt goes on from nowhere: what earlier ones measured will be measured again."""
         if self.number > 1:
-            self._stores.metrics.forget(self._fence, 0)
+            self._stores.metrics.forget(self.fence, 0)
 
     def checkpoint_folder(self, step: int) -> Path:
         """Where the files of this attempt's checkpoint after `step` updates belong."""
         return self._stores.checkpoints.folder(self.run.id, self.number, step)
 
-    def checkpoint(self, mark: Mark, files: Sequence[CheckpointFile], keep: int) -> None:
+    def checkpoint(
+        self, mark: Mark, files: Sequence[CheckpointFile], keep: int, batch: int = 0
+    ) -> None:
         """Commit a checkpoint: all its files are in their folder; the newest `keep` stay."""
-        self._stores.checkpoints.add(self._fence, mark, files, keep)
+        self._stores.checkpoints.add(self.fence, mark, files, keep, batch)
 
     def predict(self, segment: int, num_microbatches: int) -> bool:
         """Keep the predicted timeline of a segment, beside which the measured one is drawn.
         False where the run names no stored plan to predict from. Raises `InvalidInput`."""
         batches = predicted_batches(self._stores, self.run.spec, segment, num_microbatches)
         if batches:
-            self._stores.spans.add(self._fence, batches)
+            self._stores.spans.add(self.fence, batches)
         return bool(batches)
 
-    def artifact(self, name: str, path: Path | str) -> StoredArtifact:
+    def artifact(self, name: str, path: Path | str, batch: int = 0) -> StoredArtifact:
         """Keep a copy of a file with the run."""
-        return self._stores.artifacts.add(self._fence, name, Path(path))
+        return self._stores.artifacts.add(self.fence, name, Path(path), batch)
 
-    def profile(self, profile: Profile) -> int:
+    def profile(self, profile: Profile, batch: int = 0) -> int:
         """Keep what the run measured; the profile's id."""
-        return self._stores.profiles.add_measured(self._fence, profile)
+        return self._stores.profiles.add_measured(self.fence, profile, batch)
+
+    def written(self) -> int:
+        """The number of the newest write that was made."""
+        return self._stores.runs.written(self.fence)
 
     def finish(self, state: RunState, summary: RunSummary, error: RunError | None = None) -> None:
         """The attempt is over, and with it the run in that final state, unless another attempt
         follows by itself (`may_restart`). Raises `IllegalMove`."""
         if state is RunState.FAILED and self._may_restart(error):
             state = RunState.QUEUED
-        self._stores.runs.finish(self._fence, state, summary, error)
+        self._stores.runs.finish(self.fence, state, summary, error)
         if state is RunState.QUEUED:
             return
         with suppress(StageflowError):  # it has ended, whoever hears of it

@@ -15,7 +15,15 @@ from backend.runs.spec import TrainSpec
 RESTARTS = 3
 """Attempts in a row that may end without a newer checkpoint before the run fails."""
 FAULTS = frozenset(
-    {"AgentLost", "AgentStopped", "DatabaseUnreachable", "PeerLost", "RankHung", "RankKilled"}
+    {
+        "AgentHeldUp",
+        "AgentLost",
+        "AgentStopped",
+        "DatabaseUnreachable",
+        "PeerLost",
+        "RankHung",
+        "RankKilled",
+    }
 )
 """Errors of machines and processes: the same again may go well. What the model, its data or
 a limit caused would come again."""
@@ -63,7 +71,14 @@ class CheckpointStore(Protocol):
         """Where the files of a checkpoint belong; one folder for each."""
         ...
 
-    def add(self, fence: Fence, mark: Mark, files: Sequence[CheckpointFile], keep: int) -> None:
+    def add(
+        self,
+        fence: Fence,
+        mark: Mark,
+        files: Sequence[CheckpointFile],
+        keep: int,
+        batch: int = 0,
+    ) -> None:
         """Commit a checkpoint whose files are in their folder, and let go of all but the
         newest `keep` of the run. The same one again changes nothing."""
         ...

@@ -7,6 +7,8 @@ from uuid import uuid4
 from backend.errors import InvalidInput, NotFound
 from backend.runs.attempt import Attempt
 from backend.runs.fairness import LOOKED_AT, in_turn
+from backend.runs.fence import Fence, LeaseLost
+from backend.runs.leases import REAPER, node_lease, node_taken
 from backend.runs.nodes import Node
 from backend.runs.placement import Share, shares, turn
 from backend.runs.ports import Bell, Queue, QueueUnreachable, Stores
@@ -17,13 +19,27 @@ from backend.runs.spec import RunSpec, TrainSpec
 
 
 class DispatchService:
-    """`lease` in seconds."""
+    """`lease` in seconds; `place` tells this agent from all others."""
 
-    def __init__(self, stores: Stores, queue: Queue, bell: Bell, lease: float) -> None:
+    def __init__(
+        self, stores: Stores, queue: Queue, bell: Bell, lease: float, place: str = ""
+    ) -> None:
         self._stores = stores
         self._queue = queue
         self._bell = bell
         self._lease = lease
+        self._place = place
+
+    def go_by(self, node: str) -> None:
+        """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
+        holder = self._stores.leases.take(node_lease(node), self._place, self._lease)
+        if holder != self._place:
+            raise node_taken(node, holder, self._lease)
+
+    def leave(self, node: str) -> None:
+        """The agent of that name ends: nobody need wait for its leases."""
+        for name in (node_lease(node), REAPER):
+            self._stores.leases.drop(name, self._place)
 
     def claim(self, run_id: int, node: str) -> Attempt | None:
         """Take a queued run for `node`, with all other nodes that it needs; None where somebody
@@ -41,15 +57,25 @@ class DispatchService:
         run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
         return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
 
+    def holding(self, fence: Fence) -> Attempt:
+        """The attempt of an agent that died, for what it had not written. Raises `LeaseLost`
+        where it holds the run no longer, and `NotFound`."""
+        run = self._stores.runs.get(fence.run_id)
+        if run.attempt != fence.attempt or not run.state.is_live:
+            raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
+        return Attempt(run, fence.token, self._stores, self._bell, self._lease)
+
     def waiting(self) -> Sequence[int]:
         """Ids of the queued runs, oldest first: what an agent looks for by itself."""
         return self._stores.runs.waiting()
 
     def expire(self) -> Sequence[int]:
         """Give up the live runs whose lease is over: each is queued again where it can go on
-        by itself, and fails otherwise. Their ids. Any number of processes may do it at once:
-        each run is given up by one."""
+        by itself, and fails otherwise. Their ids. One process at a time does it, by a lease;
+        should two, each run is given up by one all the same."""
         stores, bell = self._stores, self._bell
+        if stores.leases.take(REAPER, self._place, self._lease / 2) != self._place:
+            return []
         return [run.id for run in stores.runs.lost() if give_up(run, stores, bell)]
 
     def abandon(self, run_id: int, attempt: int, node: str) -> bool:

@@ -17,6 +17,7 @@ from backend.runs.events import Metrics
 from backend.runs.fairness import LoadStore
 from backend.runs.fence import Fence
 from backend.runs.labels import LabelStore
+from backend.runs.leases import LeaseStore
 from backend.runs.listing import RunFilter, RunOrder, RunPage
 from backend.runs.nodes import NodeStore
 from backend.runs.plans import PlanStore
@@ -93,6 +94,10 @@ class RunStore(Protocol):
         """Renew the lease; True where a cancel was asked for."""
         ...
 
+    def written(self, fence: Fence) -> int:
+        """The number of the attempt's newest numbered write; 0 where there is none."""
+        ...
+
     def begin(self, fence: Fence) -> None:
         """From starting to running. Raises `IllegalMove`."""
         ...
@@ -165,7 +170,7 @@ class SpanStore(Protocol):
 
 
 class ArtifactStore(Protocol):
-    def add(self, fence: Fence, name: str, path: Path) -> StoredArtifact:
+    def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
         """Keep a copy of the file; an older one of that name in the run is replaced."""
         ...
 
@@ -221,3 +226,4 @@ class Stores:
     labels: LabelStore
     checkpoints: CheckpointStore
     loads: LoadStore
+    leases: LeaseStore

@@ -34,7 +34,7 @@ class ProfileStore(Protocol):
         """Raises `NotFound` on an unknown definition or run."""
         ...
 
-    def add_measured(self, fence: Fence, profile: Profile) -> int:
+    def add_measured(self, fence: Fence, profile: Profile, batch: int = 0) -> int:
         """Keep what a profiling run measured, while its attempt holds it; the profile's id."""
         ...
 

@@ -15,7 +15,7 @@ from backend.runs.fence import Fence
 from backend.runs.records import StoredArtifact
 from backend.storage.database import Database
 from backend.storage.errors import of_system
-from backend.storage.fence import hold
+from backend.storage.fence import hold, hold_once
 from backend.storage.tables import ArtifactRow
 
 CHUNK = 1 << 20
@@ -28,7 +28,7 @@ class SqlArtifacts:
         self._database = database
         self._folder = folder
 
-    def add(self, fence: Fence, name: str, path: Path) -> StoredArtifact:
+    def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
         """Raises `StorageFull` on a full disk, `NotFound` where there is no such file,
         `LeaseLost` as every fenced write."""
         if not path.is_file():
@@ -37,12 +37,12 @@ class SqlArtifacts:
             hold(session, fence)
         with _copied(path, self._folder) as (copy, digest, size), _locked(self._folder):
             os.replace(copy, self._folder / digest)
-            self._add(fence, name, size, digest)
+            self._add(fence, batch, name, size, digest)
         return StoredArtifact(name, self._folder / digest, size, digest)
 
-    def _add(self, fence: Fence, name: str, size: int, digest: str) -> None:
+    def _add(self, fence: Fence, batch: int, name: str, size: int, digest: str) -> None:
         with self._database.write() as session:
-            hold(session, fence)
+            hold_once(session, fence, batch)
             session.execute(
                 delete(ArtifactRow).where(
                     ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name

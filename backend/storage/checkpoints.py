@@ -13,7 +13,7 @@ from backend.errors import NotFound
 from backend.runs.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.fence import Fence
 from backend.storage.database import Database
-from backend.storage.fence import hold
+from backend.storage.fence import hold_once
 from backend.storage.tables import CheckpointRow
 
 Files = tuple[CheckpointFile, ...]
@@ -28,9 +28,16 @@ class SqlCheckpoints:
     def folder(self, run_id: int, attempt: int, step: int) -> Path:
         return self._folder / str(run_id) / f"{attempt}-{step}"
 
-    def add(self, fence: Fence, mark: Mark, files: Sequence[CheckpointFile], keep: int) -> None:
+    def add(
+        self,
+        fence: Fence,
+        mark: Mark,
+        files: Sequence[CheckpointFile],
+        keep: int,
+        batch: int = 0,
+    ) -> None:
         with self._database.write() as session:
-            hold(session, fence)
+            hold_once(session, fence, batch)
             if not _has(session, fence, mark):
                 session.add(_row(fence, mark, files))
             left = session.scalars(_newest_first(fence.run_id).offset(max(1, keep))).all()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
@@ -12,7 +12,7 @@ from backend.profiles.profile import Profile
 from backend.runs.fence import Fence
 from backend.runs.profiles import StoredProfile
 from backend.storage.database import Database
-from backend.storage.fence import hold
+from backend.storage.fence import hold_once
 from backend.storage.quotas import admit
 from backend.storage.tables import DefinitionRow, ProfileRow, RunRow
 
@@ -31,9 +31,11 @@ class SqlProfiles:
                 raise NotFound(f"no run {run_id}")
             return _profile(_insert(session, profile, definition_id, run_id))
 
-    def add_measured(self, fence: Fence, profile: Profile) -> int:
+    def add_measured(self, fence: Fence, profile: Profile, batch: int = 0) -> int:
         with self._database.write() as session:
-            hold(session, fence)
+            if hold_once(session, fence, batch) is None:
+                kept = select(func.max(ProfileRow.id)).where(ProfileRow.run_id == fence.run_id)
+                return session.scalar(kept) or 0
             run = session.get_one(RunRow, fence.run_id)
             return _insert(session, profile, run.definition_id, run.id).id
 

@@ -140,6 +140,11 @@ class SqlRuns:
             hold(session, fence, lease_until=DatabaseClock() + lease)
             return _row(session, fence.run_id).cancel_requested
 
+    def written(self, fence: Fence) -> int:
+        with self._database.write() as session:
+            hold(session, fence)
+            return _row(session, fence.run_id).last_batch
+
     def begin(self, fence: Fence) -> None:
         with self._database.write() as session:
             hold(session, fence)

@@ -313,6 +313,16 @@ class ReservationRow(Base):
     secret: Mapped[str | None] = mapped_column(String(64))
 
 
+class LeaseRow(Base):
+    """A task that is one process's at a time: `holder`'s until then, in Unix seconds on the
+    database's clock."""
+
+    __tablename__ = "leases"
+    name: Mapped[str] = mapped_column(String(255), primary_key=True)
+    holder: Mapped[str]
+    until: Mapped[float]
+
+
 class LinkTestRow(Base):
     """A test of the links between nodes; `asked` in Unix seconds on the database's clock."""
 

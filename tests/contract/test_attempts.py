@@ -170,7 +170,7 @@ WRITES: dict[str, Callable[[Attempt, Path], object]] = {
 def test_a_stale_write_is_refused_and_changes_nothing(
     backend: Backend, attempt: Attempt, tmp_path: Path, write: str
 ):
-    run_id, fence = attempt.run.id, attempt._fence
+    run_id, fence = attempt.run.id, attempt.fence
     (tmp_path / "file").write_bytes(b"late")
 
     def refused() -> None:
@@ -186,9 +186,9 @@ def test_a_stale_write_is_refused_and_changes_nothing(
         assert not backend.settings.artifacts_folder.exists()
 
     for stale in (replace(fence, token="0" * 32), replace(fence, attempt=2)):
-        attempt._fence = stale
+        attempt.fence = stale
         refused()
-    attempt._fence = fence
+    attempt.fence = fence
     attempt.finish(RunState.CANCELLED, RunSummary())
     refused()
 

@@ -187,7 +187,7 @@ def test_a_run_whose_lease_is_over_is_failed_and_fenced(
     assert attempt is not None
     assert backend.dispatch.claim(held.id, "here") is not None
     assert not backend.dispatch.expire()
-    stores.runs.beat(attempt._fence, lease=-1.0)
+    stores.runs.beat(attempt.fence, lease=-1.0)
     assert list(backend.dispatch.expire()) == [lost.id]
     assert backend.runs.get(lost.id).error == AGENT_LOST
     assert backend.runs.get(held.id).state is RunState.STARTING

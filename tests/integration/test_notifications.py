@@ -97,7 +97,7 @@ def test_a_lost_run_is_told_too(home: Path, webhook: Webhook) -> None:
     run = submitted(backend)
     attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
-    attempt._stores.runs.beat(attempt._fence, lease=-1.0)
+    attempt._stores.runs.beat(attempt.fence, lease=-1.0)
     assert list(backend.dispatch.expire()) == [run.id]
     backend.close()
     assert "gave no sign of life" in webhook.told[0]["message"]

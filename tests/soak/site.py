@@ -22,6 +22,7 @@ from backend.runs.run import Run
 from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
+from tests.soak.database_server import DatabaseServer, server_of
 from workers.supervisor import processes
 
 ROOT = Path(__file__).parents[2]
@@ -35,21 +36,38 @@ class Site:
     settings: Settings
     backend: Backend
     redis: EmbeddedRedis
+    database: DatabaseServer
     agents: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
-    def start(self, node: str) -> None:
+    def start(self, node: str, **variables: str) -> None:
         """An agent of that name; returns when it takes runs."""
         named = self.settings.model_copy(update={"node": node})
-        with (self.settings.home / f"{node}.log").open("ab") as output:
-            self.agents[node] = subprocess.Popen(
-                [sys.executable, "-m", "workers.agent"],
-                env=environment(named),
+        self.agents[node] = self.process("workers.agent", named, **variables)
+        self.wait(lambda: is_held(named) and self._is_alive(node))
+
+    def process(
+        self, module: str, settings: Settings, **variables: str
+    ) -> "subprocess.Popen[bytes]":
+        """A process of Stageflow with these settings; its output goes to <node>.log."""
+        with (self.settings.home / f"{settings.node}.log").open("ab") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", module],
+                env=environment(settings) | variables,
                 cwd=ROOT,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        self.wait(lambda: is_held(named) and self._is_alive(node))
+
+    def end(self, node: str) -> None:
+        """Stop an agent, or see it off that is dead."""
+        agent = self.agents.pop(node)
+        agent.send_signal(signal.SIGCONT)
+        agent.terminate()
+        agent.wait()
+
+    def log(self, node: str) -> str:
+        return (self.settings.home / f"{node}.log").read_text()
 
     def _is_alive(self, node: str) -> bool:
         return any(n.alive and n.name == node for n in self.backend.nodes.list())
@@ -71,8 +89,8 @@ class Site:
             time.sleep(0.02)
         return time.monotonic() - started
 
-    def final(self, run_id: int) -> Run:
-        self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
+    def final(self, run_id: int, seconds: float = 300) -> Run:
+        self.wait(lambda: self.backend.runs.get(run_id).state.is_final, seconds)
         return self.backend.runs.get(run_id)
 
     def curve(self, run_id: int) -> list[tuple[int, float]]:
@@ -126,36 +144,29 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def site(database: str = "sqlite", lease: float = LEASE) -> Iterator[Site]:
-    """Everything is ended and removed with the block."""
-    with TemporaryDirectory(prefix="stageflow-soak-") as folder, _url(database, folder) as url:
+def site(
+    database: str = "sqlite", lease: float = LEASE, place: Path | None = None
+) -> Iterator[Site]:
+    """In a folder below `place`. Everything is ended and removed with the block."""
+    with (
+        TemporaryDirectory(prefix="stageflow-soak-", dir=place) as folder,
+        server_of(database, Path(folder) / "home", place) as server,
+    ):
         settings = Settings(
-            home=Path(folder) / "home", node="a", database_url=url, heartbeat=0.5, lease=lease
+            home=Path(folder) / "home",
+            node="a",
+            database_url=server.url,
+            heartbeat=0.5,
+            lease=lease,
         )
         upgrade(settings)
         redis = EmbeddedRedis(settings)
         redis.start()
-        found = Site(settings, connect(settings), redis)
+        found = Site(settings, connect(settings), redis, server)
         try:
             yield found
         finally:
-            for agent in found.agents.values():
-                agent.send_signal(signal.SIGCONT)
-                agent.terminate()
-            for agent in found.agents.values():
-                agent.wait()
+            for node in list(found.agents):
+                found.end(node)
             found.backend.close()
             redis.stop()
-
-
-@contextmanager
-def _url(database: str, folder: str) -> Iterator[str]:
-    if database == "sqlite":
-        yield ""
-        return
-    import pgserver
-
-    with TemporaryDirectory(prefix="stageflow-pg-") as place:
-        server = pgserver.get_server(place)
-        yield server.get_uri()
-        server.cleanup()

@@ -1,30 +1,37 @@
 """The last writes of an attempt: what is left of the journal, the prediction, the end."""
 
 import logging
+import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from math import inf
 
+from backend.errors import StageflowError
 from backend.runs.attempt import Attempt
 from backend.runs.fence import LeaseLost
 from backend.runs.run import RunSummary
 from backend.storage.errors import DatabaseUnreachable, StorageFull
-from workers.supervisor.ending import SUCCEEDED, Ending, failed
+from workers.supervisor.ending import CANCELLED, SUCCEEDED, Ending, failed
 from workers.supervisor.journal import Journal
 from workers.supervisor.measured import num_microbatches, summarise
 
 PAUSE = 0.5
 LAST_WORDS = 2.0
-"""Seconds for what the ranks of a run that did not succeed still had to tell."""
+"""Seconds for what the ranks of a cancelled run still had to tell."""
+PORTION = 1.0
 
 log = logging.getLogger(__name__)
 
 
-def conclude(attempt: Attempt, journal: Journal, ending: Ending, lease: float) -> None:
-    """End the run; raises `LeaseLost`. Only a success is spoilt by a fault in the last
-    writes: another end has its cause already."""
+def conclude(attempt: Attempt, journal: Journal, ending: Ending, stop: threading.Event) -> bool:
+    """End the run, as soon as the database is there; False where the agent has to `stop` before.
+    Raises `LeaseLost`. Only a success is spoilt by a fault in the last writes: another end has
+    its cause already."""
     summary = RunSummary()
     try:
-        _write(attempt, journal, ending)
+        if not _told(attempt, journal, ending, stop):
+            return False
         started = attempt.run.started_at
         summary = summarise(
             attempt.run.spec, journal.results, started.timestamp() if started else None
@@ -35,29 +42,50 @@ def conclude(attempt: Attempt, journal: Journal, ending: Ending, lease: float) -
         log.exception("run %d: last words not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, journal.folder)
-    _finish(attempt, ending, summary, lease)
+    finish = partial(attempt.finish, ending.state, summary, ending.error)
+    return _persistently(attempt, finish, stop, (DatabaseUnreachable, StorageFull))
 
 
-def _write(attempt: Attempt, journal: Journal, ending: Ending) -> None:
-    """Beside the last segment that was measured goes its prediction."""
-    if ending is SUCCEEDED:
-        journal.begin()
+def _told(attempt: Attempt, journal: Journal, ending: Ending, stop: threading.Event) -> bool:
+    """Write the rest of the journal, and beside the last segment that was measured its
+    prediction. A run that somebody cancelled is not kept waiting for all of it, unless it is
+    late because the database was away."""
+    if ending is SUCCEEDED and not _persistently(attempt, journal.begin, stop):
+        return False
     journal.settle(LAST_WORDS)
-    journal.flush(inf if ending is SUCCEEDED else LAST_WORDS)
+    deadline = inf if ending is not CANCELLED else time.monotonic() + LAST_WORDS
+    goes_on = True
+    while goes_on and (time.monotonic() < deadline or journal.is_away):
+        if not _persistently(attempt, partial(_portion, attempt, journal), stop):
+            return False
+        goes_on = journal.num_waiting > 0
     results = journal.results
     if ending is SUCCEEDED and results.segment is not None:
         attempt.beat()
         attempt.predict(results.segment, num_microbatches(results))
+    return True
 
 
-def _finish(attempt: Attempt, ending: Ending, summary: RunSummary, lease: float) -> None:
-    """Write the end; try again, up to a lease, while the database cannot take it."""
-    deadline = time.monotonic() + lease
+def _portion(attempt: Attempt, journal: Journal) -> None:
+    """A second of writing, after a sign of life."""
+    attempt.beat()
+    journal.flush(PORTION)
+
+
+def _persistently(
+    attempt: Attempt,
+    write: Callable[[], None],
+    stop: threading.Event,
+    faults: tuple[type[StageflowError], ...] = (DatabaseUnreachable,),
+) -> bool:
+    """Make a write, again and again while the database is away; False where the agent has to
+    stop before it is back."""
     while True:
         try:
-            return attempt.finish(ending.state, summary, ending.error)
-        except (DatabaseUnreachable, StorageFull) as fault:
-            log.warning("run %d: end not written: %s", attempt.run.id, fault)
-            if time.monotonic() > deadline:
-                return None
-            time.sleep(PAUSE)
+            write()
+            return True
+        except faults as fault:
+            log.warning("run %d: the end is not written yet: %s", attempt.run.id, fault)
+            if stop.is_set():
+                return False
+            stop.wait(PAUSE)

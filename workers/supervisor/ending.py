@@ -29,6 +29,25 @@ STOPPED = Ending(
     ),
 )
 
+CUT_OFF = Ending(
+    RunState.FAILED,
+    RunError(
+        "DatabaseUnreachable",
+        "the database was away for so long that the agent could not keep its lease",
+        "Look at the database and the way to it; what was told meanwhile is written since.",
+    ),
+)
+
+HELD_UP = Ending(
+    RunState.FAILED,
+    RunError(
+        "AgentHeldUp",
+        "a write of the agent took so long that it could not keep its lease",
+        "Look at the database and at the disks of this machine; a longer STAGEFLOW_LEASE bears "
+        "more.",
+    ),
+)
+
 
 def failed(fault: BaseException, folder: Path) -> Ending:
     """The end that a fault in the supervisor's own work brings: a full disk, a report that

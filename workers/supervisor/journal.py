@@ -1,12 +1,13 @@
 """What the ranks say, written to the database in batches: log, metrics, progress, files."""
 
 import time
-from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
 from backend.codec import from_json
+from backend.errors import StageflowError
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Span
 from backend.profiles.profile import Profile
@@ -26,20 +27,22 @@ from backend.runs.events import (
 from backend.runs.ports import LogText
 from backend.runs.run import RunProgress
 from backend.runs.spec import TrainSpec
+from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.announced import Announced, opened
 from workers.supervisor.appetite import bounded
 from workers.supervisor.keeping import Keeper, Whole
 from workers.supervisor.lines import Heard
+from workers.supervisor.spool import BOUND, Entry, Said, Spool, Told
+from workers.supervisor.spool_room import Room
 
 MAX_LOG_LINES = 100_000
 """Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
 
 MAX_BEHIND = 1_000
-"""Events that wait for the database before the ranks have to wait, too."""
+"""Entries that wait for a database that answers before the ranks have to wait, too."""
 PAUSE = 0.02
 
 FileEvent = Spans | ProfileReady | Artifact
-Entry = FileEvent | Metrics | Whole | tuple[LogText, ...]
 
 
 @dataclass
@@ -63,10 +66,11 @@ class Results:
 
 class Journal:
     """Holds what is heard, in its order, until `flush` has written it. Every write has a number
-    and keeps it, so that one whose answer was lost with the connection is not made twice.
-    `folder` is the one in which the ranks write."""
+    and keeps it, so that one whose answer was lost with the connection, or that an agent made
+    before it died, is not made twice. `folder` is the one in which the ranks write; `bound` in
+    bytes (see `spool`)."""
 
-    def __init__(self, attempt: Attempt, folder: Path) -> None:
+    def __init__(self, attempt: Attempt, folder: Path, spool: Spool, bound: int = BOUND) -> None:
         self.results = Results()
         self._attempt = attempt
         self.folder = folder
@@ -74,8 +78,10 @@ class Journal:
         self._num_logs = 0
         self._has_begun = False
         self._progress: RunProgress | None = None
-        self._entries: deque[Entry] = deque()
-        self._num_written = 0
+        self._told: list[Told | Whole] = []
+        self._spool = spool
+        self._room = Room(bound)
+        self._is_away = False
         self._keeper = Keeper(folder, attempt.checkpoint_folder)
 
     def hear(self, heard: Heard) -> Event | None:
@@ -85,11 +91,12 @@ class Journal:
             case None:
                 self.log(heard.rank, heard.time, heard.text)
             case Metrics():
+                self._told.append(Told(heard.text))
                 self._note(event)
             case Progress():
                 self._progress = RunProgress(event.phase, event.done, event.total)
             case Spans() | ProfileReady() | Artifact():
-                self._entries.append(event)
+                self._told.append(Told(heard.text))
             case Saved():
                 self._keeper.hear(event)
             case Clock(rank):
@@ -107,7 +114,6 @@ class Journal:
             self._logs.append((rank, when, text))
 
     def _note(self, event: Metrics) -> None:
-        self._entries.append(event)
         if event.name == "loss":
             self.results.losses.setdefault(event.epoch, []).extend(event.values)
         if event.name == "accuracy" and event.values:
@@ -133,26 +139,60 @@ class Journal:
             self._has_begun = True
 
     @property
+    def num_waiting(self) -> int:
+        """Entries that are not written yet."""
+        return len(self._spool) + len(self._told)
+
+    @property
     def is_behind(self) -> bool:
-        """The ranks tell more than the database takes: let them wait."""
-        return len(self._entries) > MAX_BEHIND
+        """The ranks tell more than the database takes, or than the spool while it is away: let
+        them wait."""
+        is_slow = self.num_waiting > MAX_BEHIND and not self._is_away
+        return is_slow or self._room.is_full(self._spool.size)
+
+    @property
+    def is_away(self) -> bool:
+        """The database did not answer at the last write."""
+        return self._is_away
 
     def flush(self, seconds: float = inf) -> None:
-        """Write what there is, for about `seconds` at most; raises `LeaseLost` and what the
-        storage raises."""
-        deadline = time.monotonic() + seconds
-        if self._logs:
-            self._entries.append(tuple(self._logs))
-            self._logs = []
-        self._entries.extend(self._keeper.whole())
+        """Put what there is on the disk, then write it, for about `seconds` at most; raises
+        `LeaseLost`, `OSError`, and what the storage raises."""
+        self._gather()
+        try:
+            self._drain(time.monotonic() + seconds)
+        except DatabaseUnreachable:
+            self._is_away = True
+            raise
+        self._is_away = False
+        self._keeper.check()
+
+    def _drain(self, deadline: float) -> None:
         if self._progress is not None:
             self._attempt.progress(self._progress)
             self._progress = None
-        while self._entries and time.monotonic() < deadline:
-            self._write(self._entries[0])
-            self._entries.popleft()
-            self._num_written += 1
-        self._keeper.check()
+        while (waiting := self._spool.first()) is not None and time.monotonic() < deadline:
+            self._write(*waiting)
+            self._spool.done()
+
+    def skip(self, number: int) -> None:
+        """Entries up to that number were written by an agent that died then."""
+        while (waiting := self._spool.first()) is not None and waiting[0] <= number:
+            self._spool.done()
+
+    def close(self) -> None:
+        """Nothing of this attempt is to be written any more."""
+        self._spool.remove()
+
+    def _gather(self) -> None:
+        self._told.extend(self._keeper.whole())
+        said = [Said(tuple(self._logs))] if self._logs else []
+        taken = self._room.taken([*self._told, *said], self._spool.size)
+        self._spool.add(taken.entries)
+        self._told, self._logs = [], []
+        for path in taken.left_out:
+            with suppress(StageflowError), opened(self.folder, path):
+                pass
 
     def settle(self, seconds: float) -> None:
         """Wait, so long at most, until the checkpoints that were announced are copied."""
@@ -160,46 +200,51 @@ class Journal:
         while not self._keeper.is_idle and time.monotonic() < deadline:
             time.sleep(PAUSE)
 
-    def _write(self, entry: Entry) -> None:
-        """Make the next write; what a checkpoint counts on was written before it."""
+    def _write(self, number: int, entry: Entry) -> None:
+        """Make a write; what a checkpoint counts on was written before it."""
         match entry:
-            case Metrics():
-                self._attempt.metrics(entry, self._num_written + 1)
-            case Spans() | ProfileReady() | Artifact():
-                self._store(entry)
+            case Said(lines):
+                self._attempt.logs(lines, number)
             case Whole(mark, files):
-                self._attempt.checkpoint(mark, files, self._num_kept)
+                self._attempt.checkpoint(mark, files, self._num_kept, number)
                 self.results.checkpoints += 1
+            case Told(line):
+                self._pass_on(number, read_line(line))
+
+    def _pass_on(self, number: int, event: Event | None) -> None:
+        match event:
+            case Metrics():
+                self._attempt.metrics(event, number)
+            case Spans() | ProfileReady() | Artifact():
+                self._store(number, event)
             case _:
-                self._attempt.logs(entry, self._num_written + 1)
+                pass
 
     @property
     def _num_kept(self) -> int:
         spec = self._attempt.run.spec
         return spec.checkpoints.keep if isinstance(spec, TrainSpec) else 1
 
-    def _store(self, event: FileEvent) -> None:
+    def _store(self, number: int, event: FileEvent) -> None:
         """Move one file to where it is kept; the user's code may have announced anything."""
         with opened(self.folder, event.path) as file:
-            self._keep(event, file)
+            self._keep(number, event, file)
 
-    def _keep(self, event: FileEvent, file: Announced) -> None:
+    def _keep(self, number: int, event: FileEvent, file: Announced) -> None:
         match event:
             case Spans():
-                self._store_spans(event, file.read())
+                self._store_spans(number, event, file.read())
             case ProfileReady():
                 with bounded():
                     profile: Profile = from_json(Profile, file.read())
-                self.results.profile_id = self._attempt.profile(profile)
+                self.results.profile_id = self._attempt.profile(profile, number)
             case Artifact():
-                self._attempt.artifact(event.name, file.path)
+                self._attempt.artifact(event.name, file.path, number)
 
-    def _store_spans(self, event: Spans, data: bytes) -> None:
+    def _store_spans(self, number: int, event: Spans, data: bytes) -> None:
         with bounded():
             spans = decode(data)
-        self._attempt.spans(
-            event.kind, event.rank, event.segment, data, len(spans), self._num_written + 1
-        )
+        self._attempt.spans(event.kind, event.rank, event.segment, data, len(spans), number)
         if event.kind != "measured":
             return
         if event.segment != self.results.segment:

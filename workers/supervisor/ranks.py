@@ -61,6 +61,10 @@ class Ranks:
         `SandboxFailed`."""
         return {self._ranks[index]: code for index, code in self._cell.exits().items()}
 
+    def kill(self) -> None:
+        """End all processes of the attempt at once; from any thread, and before `end`."""
+        processes.end(self._room.folder, {self._cell.pid}, grace=0)
+
     def end(self, grace: float = GRACE) -> list[int]:
         """End all processes of the attempt, grandchildren included; return the pids that
         would not go. May be called twice."""

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from backend.bootstrap import Backend
 from backend.runs.attempt import Attempt
@@ -13,30 +14,39 @@ from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
+from workers.sandbox.cell import SandboxFailed
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox, detect
 from workers.supervisor import disk
 from workers.supervisor.conclusion import conclude
-from workers.supervisor.ending import CANCELLED, STOPPED, SUCCEEDED, Ending, failed
+from workers.supervisor.ending import (
+    CANCELLED,
+    CUT_OFF,
+    HELD_UP,
+    STOPPED,
+    SUCCEEDED,
+    Ending,
+    failed,
+)
 from workers.supervisor.hub import fetched
 from workers.supervisor.journal import Journal
+from workers.supervisor.lease_watch import LeaseWatch, renewing
+from workers.supervisor.leftover import spool_folder
 from workers.supervisor.parting import Parting
 from workers.supervisor.place import LOOPBACK, Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command, sharing
 from workers.supervisor.ranks import Ranks
 from workers.supervisor.rendezvous import Rendezvous
 from workers.supervisor.resuming import resumed
+from workers.supervisor.spool import Spool
 from workers.supervisor.team import Members
 from workers.supervisor.verdict import SILENCE, Tally
 
 TICK = 0.1
 FLUSH = 0.4
 """Seconds between writes, and between looks at the cancel flag."""
-GIVE_UP = 0.7
-"""Share of a lease after which an agent that cannot renew it ends its ranks: before
-anybody may count the run as lost."""
 
 Command = Callable[[Job], Sequence[str]]
 log = logging.getLogger(__name__)
@@ -66,21 +76,30 @@ class Supervision:
         self._command = command
         self._silence = silence
         self._folder = backend.settings.run_folder(attempt.run.id, attempt.number)
-        self._journal = Journal(attempt, work_folder(self._folder))
+        spool = Spool(spool_folder(backend.settings), attempt.fence)
+        self._journal = Journal(attempt, work_folder(self._folder), spool)
         self._sandbox = sandbox or detect(backend.settings)
         self._limits = Limits.of(backend.settings)
         self._parting = Parting(work_folder(self._folder))
         self._members: Members | None = None
         self._renewed = self._written = time.monotonic()
+        self._watch = LeaseWatch(backend.settings.lease, lambda: None)
 
     def run(self) -> None:
         """Carry the attempt to its end, whatever happens on the way."""
         try:
             ending = self._carried()
             disk.let_go(self._folder)
-            conclude(self._attempt, self._journal, ending, self._backend.settings.lease)
+            is_told = self._concluded(ending)
         except LeaseLost as fault:
+            is_told = True  # nobody wants to hear the rest
             log.warning("run %d: %s", self._attempt.run.id, fault)
+        if is_told:
+            self._journal.close()
+
+    def _concluded(self, ending: Ending) -> bool:
+        with self._renewing():
+            return conclude(self._attempt, self._journal, ending, self._stop)
 
     def _carried(self) -> Ending:
         try:
@@ -104,9 +123,10 @@ class Supervision:
         run, settings = self._attempt.run, self._backend.settings
         if not fetched(run.spec, settings, goes_on=lambda: not self._is_cancelled()):
             return CANCELLED
-        job = prepare(self._backend, self._attempt.run, self._folder)
+        with self._renewing():
+            job = prepare(self._backend, self._attempt.run, self._folder)
+            job = resumed(self._attempt, job, self._say)
         place = Place.alone(job.world_size, port)
-        job = resumed(self._attempt, job, self._say)
         if self._members is not None:
             if not self._members.gather(self._summon, goes_on=lambda: not self._is_cancelled()):
                 return CANCELLED
@@ -117,6 +137,7 @@ class Supervision:
         for warning in () if job.emulation else sharing(len(place.ranks), num_gpus):
             self._say(warning)
         num_gpus = gpus_for(len(place.ranks), num_gpus)
+        self._renew()
         ranks = Ranks(job, self._command(job), place, settings.home, self._limits, level, num_gpus)
         if self._members is not None:
             self._members.start(ranks.lines, job)
@@ -124,7 +145,9 @@ class Supervision:
         tally = Tally(job.world_size, time.monotonic(), self._silence, stall=stall)
         guard = Guard(self._limits, ranks.outermost, work_folder(self._folder))
         try:
-            ending = self._watched(ranks, tally, guard)
+            with LeaseWatch(self._backend.settings.lease, ranks.kill) as self._watch:
+                self._watch.renewed(self._renewed)
+                ending = self._watched(ranks, tally, guard)
         finally:
             if self._members is not None:
                 self._members.part()
@@ -147,10 +170,14 @@ class Supervision:
     def _watched(self, ranks: Ranks, tally: Tally, guard: Guard) -> Ending:
         """Look after the ranks until there is an end to report."""
         while True:
-            if self._journal.is_behind:
-                time.sleep(TICK)
-            else:
-                self._listen(ranks, tally)
+            try:
+                if self._journal.is_behind:
+                    time.sleep(TICK)
+                else:
+                    self._listen(ranks, tally)
+            except SandboxFailed:
+                if not self._watch.is_over:  # which ends ranks that are only being started, too
+                    raise
             ending = self._ending(tally, guard, time.monotonic())
             if ending is not None:
                 return ending
@@ -167,6 +194,8 @@ class Supervision:
         self._backend.dispatch.summon(run, self._attempt, address, meeting_port, secret)
 
     def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
+        if self._watch.is_over:
+            return CUT_OFF if self._journal.is_away else HELD_UP
         if tally.all_finished:
             return SUCCEEDED
         tally.breach = guard.error(now) or (self._members.error if self._members else None)
@@ -192,15 +221,12 @@ class Supervision:
         try:
             if tally.all_started:
                 self._journal.begin()
-            self._journal.flush(FLUSH)
+            with self._renewing():
+                self._journal.flush(FLUSH)
             if now - self._renewed < self._backend.settings.heartbeat:
                 return self._backend.runs.get(self._attempt.run.id).cancel_requested
-            cancelled = self._attempt.beat()
-            self._renewed = now
-            return cancelled
-        except DatabaseUnreachable as fault:
-            if now - self._renewed > GIVE_UP * self._backend.settings.lease:
-                raise LeaseLost(f"the lease cannot be renewed: {fault}") from fault
+            return self._renew()
+        except DatabaseUnreachable:
             return False
 
     def _is_cancelled(self) -> bool:
@@ -208,8 +234,18 @@ class Supervision:
         now = time.monotonic()
         if now - self._renewed < self._backend.settings.heartbeat:
             return self._stop.is_set()
+        return self._renew() or self._stop.is_set()
+
+    def _renew(self) -> bool:
+        """Renew the lease; was a cancel asked for?"""
+        now = time.monotonic()
+        cancelled = self._attempt.beat()
         self._renewed = now
-        return self._attempt.beat() or self._stop.is_set()
+        self._watch.renewed(now)
+        return cancelled
+
+    def _renewing(self) -> AbstractContextManager[None]:
+        return renewing(self._renew, self._backend.settings.heartbeat)
 
     def _heard_out(self, ranks: Ranks, tally: Tally, ending: Ending) -> Ending:
         """Hear the last lines of the ended ranks, which may tell the cause better."""
@@ -217,7 +253,7 @@ class Supervision:
         for line in ranks.lines.rest():
             tally.hear(line.rank, self._journal.hear(line), now)
         self._journal.results.epochs = tally.epochs
-        if ending.state is not RunState.FAILED or ending is STOPPED:
+        if ending.state is not RunState.FAILED or ending in (STOPPED, CUT_OFF, HELD_UP):
             return ending
         if tally.all_finished:
             return SUCCEEDED

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from backend.bootstrap import Backend
+from backend.runs.listing import RunFilter
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings
@@ -28,9 +29,11 @@ SLEEPS = """
 import time
 def work(rank, say, folder):
     say(Started(rank))
-    while True:
+    while not (folder / "stopped").exists():
         say(Heartbeat(rank))
-        time.sleep(0.2)
+        time.sleep(0.1)
+    print(rank, "without a database")
+    time.sleep(600)
 """
 
 
@@ -66,7 +69,7 @@ def settings(tmp_path: Path, server: Server) -> Settings:
     return Settings(home=tmp_path / "home", node="tester", database_url=url, heartbeat=0.5, lease=3)
 
 
-def test_a_run_is_kept_and_another_outlives_no_lost_database(
+def test_a_run_is_kept_and_another_says_that_the_database_was_away(
     backend: Backend,
     server: Server,
     queued: Callable[[str], Run],
@@ -80,14 +83,17 @@ def test_a_run_is_kept_and_another_outlives_no_lost_database(
 
     def lose_the_database(folder: Path) -> None:
         eventually(lambda: len(living(folder)) == 2)
+        eventually(lambda: backend.runs.list(RunFilter(states=(RunState.RUNNING,))).total)
         server.stop()
+        (folder / "work" / "stopped").touch()
         eventually(lambda: not living(folder))
         server.start()
 
-    lost = queued(SLEEPS)
-    supervised(lost, lose_the_database)
-    eventually(lambda: backend.dispatch.expire() or backend.runs.get(lost.id).state.is_final)
-    lost = backend.runs.get(lost.id)
+    lost = supervised(queued(SLEEPS), lose_the_database)
     assert lost.error is not None
-    assert lost.error.kind == "AgentLost"
+    assert lost.error.kind == "DatabaseUnreachable"
+    told = [line.text for line in backend.runs.logs(lost.id)]
+    assert len(told) == len(set(told))
+    assert {f"{rank} without a database" for rank in (0, 1)} <= set(told)
+    assert not list(backend.settings.home.glob("spool/*/*"))
     assert backend.runs.get(run.id) == run

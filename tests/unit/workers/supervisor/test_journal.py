@@ -9,9 +9,13 @@ import pytest
 
 from backend.runs.checkpoints import Mark
 from backend.runs.events import Event, Metrics, Saved, write_line
+from backend.runs.fence import Fence
 from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.journal import MAX_BEHIND, Journal
 from workers.supervisor.lines import Heard
+from workers.supervisor.spool import Spool
+
+FENCE = Fence(1, 1, "f" * 32)
 
 
 @dataclass
@@ -32,8 +36,8 @@ class Database:
     def logs(self, lines: Any, batch: int) -> None:
         self._write("logs", tuple(text for _, _, text in lines), batch)
 
-    def checkpoint(self, mark: Mark, files: Any, keep: int) -> None:
-        self._write("checkpoint", mark.step, 0)
+    def checkpoint(self, mark: Mark, files: Any, keep: int, batch: int) -> None:
+        self._write("checkpoint", mark.step, batch)
 
     def _write(self, *write: Any) -> None:
         self.writes.append(write)
@@ -50,7 +54,8 @@ def database(tmp_path: Path) -> Database:
 @pytest.fixture
 def journal(database: Database, tmp_path: Path) -> Journal:
     (tmp_path / "work").mkdir()
-    return Journal(database, tmp_path / "work")  # type: ignore[arg-type]  # as much as is asked
+    spool = Spool(tmp_path / "spool", FENCE)
+    return Journal(database, tmp_path / "work", spool)  # type: ignore[arg-type]  # enough of it
 
 
 def hear(journal: Journal, event: Event | str) -> None:
@@ -105,3 +110,15 @@ def test_when_too_much_waits_the_ranks_wait_too(journal: Journal):
     assert journal.is_behind
     journal.flush()
     assert not journal.is_behind
+
+
+def test_while_the_database_is_away_the_spool_takes_more(journal: Journal, database: Database):
+    database.lost = 1
+    for step in range(MAX_BEHIND + 1):
+        hear(journal, loss(step))
+    with pytest.raises(DatabaseUnreachable):
+        journal.flush()
+    assert journal.num_waiting > MAX_BEHIND
+    assert not journal.is_behind
+    journal.flush()
+    assert journal.num_waiting == 0

@@ -1,0 +1,54 @@
+"""What a fault made on purpose is, and what must hold after it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
+from tests.soak.site import Site
+
+Curve = list[tuple[int, float]]
+Figures = dict[str, float]
+Make = Callable[[Site, Curve], Figures]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`make` returns seconds by what they are of; `bars` are the most that they may be.
+
+    ranks   of the run that is disturbed, whose undisturbed losses `make` is given
+    agents  that there are
+    lease   of theirs, in seconds
+    times   that it is made
+    """
+
+    make: Make
+    bars: Figures
+    ranks: int = 2
+    agents: tuple[str, ...] = ("a",)
+    lease: float = 6.0
+    times: int = 5
+
+
+def equal(there: Site, run_id: int, undisturbed: Curve) -> None:
+    """The run succeeded with the very losses of one that nobody disturbed."""
+    run = there.final(run_id)
+    assert run.state is RunState.SUCCEEDED, run.error
+    assert there.curve(run_id) == undisturbed, "the loss curve is another one"
+
+
+def told_once(there: Site, run_id: int) -> None:
+    """Every line of the log is numbered through, and no line of the agent came twice."""
+    lines = list(there.backend.runs.all_logs(run_id))
+    assert [line.seq for line in lines] == list(range(1, len(lines) + 1))
+    said = [(line.time, line.text) for line in lines if line.rank is None]
+    assert len(said) == len(set(said))
+
+
+def undisturbed(there: Site, spec: TrainSpec) -> Curve:
+    """The losses of a run that nothing happened to; on a machine that is too busy to keep a
+    lease it takes several."""
+    while True:
+        run = there.final(there.backend.runs.submit(spec).id)
+        if run.error is None and run.attempt == 1:
+            return there.curve(run.id)
