@@ -10,7 +10,6 @@ the preset of this machine.
 
 import argparse
 import faulthandler
-import json
 import os
 import sys
 from pathlib import Path
@@ -56,6 +55,7 @@ def main() -> None:
 
 
 def rank(rounds: int, models: list[str]) -> None:
+    from tests.benchmarks.ranks import end
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
 
@@ -68,9 +68,8 @@ def rank(rounds: int, models: list[str]) -> None:
     for model in models:
         pairs = raced(world, model, rounds)
         rows += [(model, name, *summary(found)) for name, found in pairs.items()]
-    if world.rank == 0:
-        print(json.dumps(rows))
     leave()
+    end(rows if world.rank == 0 else None)
 
 
 def raced(world, model: str, rounds: int) -> dict[str, list[tuple[float, float]]]:

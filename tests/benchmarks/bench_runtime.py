@@ -95,6 +95,7 @@ def as_cluster_a(model: str) -> str:
 def race(given: argparse.Namespace) -> None:
     """One rank: all contestants in turns, round by round."""
     from tests.benchmarks.contestants import Race, contestant, cuts
+    from tests.benchmarks.on_a_clock import seconds_on_a_clock
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
     from workers.runtime.world import join, leave
 
@@ -129,7 +130,8 @@ def race(given: argparse.Namespace) -> None:
             lap = running[name](count)
             moved = sum(world.total([float(sent(interface) - before)]))
             results["bytes"][name] = moved / lap.samples
-            results["laps"][name].append([lap.samples / lap.seconds, lap.steady, lap.bound])
+            clock = lap.steady and seconds_on_a_clock(running[name], bandwidth)
+            results["laps"][name].append([lap.samples / lap.seconds, lap.steady, lap.bound, clock])
     leave()
     end(results if world.rank == 0 else None)
 
@@ -144,14 +146,16 @@ def table(model: str, where: Network, results: dict) -> None:
     laps = results["laps"]
     print(f"\n{model} on {where.name}, cuts {results['bounds']}, load {os.getloadavg()[0]:.1f}")
     print(f"{'':18}{'samples/s':>10}{'of DDP':>18}{'of torch 1f1b':>18}", end="")
-    print(f"{'of the bound':>14}{'kB/sample':>11}")
+    print(f"{'of the bound':>14}{'on a clock':>12}{'kB/sample':>11}")
     for name, found in laps.items():
         speeds = [lap[0] for lap in found]
         print(f"{name:18}{median(speeds):>10.1f}", end="")
         for peer in ("ddp", "torch 1f1b"):
             print(f"{ratio(speeds, [lap[0] for lap in laps.get(peer, [])]):>18}", end="")
-        bounds = [bound / steady for _, steady, bound in found if steady]
+        bounds = [bound / steady for _, steady, bound, _ in found if steady]
+        clocks = [bound / clock for _, _, bound, clock in found if clock]
         print(f"{f'{median(bounds):.2f}' if bounds else '':>14}", end="")
+        print(f"{f'{median(clocks):.2f}' if clocks else '':>12}", end="")
         kilobytes = results["bytes"][name] / 1e3
         print(f"{kilobytes:>11.1f}" if where.interface != "lo" else "", flush=True)
 

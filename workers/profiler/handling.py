@@ -5,10 +5,12 @@ message, forward and backward: after compute the code of a message is in no cach
 three times as long as after another message.
 """
 
+import ctypes
 import threading
 from datetime import timedelta
+from functools import cache
 from statistics import median
-from time import perf_counter, process_time
+from time import process_time, thread_time
 from typing import Protocol, cast
 
 import torch
@@ -17,7 +19,6 @@ from torch import Tensor, nn
 from torch._C._distributed_c10d import HashStore, ProcessGroupGloo
 
 from backend.profiles.profile import Handling
-from workers.runtime.transport import Sends
 
 SMALL, LARGE = 64 << 10, 1 << 20
 """Bytes of the messages between which, and beyond which, seconds grow evenly."""
@@ -35,13 +36,12 @@ class End(Protocol):
     def recv(self, tensors: list[Tensor], source: int, tag: int) -> dist.Work: ...
 
 
+@cache
 def handling() -> Handling:
-    """Medians of a few messages of two sizes. Raises what gloo raises where there is no
-    loopback."""
+    """Medians of a few messages of two sizes, once per process. Raises what gloo raises where
+    there is no loopback."""
     here, there = _ends()
-    sends = Sends()
-    small, large = (_costs(here, there, sends, size) for size in (SMALL, LARGE))
-    sends.join()
+    small, large = (_costs(here, there, size) for size in (SMALL, LARGE))
     (posting, post_byte), (taking, take_byte) = (
         _line(few, many) for few, many in zip(small, large, strict=True)
     )
@@ -49,7 +49,8 @@ def handling() -> Handling:
 
 
 def _ends() -> tuple[End, End]:
-    """Two members of a group, which must meet at the same time."""
+    """Two members of a group, which must meet at the same time. They are never taken down: gloo
+    joins its threads then, and one of them may be the thread that lets go of the last tensor."""
     store, found = HashStore(), dict[int, End]()
 
     def join(rank: int) -> None:
@@ -59,22 +60,24 @@ def _ends() -> tuple[End, End]:
     other.start()
     join(0)
     other.join()
+    for end in found.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(end))
     return found[0], found[1]
 
 
-def _costs(here: End, there: End, sends: Sends, size: int) -> tuple[float, float]:
-    """Median seconds that a message of `size` bytes keeps its sender, and the receiver."""
+def _costs(here: End, there: End, size: int) -> tuple[float, float]:
+    """Median seconds of the processor that a message of `size` bytes costs at either end."""
     sent, taken = torch.zeros(size // 4), torch.zeros(size // 4)
     layer, samples = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1), _samples()
     posting, taking = [], []
     for number in range(WARM_UP + ROUNDS):
         coming = there.recv([taken], 0, number)
         layer(samples).sum().backward()
-        start, spent = perf_counter(), process_time()
-        sends.put(here.send([sent], 1, number), sent)
-        posting.append(perf_counter() - start)
+        start, spent = thread_time(), process_time()
+        going = here.send([sent], 1, number)
+        posting.append(thread_time() - start)
         coming.wait()
-        sends.join()
+        going.wait()
         taking.append(max(0.0, process_time() - spent - posting[-1]))
     return median(posting[WARM_UP:]), median(taking[WARM_UP:])
 

@@ -68,7 +68,7 @@ class GlooTransport:
         self._world = world
         self._waiting: deque[Expected] = deque()
         self._posted: deque[tuple[list[dist.Work], Tensors]] = deque()
-        self._sends = Sends()
+        self._sends = _Sends()
 
     def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
         self._waiting.extend(expected)
@@ -133,7 +133,7 @@ class NcclTransport:
             self._sent.popleft()[0].wait()
 
 
-class Sends:
+class _Sends:
     """Waits for gloo's sends in a thread: asking one whether it is done does not work, and
     a wait that times out closes the connection."""
 

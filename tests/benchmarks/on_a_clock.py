@@ -1,0 +1,62 @@
+"""What an executor without any cost would reach: the program that ran, on a clock, with the seconds
+of compute that were measured in that very run, and the wire's bandwidth.
+
+What is missing to the slowest stage's bound there, the schedule and the wire take; what is missing
+between this and the measured rate, the executor.
+"""
+
+from statistics import mean
+
+import torch.distributed as dist
+
+from backend.pipeline.actions import Compute, Flow, Message
+from backend.pipeline.simulate import simulate
+from backend.prediction.predict import seconds_per_microbatch
+from backend.prediction.shapes import microbatch_unit
+
+LOOPBACK = 2.5e9
+PAYLOAD = 1448 / 1514
+"""Of the bytes of an Ethernet frame, those that a TCP stream may fill."""
+Seconds = dict[tuple[str, int], float]
+
+
+class Measured:
+    """Mean seconds of each kind of action of each rank, over the middle half of its spans."""
+
+    def __init__(self, seconds: list[Seconds], carried: tuple[int, ...], bandwidth: float) -> None:
+        self._seconds, self._carried, self._bandwidth = seconds, carried, bandwidth
+
+    def compute(self, rank: int, action: Compute) -> float:
+        return self._seconds[rank][type(action).__name__, action.stage]
+
+    def transfer(self, message: Message, source: int, to: int) -> float:
+        behind = message.stage + 1 if message.flow is Flow.ACTIVATION else message.stage
+        return self._carried[behind] / self._bandwidth
+
+    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
+        raise AssertionError("no stage of a straight pipeline has replicas")
+
+    def average(self, stage: int, group: tuple[int, ...]) -> float:
+        raise AssertionError("one lane has nobody to average with")
+
+
+def seconds_on_a_clock(lap, bandwidth: float | None) -> float:
+    """Of a microbatch, by the same rule as a prediction. Every rank calls it."""
+    everything: list = [None] * lap.race.world.size
+    dist.all_gather_object(everything, taken(lap.recorder.spans))
+    specs = lap.seat.layered.specs
+    bundles = [specs[stage.first] for stage in lap.plan.partition.stages]
+    carried = tuple(sum(spec.num_bytes for spec in bundle) for bundle in bundles)
+    wire = bandwidth * PAYLOAD if bandwidth else LOOPBACK
+    timeline = simulate(lap.program, Measured(everything, carried, wire))
+    return seconds_per_microbatch(timeline, lap.program.shape, microbatch_unit(lap.plan))
+
+
+def taken(spans) -> Seconds:
+    """Mean seconds per (kind, stage) of one rank's computes."""
+    computed = [span for span in spans if isinstance(span.action, Compute)]
+    found: dict[tuple[str, int], list[float]] = {}
+    for span in computed:
+        found.setdefault((type(span.action).__name__, span.action.stage), []).append(span.seconds)
+    middle = {key: each[len(each) // 4 : -(len(each) // 4) or None] for key, each in found.items()}
+    return {key: mean(each) for key, each in middle.items()}
