@@ -15,6 +15,7 @@ from pathlib import Path
 from time import perf_counter
 
 HERE = Path(__file__).parent
+RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
@@ -24,8 +25,8 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "pipeline": (("6",),),
     "profiles": (("4",),),
     "runtime": (
-        ("--models", "vgg", "--networks", "loopback,1gbit,100mbit"),
-        ("--models", "lstm,transformer", "--networks", "loopback"),
+        ("--models", "vgg", "--networks", "loopback,1gbit,100mbit", "--contestants", RACED),
+        ("--models", "lstm,transformer", "--networks", "loopback", "--contestants", RACED),
     ),
     "sandbox": (("3", "vgg_digits", "2"),),
     "sessions": (("--seconds", "15"),),
@@ -47,7 +48,9 @@ def main() -> int:
         if not ran(name, runs):
             failed.append(name)
         print(f"-- {name}: {perf_counter() - start:.0f} s", flush=True)
-    print(f"\n{perf_counter() - begun:.0f} s in all", *(f"; {name} failed" for name in failed))
+    print(
+        f"\n{perf_counter() - begun:.0f} s in all", *(f"{name} failed" for name in failed), sep=", "
+    )
     return len(failed)
 
 
