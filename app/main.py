@@ -74,7 +74,8 @@ def navigation() -> st.Page:
                 ),
             ]
             for section, pages in sections().items()
-        }
+        },
+        expanded=True,  # also where the chooser of projects stands below
     )
 
 

@@ -24,8 +24,9 @@ def page() -> None:
         if st.button("Sign out", icon=":material/logout:"):
             _sign_out()
     with card("Tokens", "for programs: the REST API, the Python client, Prometheus"):
-        token_form(backend.tokens)
-        token_list(backend.tokens)
+        projects = services.visitor().projects.list()
+        token_form(backend.tokens, projects)
+        token_list(backend.tokens, projects)
     with card("Browsers", "in which you are signed in"):
         session_list(backend.accounts, actor.person_id, actor.name)
 

@@ -62,7 +62,7 @@ def tables() -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
 TABLES = dict(tables())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Place:
     """A server over a project that all are members of but the outsider."""
 
