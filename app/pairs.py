@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
+from app.whole import is_whole
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition
@@ -30,7 +31,7 @@ class Pair:
     def plan_id(self) -> int | None:
         """Which kept plan it is about, if it is about one."""
         number = self.source.removeprefix(KEPT)
-        is_kept = self.source.startswith(KEPT) and number.isascii() and number.isdigit()
+        is_kept = self.source.startswith(KEPT) and is_whole(number)
         return int(number) if is_kept else None
 
     @property
@@ -72,7 +73,7 @@ def _read(part: str) -> Pair | None:
     source, _, rest = part.strip().partition(":")
     schedule, _, batch = rest.partition(":")
     known = {member.name for member in training_schedules()}
-    if not source or schedule not in known or not (batch.isascii() and batch.isdigit()):
+    if not source or schedule not in known or not is_whole(batch):
         return None
     number = min(max(int(batch), 1), MOST_BATCH)
     return Pair(source, schedule, number if SCHEDULES[schedule].batched else 1)

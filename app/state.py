@@ -7,6 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from app.whole import is_whole
+
 
 class Page(StrEnum):
     """The pages, by their file; the URL path is the file's stem (of the home page: none)."""
@@ -124,7 +126,7 @@ def text(param: Param, default: str = "") -> str:
 def number(param: Param) -> int | None:
     """The parameter as a whole number above 0; None without one."""
     found = text(param)
-    return int(found) if found.isascii() and found.isdigit() and int(found) > 0 else None
+    return int(found) if is_whole(found) and int(found) > 0 else None
 
 
 def put(param: Param, value: object) -> None:

@@ -10,6 +10,7 @@ from app.boundary import guarded
 from app.charts.placement import describe
 from app.formats import plain
 from app.state import Param
+from app.whole import is_whole
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
 from backend.cluster.presets import PRESETS, preset
@@ -47,7 +48,7 @@ def cluster_form() -> Cluster | None:
 def _preset(written: str) -> tuple[str, int]:
     """Which preset, and how many; `CUSTOM` for YAML."""
     name, colon, count = written.partition(":")
-    if name in PRESETS and colon and count.isascii() and count.isdigit():
+    if name in PRESETS and colon and is_whole(count):
         return name, min(max(int(count), 1), MOST)
     return CUSTOM, 2
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app.components.fields import Fields
 from app.state import Param
+from app.whole import is_whole
 from backend.runs.data_forms import FORMS
 from backend.runs.spec import DataSpec
 
@@ -46,7 +47,7 @@ def words(text: str) -> tuple[str, ...]:
 
 def lengths(text: str) -> tuple[int, ...]:
     """Numbers separated by commas, what is none left out."""
-    return tuple(int(word) for word in words(text) if word.isdigit())
+    return tuple(int(word) for word in words(text) if is_whole(word))
 
 
 def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:

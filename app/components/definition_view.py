@@ -118,7 +118,9 @@ def _file(definition: Definition, found: Description) -> None:
 
 def _import(definition: Definition) -> None:
     with st.form("import-profile", clear_on_submit=True, border=False):
-        file = st.file_uploader("Profile (JSON) or PipeDream's graph.txt", type=["json", "txt"])
+        file = st.file_uploader(
+            "Profile (JSON) or PipeDream's graph.txt", type=["json", "txt"], max_upload_size=8
+        )
         microbatch = st.number_input(
             "Its microbatch", min_value=1, value=None, help="A graph.txt does not say it."
         )

@@ -6,6 +6,7 @@ from app import services, state
 from app.components.parameter_fields import parameter_fields
 from app.formats import plain
 from app.state import Page
+from app.whole import is_whole
 from backend.codec import from_plain
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput
@@ -69,8 +70,10 @@ def sizes(text: str) -> list[int]:
     """Whole numbers between commas or spaces; raises `InvalidInput` naming what is none."""
     words = text.replace(",", " ").split()
     for word in words:
-        if not (word.isascii() and word.isdigit() and int(word)):
-            raise InvalidInput(f"further sizes: {word!r} is no number of samples", "As in: 1, 4.")
+        if not (is_whole(word) and int(word)):
+            raise InvalidInput(
+                f"further sizes: {word[:20]!r} is no count of samples", "As in: 1, 4."
+            )
     return [int(word) for word in words]
 
 

@@ -8,6 +8,7 @@ import streamlit as st
 from app import services, state
 from app.components.run_columns import COLUMNS, USUAL
 from app.state import Param
+from app.whole import is_whole
 from backend.runs.listing import RunFilter
 from backend.runs.states import RunState
 
@@ -101,7 +102,7 @@ def _one_of(label: str, param: Param, options: list[str]) -> str | None:
 def _numbered(label: str, param: Param, names: dict[str, str]) -> int | None:
     """The same by id: a bound widget would write the name into the URL."""
     key, named = f"choose-{param.value}", state.text(param)
-    options = [*names, *([named] if named.isdigit() and named not in names else [])]
+    options = [*names, *([named] if is_whole(named) and named not in names else [])]
     st.session_state[key] = named if named in options else None
     chosen = st.selectbox(
         label,

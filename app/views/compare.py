@@ -9,6 +9,7 @@ from app.components.empty_state import empty_state
 from app.components.page_header import page_header
 from app.components.run_selection import MOST
 from app.state import Page, Param
+from app.whole import is_whole
 from backend.runs.listing import RunFilter
 
 OFFERED, FEW = 200, 3
@@ -56,7 +57,7 @@ def _offer(newest: list[int]) -> None:
 def numbers(text: str) -> list[int]:
     """The ids of a list such as "3,1,2", each once; whatever is no id is left out."""
     parts = [part.strip() for part in text.split(",")]
-    found = [int(part) for part in parts if part.isascii() and part.isdigit() and len(part) < 10]
+    found = [int(part) for part in parts if is_whole(part)]
     return list(dict.fromkeys(found))[:MOST]
 
 

@@ -4,13 +4,20 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
+from http.cookies import SimpleCookie
+from itertools import chain
 from pathlib import Path
 from select import select
 
 import psutil
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
 
-from tests.app.test_gate_of_pages import UPGRADE, server  # noqa: F401 (a fixture)
+from tests.app.test_gate_of_pages import UPGRADE, ask, server  # noqa: F401 (server: a fixture)
 
 GIBIBYTE = 1024**3
 CHUNK = bytes(1 << 20)
@@ -152,6 +159,48 @@ def test_a_gibibyte_by_websocket_is_refused(server: tuple[str, str], frames) -> 
     said = flooded(place, head(place, "GET", "/_stcore/stream", **ours), frames(), True)
     assert said.startswith(b"HTTP/1.1 403")
     assert peak.growth <= MOST_GROWTH
+
+
+@contextmanager
+def on_a_page(place: str, cookie: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Where an open page of this person uploads to, and the headers with which it may."""
+    shown = ask(place, "/_stcore/health", {"Cookie": cookie})
+    token = SimpleCookie(shown.headers["set-cookie"])["_streamlit_xsrf"].value
+    with connect(
+        f"ws://{place}/_stcore/stream",
+        subprotocols=[Subprotocol("streamlit")],
+        origin=Origin(f"http://{place}"),
+        additional_headers={"Cookie": cookie},
+        max_size=None,
+    ) as page:
+        question = BackMsg()
+        question.rerun_script.page_name = "models"
+        page.send(question.SerializeToString())
+        answer = ForwardMsg()
+        while answer.WhichOneof("type") != "new_session":
+            answer = ForwardMsg.FromString(page.recv())
+        session = answer.new_session.initialize.session_id
+        headers = {"Cookie": f"{cookie}; _streamlit_xsrf={token}", "X_Xsrftoken": token}
+        headers["Content_Type"] = "multipart/form-data; boundary=edge"
+        yield f"/_stcore/upload_file/{session}/a-file", headers
+
+
+HEAD = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="w.safetensors"\r\n\r\n'
+
+
+def test_a_page_takes_a_file_and_no_gibibyte(server: tuple[str, str]) -> None:  # noqa: F811
+    place, cookie = server
+    with on_a_page(place, cookie) as (path, headers):
+        small = HEAD + 8 * CHUNK + b"\r\n--edge--\r\n"
+        first = head(place, "PUT", path, Content_Length=str(len(small)), **headers)
+        assert flooded(place, first, iter([small])).startswith(b"HTTP/1.1 204")
+        peak = Peak(process_at(place))
+        first = head(place, "PUT", path, Content_Length=str(GIBIBYTE), **headers)
+        assert flooded(place, first, chain([HEAD], plain())).startswith(b"HTTP/1.1 413")
+        first = head(place, "PUT", path, Transfer_Encoding="chunked", **headers)
+        opening = f"{len(HEAD):x}\r\n".encode() + HEAD + b"\r\n"
+        assert flooded(place, first, chain([opening], chunked())).startswith(b"HTTP/1.1 413")
+        assert peak.growth <= MOST_GROWTH
 
 
 def test_the_server_still_answers(server: tuple[str, str]) -> None:  # noqa: F811

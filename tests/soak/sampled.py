@@ -4,6 +4,7 @@ Looks at the threads that run pages' scripts a hundred times a second, and count
 of ours, or of a library that ours called, each is.
 """
 
+import signal
 import sys
 import threading
 import time
@@ -52,6 +53,7 @@ def tell() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=look, daemon=True).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # the server raises it again at its end
     try:
         asgi.serve(load_settings())
     finally:

@@ -1,0 +1,56 @@
+"""Addresses with anything in them: a page says what is wrong, and has no fault of its own."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.state import Page, Param
+from tests.app import seed
+from tests.app.test_states import MAIN, PAGES
+
+VALUES = (
+    *("0", "-1", "1", "2", "999999999999999999999", "1" * 5000, "1e308", "nan", "inf", "1.5"),
+    *(
+        "",
+        " ",
+        "\0",
+        "\N{REPLACEMENT CHARACTER}",
+        "٣",
+        "½",
+        "'; DROP TABLE runs; --",
+        "<script>",
+        "../../etc",
+        "%00",
+    ),
+    *("null", "true", "a,b,,c", "1,2,3", "1:2:3", "gpipe", "pipedream:gpipe:4", "14x3-20x1"),
+    *("2026-01-01", "9999-99-99", "0001-01-01", "train", "failed", "vgg_digits", "plan-1", "local"),
+)
+ROUNDS = 3
+APOLOGY = "The fault is Stageflow's"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with seed.settings(tmp_path_factory.mktemp("addresses"), STAGEFLOW_LEASE="3600"):
+        backend = seed.fresh()
+        seed.everything(backend)
+        backend.close()
+        yield
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_no_address_is_too_much_for_a_page(home: None, page: Page) -> None:
+    """The first round gives every parameter something, the others some of them."""
+    for number in range(ROUNDS):
+        dice = random.Random(f"{page} {number}")
+        names = list(Param) if number == 0 else dice.sample(list(Param), 12)
+        given = {name.value: dice.choice(VALUES) for name in names}
+        shown = AppTest.from_file(MAIN, default_timeout=120).run()
+        shown.switch_page(page.value)
+        for name, value in given.items():
+            shown.query_params[name] = value
+        shown.run()
+        assert not shown.exception, given
+        assert not [box.value for box in shown.error if APOLOGY in box.value], given
