@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.formats import plain
 from backend.definitions.check import CONTRACT
 from backend.definitions.forms import FORMS, MAX_BYTES, MEBIBYTE
@@ -32,7 +33,14 @@ def upload() -> None:
             max_upload_size=LARGEST,
         )
         name = st.text_input("Name", placeholder="the file's name", max_chars=100)
-        pressed = st.form_submit_button("Add model", icon=":material/add:", type="primary")
+        barred = why_not()
+        pressed = st.form_submit_button(
+            "Add model",
+            icon=":material/add:",
+            type="primary",
+            disabled=barred is not None,
+            help=barred,
+        )
     if pressed and file is None:
         st.warning("Choose a file first.", icon=":material/upload_file:")
     elif pressed and file is not None:
@@ -70,19 +78,26 @@ def zoo() -> None:
     definitions = services.backend().definitions
     kept = {(found.name, found.digest) for found in definitions.list()}
     with st.container(key="panels-zoo"):
+        barred = why_not()
         for entry in definitions.zoo():
             digest = sha256(zoo_file(entry.name).read_bytes()).hexdigest()
-            _entry(entry, is_kept=(entry.name, digest) in kept)
+            _entry(entry, barred, is_kept=(entry.name, digest) in kept)
 
 
-def _entry(entry: ZooEntry, *, is_kept: bool) -> None:
+def _entry(entry: ZooEntry, barred: str | None, *, is_kept: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", wrap=False):
         with st.container(gap=None):
             st.markdown(f"**{plain(entry.name)}**")
             st.caption(plain(entry.title))
         if is_kept:
             st.badge("kept", icon=":material/check:", color="green")
-        elif st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:"):
+        elif st.button(
+            "Add",
+            key=f"zoo-{entry.name}",
+            icon=":material/add:",
+            disabled=barred is not None,
+            help=barred,
+        ):
             _add(entry.name)
 
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.formats import plain
 from app.state import Param
 from backend.definitions.definition import Definition
@@ -41,7 +42,10 @@ def download(definition: Definition) -> None:
 
 def clone(definition: Definition) -> None:
     """The same file under another name, of which it is the first version."""
-    with st.popover("Clone", icon=":material/content_copy:"):
+    barred = why_not(definition.project_id)
+    with st.popover(
+        "Clone", icon=":material/content_copy:", disabled=barred is not None, help=barred
+    ):
         name = st.text_input("Name of the copy", f"{definition.name} copy", max_chars=100)
         if st.button("Make the copy", type="primary", key=f"clone-{definition.id}"):
             _clone(definition, name)
@@ -56,7 +60,8 @@ def _clone(definition: Definition, name: str) -> None:
 
 def remove(definition: Definition) -> None:
     """Deleting asks once more; where runs or profiles need the file it says which."""
-    with st.popover("Delete", icon=":material/delete:"):
+    barred = why_not(definition.project_id)
+    with st.popover("Delete", icon=":material/delete:", disabled=barred is not None, help=barred):
         st.markdown(f"Delete **{plain(definition.label)}** and its file for good?")
         if st.button("Delete it", type="primary", key=f"delete-{definition.id}"):
             _delete(definition)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.components.definition_actions import remove, show
 from app.components.grid import Column, grid
 from app.components.profile_form import profile_form
@@ -66,7 +67,14 @@ def _name(definition: Definition) -> None:
 
 def _profile_button(definition: Definition) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
-        if st.button("Profile", key=f"profile-{definition.id}", icon=":material/bar_chart:"):
+        barred = why_not(definition.project_id)
+        if st.button(
+            "Profile",
+            key=f"profile-{definition.id}",
+            icon=":material/bar_chart:",
+            disabled=barred is not None,
+            help=barred,
+        ):
             _profile(definition)
 
 

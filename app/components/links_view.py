@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.components.grid import Column, grid
 from app.formats import ago, bandwidth, count, plain, seconds
 from app.state import Page
@@ -26,7 +27,9 @@ def links_view(nodes: Sequence[Node]) -> None:
     test = services.backend().links.latest()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         is_on = test is not None and not test.state.is_final
-        if st.button("Measure links", icon=":material/speed:", disabled=is_on):
+        barred = why_not()
+        off = is_on or barred is not None
+        if st.button("Measure links", icon=":material/speed:", disabled=off, help=barred):
             _ask(nodes)
         if test is not None and test.state is LinkState.DONE and _wants_a_plan():
             state.go(Page.PLAN, cluster=write_cluster(test.cluster()))

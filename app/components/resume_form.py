@@ -17,14 +17,21 @@ from backend.runs.spec import TrainSpec
 MOST_EPOCHS = 1_000_000
 
 
-def resume_form(run: Run) -> None:
-    """A button where the ended run left a checkpoint."""
+def resume_form(run: Run, barred: str | None) -> None:
+    """A button where the ended run left a checkpoint; `barred` says why it cannot be pressed."""
     checkpoints = services.backend().runs.checkpoints(run.id)
     if not checkpoints or not isinstance(run.spec, TrainSpec):
         return
     newest = checkpoints[0]
     least = newest.mark.epoch + 1
-    with st.popover("Resume", icon=":material/resume:", type="primary", key="resume-menu"):
+    with st.popover(
+        "Resume",
+        icon=":material/resume:",
+        type="primary",
+        key="resume-menu",
+        disabled=barred is not None,
+        help=barred,
+    ):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
         st.markdown(f"Go on, as a new run, from the checkpoint {place(newest)} {said}.")
         epochs = st.number_input(

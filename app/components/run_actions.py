@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.components.resume_form import resume_form
 from app.components.run_selection import forget
 from app.exports.catalog import EXPORTS, Export
@@ -15,18 +16,24 @@ from backend.runs.run import Run
 
 
 def run_actions(run: Run) -> None:
-    """Buttons for the head of the run's page."""
-    _labels(run)
+    """Buttons for the head of the run's page; those that change something for who may."""
+    barred = why_not(run.project_id)
+    _labels(run, barred)
     with st.popover("Export", icon=":material/download:"):
         has_timeline = bool(services.backend().runs.segments(run.id))
         for export in EXPORTS.values():
             _download(run, export, has_timeline)
-    if st.button("Clone", icon=":material/content_copy:", help="Launch it again, with changes"):
+    if st.button(
+        "Clone",
+        icon=":material/content_copy:",
+        help=barred or "Launch it again, with changes",
+        disabled=barred is not None,
+    ):
         state.go(Page.LAUNCH, run=run.id)
     if run.state.is_final:
-        resume_form(run)
-        _retry(run)
-        _delete(run)
+        resume_form(run, barred)
+        _retry(run, barred)
+        _delete(run, barred)
 
 
 def _download(run: Run, export: Export, has_timeline: bool) -> None:
@@ -50,8 +57,14 @@ def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
     return read
 
 
-def _retry(run: Run) -> None:
-    with st.popover("Retry", icon=":material/replay:", key="retry-menu"):
+def _retry(run: Run, barred: str | None) -> None:
+    with st.popover(
+        "Retry",
+        icon=":material/replay:",
+        key="retry-menu",
+        disabled=barred is not None,
+        help=barred,
+    ):
         st.markdown("Run the same again, with the same values, as a new run?")
         if st.button("Run it again", type="primary", key="retry-confirmed"):
             _run_again(run.id)
@@ -63,8 +76,14 @@ def _run_again(run_id: int) -> None:
     state.go(Page.RUN, id=again.id)
 
 
-def _delete(run: Run) -> None:
-    with st.popover("Delete", icon=":material/delete:", key="delete-menu"):
+def _delete(run: Run, barred: str | None) -> None:
+    with st.popover(
+        "Delete",
+        icon=":material/delete:",
+        key="delete-menu",
+        disabled=barred is not None,
+        help=barred,
+    ):
         st.markdown(
             "Delete this run for good, with its log, metrics, timelines and files? "
             "A profile that it measured stays."
@@ -81,15 +100,19 @@ def _deleted(run_id: int) -> None:
     state.go(Page.RUNS)
 
 
-def _labels(run: Run) -> None:
+def _labels(run: Run, barred: str | None) -> None:
     st.button(
         "Starred" if run.starred else "Star",
         icon=":material/star:" if run.starred else ":material/star_border:",
-        help="Take the star away" if run.starred else "Mark it, to find it again",
+        help=barred or ("Take the star away" if run.starred else "Mark it, to find it again"),
+        disabled=barred is not None,
         on_click=_change,
         args=(run.id, Change(starred=not run.starred)),
     )
-    with st.popover("Notes", icon=":material/edit_note:"), st.form("labels", border=False):
+    notes = st.popover(
+        "Notes", icon=":material/edit_note:", disabled=barred is not None, help=barred
+    )
+    with notes, st.form("labels", border=False):
         tags = st.text_input("Tags, separated by commas", ", ".join(run.tags))
         note = st.text_area("Note", run.note, max_chars=MAX_NOTE, height=140)
         if st.form_submit_button("Save", type="primary"):

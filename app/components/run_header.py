@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import services, state
+from app.components.allowed import why_not
 from app.components.page_header import page_header
 from app.components.run_actions import run_actions
 from app.components.run_words import plan_label, took
@@ -35,10 +36,12 @@ def _onwards(run: Run) -> None:
 
 
 def _cancel(run: Run) -> None:
+    barred = why_not(run.project_id)
     with st.popover(
         "Cancel",
         icon=":material/stop_circle:",
-        disabled=run.cancel_requested,
+        disabled=run.cancel_requested or barred is not None,
+        help=barred,
         key="cancel-menu",
     ):
         st.markdown("End this run and all its processes? What it has recorded is kept.")

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.formats import count
 from app.state import Key, Page
 from backend.runs.labels import Change
@@ -79,6 +80,10 @@ def selection_bar() -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="selection", gap="small"):
         st.markdown(f"**{count(len(runs))} selected**")
         _compare(runs)
+        if barred := _barred(runs):
+            st.caption(barred)
+            st.button("Clear", type="tertiary", on_click=selected().clear)
+            return
         _star(runs)
         _tag(runs)
         _each("Cancel", "stop_circle", [run for run in runs if not run.state.is_final], _cancel)
@@ -86,6 +91,12 @@ def selection_bar() -> None:
         _each("Retry", "replay", ended, _retry)
         _each("Delete", "delete", ended, _delete, GONE)
         st.button("Clear", type="tertiary", on_click=selected().clear)
+
+
+def _barred(runs: Sequence[Run]) -> str | None:
+    """Why these runs can be compared and nothing more, where one of them may not be changed."""
+    projects = {run.project_id for run in runs}
+    return next(filter(None, map(why_not, projects)), None)
 
 
 def _compare(runs: Sequence[Run]) -> None:

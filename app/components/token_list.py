@@ -18,7 +18,7 @@ def token_form(tokens: TokenService, projects: Sequence[Project]) -> None:
     """Name, scope, reach and life of a new token; afterwards its secret, in a box to copy."""
     names = {0: "all of mine"} | {each.id: plain(each.name) for each in projects}
     with st.form("new-token", border=False):
-        cells = st.columns([2.0, 1.3, 1.4, 1.2, 1.2], vertical_alignment="bottom")
+        cells = st.columns([1.7, 1.3, 1.4, 1.2, 1.4], vertical_alignment="bottom")
         name = cells[0].text_input("Name", placeholder="what it is for", max_chars=64)
         scope = cells[1].selectbox("May", list(SCOPES))
         project = cells[2].selectbox("Projects", list(names), format_func=names.__getitem__)

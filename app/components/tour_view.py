@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services
 from app.boundary import guarded
+from app.components.allowed import why_not
 from app.components.error_box import error_box
 from app.components.run_progress import run_progress
 from app.components.state_badge import state_badge
@@ -49,8 +50,13 @@ def _tour(found: Guide, was_running: bool) -> None:
         st.button("Cancel", icon=":material/stop_circle:", on_click=_cancel, args=(tour,))
         return
     label = "Run the example" if tour is None else "Run the example again"
+    barred = why_not()
     if st.button(
-        label, icon=":material/play_arrow:", type="primary" if tour is None else "secondary"
+        label,
+        icon=":material/play_arrow:",
+        type="primary" if tour is None else "secondary",
+        disabled=barred is not None,
+        help=barred,
     ):
         found.tour = Tour(services.backend())
         st.rerun()

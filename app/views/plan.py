@@ -7,6 +7,7 @@ import streamlit as st
 from app import planner, services, state
 from app.boundary import guarded
 from app.charts.placement import describe
+from app.components.allowed import why_not
 from app.components.alternatives import alternatives, chosen_planner
 from app.components.card import card
 from app.components.empty_state import empty_state
@@ -138,9 +139,17 @@ def _header(wanted: Wanted, chosen: Proposal | None, base: Proposal) -> None:
         with st.popover("Share", icon=":material/link:"):
             share_plan(wanted, base.prediction.plan.planner)
         if chosen is not None:
-            with st.popover("Save plan", icon=":material/bookmark:"):
+            barred = why_not(stored.project_id)
+            off = barred is not None
+            with st.popover("Save plan", icon=":material/bookmark:", disabled=off, help=barred):
                 _save(wanted, chosen)
-            with st.popover("Launch run", icon=":material/play_arrow:", type="primary"):
+            with st.popover(
+                "Launch run",
+                icon=":material/play_arrow:",
+                type="primary",
+                disabled=off,
+                help=barred,
+            ):
                 _launch(wanted, chosen)
 
 

@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -18,10 +19,14 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from app import launch
+from backend.cluster.presets import local
 from backend.runs.listing import RunFilter
+from backend.runs.nodes import Use
+from backend.settings import load_settings
 from tests.app import seed
 from tests.e2e.conftest import CHROMIUM_ARGS
-from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, free_port, visit
+from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, free_port, visit
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTHS = (1440, 768)
@@ -29,6 +34,8 @@ SCHEMES = ("light", "dark")
 TALLEST = 2400  # pixels
 QUALITY = 72
 LEASE = "3600"  # seconds: the seeded runs go on without an agent
+VERSIONS = {"python": "3.11", "torch": "2.13.0"}
+USE = (Use("machine", 0.43, 3.1 * 2**30, 15.6 * 2**30, 54.0),)
 HEIGHT = """() => {
   const main = document.querySelector('[data-testid=stMain]');
   return Math.max(...[...main.children].map((box) => box.scrollHeight));
@@ -47,8 +54,18 @@ def fill(home: Path) -> seed.Seeded:
             seed.succeeded(backend, real.spec.definition_id, plan)
             seed.cancelled(backend, real.spec.definition_id, plan)
         found = seed.everything(backend)
+        backend.nodes.beat(seed.NODE, local(2).each, VERSIONS, USE)
         backend.close()
     return replace(found, succeeded=real.id)
+
+
+@contextmanager
+def redis(home: Path) -> Iterator[None]:
+    """The queue that a run waits in."""
+    with seed.settings(home):
+        settings = load_settings()
+    with launch.redis(settings):
+        yield
 
 
 def shoot(
@@ -57,9 +74,13 @@ def shoot(
     stops: Sequence[Stop],
     looks: Iterable[tuple[int, str]],
     found: seed.Seeded | None = None,
+    secret: str = "",
 ) -> None:
+    """`secret`: that of the browser of somebody who has signed in."""
     for width, scheme in looks:
         context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
+        if secret:
+            context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
         page = context.new_page()
         page.set_default_timeout(90_000)
         for stop in stops:
@@ -90,16 +111,23 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
-        empty, full = Path(folder) / "empty", Path(folder) / "full"
+        empty, full, team = (Path(folder) / name for name in ("empty", "full", "team"))
         with seed.settings(empty):
             seed.fresh().close()
+        with seed.settings(team):
+            backend = seed.fresh()
+            secret = a_team(backend)
+            backend.close()
         found = fill(full)
-        with dashboard(full, STAGEFLOW_LEASE=LEASE) as url:
+        with redis(full), dashboard(full, STAGEFLOW_LEASE=LEASE) as url:
             stops = [stop for stop in SEEDED if given.only in stop.name]
             shoot(browser, url, stops, product(WIDTHS, SCHEMES), found)
         with dashboard(empty) as url:
             stops = [stop for stop in EMPTY if given.only in stop.name]
             shoot(browser, url, stops, zip(WIDTHS, SCHEMES, strict=True))
+        with dashboard(team, STAGEFLOW_SIGN_IN="accounts") as url:
+            stops = [stop for stop in TEAM if given.only in stop.name]
+            shoot(browser, url, stops, product(WIDTHS, SCHEMES), secret=secret)
         browser.close()
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Keyboard, Page, expect
 
 from tests.app import seed
 from tests.e2e.conftest import settled
-from tests.e2e.tour import EMPTY, SEEDED, Stop, dashboard, visit
+from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 STREAMLIT_DRAWS = {  # rule -> (where it is broken, why that is left)
@@ -77,6 +77,53 @@ def test_a_page_is_open_to_everybody(
     visit(visitor, url, stop, found)
     assert grave_faults(visitor) == []
     fits(visitor)
+
+
+@pytest.fixture(scope="module")
+def admin(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Page, str]]:
+    """Somebody who has signed in and decides about people, and the address of the dashboard."""
+    home = tmp_path_factory.mktemp("team")
+    with seed.settings(home):
+        backend = seed.fresh()
+        secret = a_team(backend)
+        backend.close()
+    with dashboard(home, STAGEFLOW_SIGN_IN="accounts") as url:
+        context = browser.new_context(viewport={"width": 1440, "height": 1000})
+        context.add_cookies([{"name": COOKIE, "value": secret, "url": url}])
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        yield page, url
+        context.close()
+
+
+@pytest.mark.parametrize("stop", TEAM, ids=lambda stop: stop.name)
+def test_a_page_of_the_team_is_open_to_everybody(admin: tuple[Page, str], stop: Stop) -> None:
+    page, url = admin
+    visit(page, url, stop)
+    assert grave_faults(page) == []
+    fits(page)
+
+
+def test_a_token_is_made_and_somebody_invited_by_keys_alone(admin: tuple[Page, str]) -> None:
+    page, url = admin
+    visit(page, url, TEAM[0])
+    by_tab(page, "Name").type("by keys")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("it is not shown again")).to_be_visible()
+    visit(page, url, TEAM[1])
+    by_tab(page, "Name").type("Linus")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Give Linus this link")).to_be_visible()
+
+
+def by_tab(page: Page, label: str) -> Keyboard:
+    """The keyboard, once Tab has led to the field of this name."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        named = page.evaluate("() => document.activeElement.getAttribute('aria-label') || ''")
+        if named == label:
+            return page.keyboard
+    raise AssertionError(f"Tab does not lead to {label}")
 
 
 def fits(page: Page) -> None:

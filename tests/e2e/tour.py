@@ -11,6 +11,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from backend.bootstrap import Backend
+from backend.people.person import Scope
+from backend.people.rights import Role
 from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
 
@@ -62,12 +65,35 @@ SEEDED = (  # with what tests/app/seed.py writes: a run in each state
 )
 
 
+TEAM = (  # where people sign in
+    Stop("account", "account", "Browsers"),
+    Stop("people", "people", "Audit log"),
+)
+COOKIE = "stageflow"
+PASSWORD = "nine quiet stages"
+
+
+def a_team(backend: Backend) -> str:
+    """People of every role, one of them invited and one who may not come in any more, and a
+    token; the secret of the admin's browser."""
+    for name, role in (("Ed", Role.EDITOR), ("Vera", Role.VIEWER), ("Grace", Role.EDITOR)):
+        backend.team.add(name, role)
+    backend.team.change("Vera", disabled=True)
+    _, link = backend.team.add("Ada", Role.ADMIN)
+    secret = backend.accounts.accept(link, "", PASSWORD)
+    found = backend.accounts.person(secret)
+    assert found
+    backend.acting(found[0].actor()).tokens.add("cluster job", Scope.WRITE, 90)
+    return secret
+
+
 def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None:
     """Go there and wait until the page stands."""
     path = stop.path.format(**asdict(found)) if found else stop.path
     page.goto(f"{url}/{path}")
     expect(settled(page).get_by_text(stop.shows).first).to_be_visible(timeout=PATIENCE)
     expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=PATIENCE)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
     settled(page)
 
 
