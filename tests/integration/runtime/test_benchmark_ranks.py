@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.benchmarks.all import HERE, SHORT
+
 ROOT = Path(__file__).parents[3]
 RANK = """
 import sys, threading
@@ -23,3 +25,8 @@ def test_a_rank_ends_though_a_thread_of_it_waits_for_ever(tmp_path: Path) -> Non
         command = [sys.executable, str(script), str(ROOT), number]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
         assert [json.loads(line) for line in done.stdout.splitlines()] == said
+
+
+def test_every_benchmark_that_has_a_small_size_is_there() -> None:
+    there = {file.stem.removeprefix("bench_") for file in HERE.glob("bench_*.py")}
+    assert SHORT.keys() <= there

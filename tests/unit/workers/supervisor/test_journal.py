@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.checkpoints import Mark
-from backend.runs.events import Event, Metrics, Saved, write_line
+from backend.runs.events import HELD_OUT_LOSS, Event, Metrics, Saved, write_line
 from backend.runs.fence import Fence
+from backend.runs.spec import TrainSpec
 from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.journal import MAX_BEHIND, Journal
 from workers.supervisor.lines import Heard
@@ -122,3 +124,19 @@ def test_while_the_database_is_away_the_spool_takes_more(journal: Journal, datab
     assert not journal.is_behind
     journal.flush()
     assert journal.num_waiting == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "reached"),
+    [({"target_loss": 0.5}, 7.0), ({"target_accuracy": 0.9}, 8.0), ({}, None)],
+)
+def test_the_first_evaluation_that_meets_the_target_is_remembered(
+    journal: Journal, database: Database, target: dict[str, float], reached: float | None
+):
+    stage = Stage(0, 1, (0,))
+    database.run.spec = TrainSpec(1, Plan("p", Partition((stage,)), "pipedream", 1), **target)
+    for time, (accuracy, held_out) in enumerate([(0.8, 0.6), (0.8, 0.5), (0.95, 0.4)], start=6):
+        hear(journal, Metrics("loss", (time,), (0.1,), (float(time),)))
+        hear(journal, Metrics("accuracy", (time,), (accuracy,), (float(time),)))
+        hear(journal, Metrics(HELD_OUT_LOSS, (time,), (held_out,), (float(time),)))
+    assert journal.results.reached == reached

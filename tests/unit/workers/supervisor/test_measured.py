@@ -8,6 +8,7 @@ from backend.pipeline.timeline import Span
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.events import Clock
 from backend.runs.spec import ProfileSpec, TrainSpec
 from workers.supervisor.journal import Results
 from workers.supervisor.measured import num_microbatches, summarise
@@ -52,6 +53,12 @@ def test_the_time_to_the_target_counts_from_the_start():
     told = Results(accuracy=0.9, reached=130.5)
     assert summarise(TrainSpec(1, PLAN), told, started=100.0).seconds_to_target == 30.5
     assert summarise(TrainSpec(1, PLAN), Results(), started=100.0).seconds_to_target is None
+
+
+def test_the_clocks_of_other_hosts_are_kept_by_rank():
+    told = Results(clocks={2: Clock(2, 1, -0.5, 1e-4), 1: Clock(1, 1, 0.25, 2e-4)})
+    found = summarise(TrainSpec(1, PLAN), told).clocks
+    assert [(clock.rank, clock.seconds) for clock in found] == [(1, 0.25), (2, -0.5)]
 
 
 def test_a_segment_that_not_all_ranks_have_told_is_not_timed():
