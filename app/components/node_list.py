@@ -1,6 +1,6 @@
 """The machines that run jobs: what they have, what they run, when they were heard."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 import streamlit as st
@@ -13,13 +13,16 @@ from backend.runs.nodes import Node, Use
 from backend.runs.run import Run
 
 
-def node_list(nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]]) -> None:
-    """One row per node, the freshest sign of life first."""
+def node_list(
+    nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]], busy: Collection[str]
+) -> None:
+    """One row per node, the freshest sign of life first. A node may be `busy` with a run that
+    the visitor does not see."""
     grid(
         "nodes",
         (
             Column("Node", 1.6, _name),
-            Column("State", 1.1, lambda node: _state(node, carried.get(node.name, ()))),
+            Column("State", 1.1, lambda node: _state(node, node.name in busy)),
             Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
             Column("Devices", 1.8, lambda node: st.markdown(plain(devices(node.devices)))),
             Column("In use", 2.8, _use),
@@ -71,10 +74,10 @@ def _use(node: Node) -> None:
             st.progress(min(1.0, max(0.0, use.share)))
 
 
-def _state(node: Node, runs: Sequence[Run]) -> None:
+def _state(node: Node, busy: bool) -> None:
     if not node.alive:
         st.badge("silent", icon=":material/power_off:", color="red")
-    elif runs:
+    elif busy:
         st.badge("busy", icon=":material/play_circle:", color="blue")
     else:
         st.badge("free", icon=":material/check_circle:", color="green")

@@ -56,7 +56,7 @@ def _live() -> None:
         )
     if nodes:
         with card("Nodes", "the freshest sign of life first"):
-            node_list(nodes, working)
+            node_list(nodes, working, held)
         with card("Links", "what plans move over them"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
