@@ -114,7 +114,8 @@ def watch(process: psutil.Process, minutes: float) -> list[float]:
     return held
 
 
-def measure(given: argparse.Namespace) -> None:
+def measure(given: argparse.Namespace) -> bool:
+    """Whether the bars hold."""
     ids = prepare(given.history, given.runs)
     ended = threading.Event()
     module = "tests.soak.sampled" if given.sampled else "app.asgi"
@@ -133,10 +134,10 @@ def measure(given: argparse.Namespace) -> None:
         clicking.join()
         taken = sorted(second for session in sessions for second in session.seconds)
     used = after.user + after.system - before.user - before.system
-    tell(taken, held, idle, used / (60 * given.minutes), len(sessions))
+    return tell(taken, held, idle, used / (60 * given.minutes), len(sessions))
 
 
-def tell(taken: list[float], held: list[float], idle: float, cores: float, number: int) -> None:
+def tell(taken: list[float], held: list[float], idle: float, cores: float, number: int) -> bool:
     p95 = taken[int(0.95 * len(taken))]
     fifth = max(1, len(held) // 5)
     early, late = statistics.mean(held[:fifth]), statistics.mean(held[-fifth:])
@@ -149,6 +150,7 @@ def tell(taken: list[float], held: list[float], idle: float, cores: float, numbe
         f"web process: {idle / 1e6:.0f} MB at rest, {max(held) / 1e6:.0f} MB at most "
         f"(bar {BAR_BYTES / 1e6:.0f}); first fifth {early / 1e6:.0f} MB, last {late / 1e6:.0f} MB"
     )
+    return p95 <= BAR_SECONDS and max(held) <= BAR_BYTES
 
 
 def main() -> None:
@@ -168,7 +170,8 @@ def main() -> None:
     os.environ["STAGEFLOW_LEASE"] = "3600"
     with tempfile.TemporaryDirectory(prefix="stageflow-soak-") as folder:
         os.environ["STAGEFLOW_HOME"] = str(Path(folder) / "home")
-        measure(given)
+        holds = measure(given)
+    sys.exit(0 if holds else 1)
 
 
 if __name__ == "__main__":
