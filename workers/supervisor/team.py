@@ -87,10 +87,8 @@ class Members:
         begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
         for node, wire in self._wires.items():
             wire.say(place=asdict(self.place(node)), begin=begin)
-            for path in files:
-                with path.open("rb") as data:
-                    wire.send_file(data, path.stat().st_size, file=path.name)
-            thread = threading.Thread(target=self._listen, args=(node, wire, lines), daemon=True)
+            told = (node, wire, lines, files)
+            thread = threading.Thread(target=self._listen, args=told, daemon=True)
             self._threads.append(thread)
             thread.start()
 
@@ -136,8 +134,12 @@ class Members:
         connection.settimeout(None)
         self._wires[node] = wire
 
-    def _listen(self, node: str, wire: Wire, lines: Lines) -> None:
+    def _listen(self, node: str, wire: Wire, lines: Lines, files: Sequence[Path]) -> None:
+        """Send what the node begins with, which may take it long to take, and hear it out."""
         try:
+            for path in files:
+                with path.open("rb") as data:
+                    wire.send_file(data, path.stat().st_size, file=path.name)
             while (head := wire.hear()) is not None:
                 self._note(node, head, wire, lines)
         except (OSError, ValueError, KeyError, TypeError, StageflowError) as fault:
