@@ -47,6 +47,8 @@ def admit(connection: Connection, project_id: int) -> None:
 def check_running(connection: Connection, project_id: int, plain: Any) -> None:
     """Raises `QuotaReached` where, with the run just claimed, the project has more than `plain`
     (its quota as it is stored) lets it have. An archived project's runs go on."""
+    if not plain:
+        return
     quota: Quota = from_plain(Quota, plain)
     if quota.running is None and quota.devices is None:
         return
