@@ -51,14 +51,15 @@ class Guard:
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in STARTS:
             raise PermissionError("a notification starts no process")
-        if event in CONNECTS and not self.admitted.admits(host := _host(arguments)):
-            self.refused.append(host)
-            raise PermissionError("the address is inside")
+        if event in CONNECTS and (target := arguments[1]) is not None:  # None: it is connected
+            host = _host(target)
+            if not self.admitted.admits(host):
+                self.refused.append(host)
+                raise PermissionError("the address is inside")
 
 
-def _host(arguments: tuple[Any, ...]) -> str:
+def _host(target: object) -> str:
     """Where a socket is to connect or to send; a socket that is a file has no address."""
-    target = arguments[1] if len(arguments) > 1 else None
     return str(target[0]) if isinstance(target, tuple) else "a socket of this machine"
 
 

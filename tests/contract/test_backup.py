@@ -23,6 +23,7 @@ from backend.storage.backup.moving import move
 from backend.storage.backup.restoring import restore
 from backend.storage.backup.rows import Sum, rows_of, tables
 from backend.storage.database import Database, open_engine
+from backend.storage.errors import SchemaOutdated
 from backend.storage.schema import configuration, current, upgrade
 from backend.storage.soundness import digest, violations
 from tests.app import seed
@@ -250,6 +251,20 @@ def test_what_cannot_be_done_is_said_before_it_is_begun(full: Settings, tmp_path
         restore(full, tmp_path / "nowhere.zip")
     with pytest.raises(InvalidInput, match="to where it is"):
         move(full, full.sql_url)
+
+
+def test_where_nothing_is_there_is_nothing_to_keep(blank: Settings, tmp_path: Path):
+    with pytest.raises(SchemaOutdated, match="no tables yet"):
+        back_up(blank, tmp_path / "nothing.zip", "1")
+    assert list(tmp_path.glob("*.zip*")) == []
+    assert restore_of_a_new_one(blank, tmp_path) == ()
+
+
+def restore_of_a_new_one(settings: Settings, tmp_path: Path) -> tuple[str, ...]:
+    """A database that was just laid out is as empty as none."""
+    upgrade(settings)
+    back_up(settings, tmp_path / "new.zip", "1")
+    return restore(settings, tmp_path / "new.zip").missing
 
 
 def test_files_that_are_gone_are_named_and_the_rest_is_kept(full: Settings, tmp_path: Path):

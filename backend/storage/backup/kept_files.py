@@ -48,13 +48,12 @@ def moment(settings: Settings) -> Iterator[Moment]:
 
 
 def _named(connection: Connection) -> Iterator[tuple[str, KeptFile]]:
-    by_name = {table.name: table for table in tables(connection)}
-    artifacts = by_name["artifacts"].c
-    for digest, size in connection.execute(select(artifacts.digest, artifacts.size).distinct()):
-        yield f"artifacts/{digest}", KeptFile(size, digest)
-    if "checkpoints" not in by_name:
+    by_name = {table.name: table.c for table in tables(connection)}
+    if artifacts := by_name.get("artifacts"):
+        for digest, size in connection.execute(select(artifacts.digest, artifacts.size).distinct()):
+            yield f"artifacts/{digest}", KeptFile(size, digest)
+    if not (checkpoints := by_name.get("checkpoints")):
         return
-    checkpoints = by_name["checkpoints"].c
     query = select(checkpoints.run_id, checkpoints.attempt, checkpoints.step, checkpoints.files)
     for run_id, attempt, step, files in connection.execute(query):
         for file in files:
