@@ -26,7 +26,18 @@ from backend.runs.nodes import Use
 from backend.settings import load_settings
 from tests.app import seed
 from tests.e2e.conftest import CHROMIUM_ARGS
-from tests.e2e.tour import COOKIE, EMPTY, SEEDED, TEAM, Stop, a_team, dashboard, free_port, visit
+from tests.e2e.tour import (
+    COOKIE,
+    EMPTY,
+    SEEDED,
+    TEAM,
+    Stop,
+    a_team,
+    dashboard,
+    free_port,
+    stands,
+    visit,
+)
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTHS = (1440, 768)
@@ -96,6 +107,7 @@ def keep(page: Page, width: int, name: str) -> None:
     tall = min(TALLEST, max(700, page.evaluate(HEIGHT)))
     page.set_viewport_size({"width": width, "height": tall})
     page.wait_for_timeout(500)
+    stands(page)
     picture = Image.open(io.BytesIO(page.screenshot()))
     picture.convert("RGB").save(FOLDER / f"{name}.webp", quality=QUALITY, method=6)
 

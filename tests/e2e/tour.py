@@ -92,6 +92,11 @@ def visit(page: Page, url: str, stop: Stop, found: Seeded | None = None) -> None
     path = stop.path.format(**asdict(found)) if found else stop.path
     page.goto(f"{url}/{path}")
     expect(settled(page).get_by_text(stop.shows).first).to_be_visible(timeout=PATIENCE)
+    stands(page)
+
+
+def stands(page: Page) -> None:
+    """Nothing of it waits, is being drawn again or stands for what is to come."""
     expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=PATIENCE)
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
     settled(page)
