@@ -14,7 +14,10 @@ from backend.people.rights import Role
 
 app = typer.Typer(help="People: who may sign in, and with which role.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="The name with which the person signs in.")]
-Wanted = Annotated[Role, typer.Option(help="viewer looks, editor works, admin decides.")]
+Wanted = Annotated[
+    Role,
+    typer.Option(help="guest: only their projects; viewer looks, editor works, admin decides."),
+]
 
 
 @app.command("list")

@@ -11,7 +11,10 @@ from app.formats import count
 def page() -> None:
     """For those who decide about people; the others are told so."""
     backend = services.backend()
-    page_header("People", "A viewer looks, an editor works, an admin decides about people.")
+    page_header(
+        "People",
+        "A guest sees their projects alone; a viewer looks, an editor works, an admin decides.",
+    )
     backend.team.check()
     with card("Invite"):
         invite_form(backend.team, backend.settings.address)
