@@ -42,11 +42,15 @@ class Evaluation:
     """One pass over the held-out samples with the newest weights, in evaluation mode.
 
     `correct` of `counted` predictions on this rank and `loss` of `samples`, padding left out;
-    0 of 0 where this rank has no last stage, or where the targets are no classes.
+    0 of 0 where this rank has no last stage, or where the targets are no classes. The loss is
+    asked for `with_loss` alone: one that is made for training may not take what a model gives here.
     """
 
-    def __init__(self, seated: Seated, shape: Shape, epoch: Padded) -> None:
+    def __init__(
+        self, seated: Seated, shape: Shape, epoch: Padded, with_loss: bool = False
+    ) -> None:
         self._seated, self._shape, self._epoch = seated, shape, epoch
+        self._with_loss = with_loss
         self.correct = 0
         self.counted = 0
         self.loss = 0.0
@@ -96,9 +100,11 @@ class Evaluation:
             self._seated.mail.put(makes(action, self._shape), result)
 
     def _judge(self, stage: Stage, output: Any, targets: Samples, microbatch: int) -> None:
-        """Count what is right, and add the loss. Where padding cannot be cut off an output that
-        is no tensor, the microbatch's loss does not count."""
+        """Count what is right, and add the loss if it is asked for. Where padding cannot be cut off
+        an output that is no tensor, the microbatch's loss does not count."""
         self._count(output, targets, microbatch)
+        if not self._with_loss:
+            return
         real = self._epoch.num_real(microbatch)
         if real < self._epoch.form(microbatch)[0]:
             if not (isinstance(output, Tensor) and isinstance(targets, Tensor)):

@@ -149,7 +149,8 @@ class _Run:
         recorder = Recorder(self.seated.world)
         self.reporter.watch(recorder)
         with self._loading(epoch, actions, recorder) as source:
-            evaluation = Evaluation(self.seated, shape, source)
+            with_loss = self.spec.target_loss is not None
+            evaluation = Evaluation(self.seated, shape, source, with_loss)
             execute(actions, evaluation.perform, self.seated.mail, recorder)
         return evaluation.score()
 

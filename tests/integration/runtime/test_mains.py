@@ -205,8 +205,8 @@ def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> Non
 def test_a_target_loss_ends_the_run_at_the_first_evaluation_that_is_below(
     write_job, train_spec, ended
 ) -> None:
-    """The same run without a target tells what the losses will be."""
-    spec = train_spec(0, 20, 54, epochs=3)
+    """The same run with a target that it does not meet tells what the losses will be."""
+    spec = train_spec(0, 20, 54, epochs=3, target_loss=1e-9)
     _, whole, _ = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
     losses = metric(whole, HELD_OUT_LOSS)
     assert len(losses) == 3
