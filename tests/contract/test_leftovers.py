@@ -81,6 +81,15 @@ def test_what_comes_after_another_attempt_is_refused(
         backend.dispatch.holding(attempt.fence)
 
 
+@pytest.mark.parametrize("text", [b"no json\n", b'{"run_id": 1}\n', None])
+def test_a_spool_that_cannot_be_read_is_put_aside(
+    backend: Backend, attempt: Attempt, path: Path, text: bytes | None
+):
+    path.write_bytes(path.read_bytes() + b'[7, "Whole", {}]\n' if text is None else text)
+    assert delivered(backend, path) is None
+    assert [left.suffix for left in path.parent.iterdir()] == [".unreadable"]
+
+
 def test_a_profile_and_a_file_come_once_under_their_number(
     backend: Backend, attempt: Attempt, tmp_path: Path
 ):

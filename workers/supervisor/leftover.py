@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from backend.bootstrap import Backend
-from backend.errors import NotFound, StageflowError
+from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.runs.attempt import Attempt
 from backend.runs.fence import LeaseLost
 from backend.settings import Settings
@@ -26,19 +26,27 @@ def spool_folder(settings: Settings) -> Path:
 
 def delivered(backend: Backend, path: Path) -> tuple[int, int] | None:
     """Write what is left in a spool that nobody uses, as far as its attempt still holds the
-    run; (run, attempt). Raises `DatabaseUnreachable` and `StorageFull`, upon which it may be
-    called again."""
-    spool = Spool.left(path)
-    if spool is None:
-        path.unlink()
-        return None
+    run; (run, attempt). One that cannot be read is put aside. Raises `DatabaseUnreachable` and
+    `StorageFull`, upon which it may be called again."""
     try:
-        attempt = backend.dispatch.holding(spool.fence)
-        _write(backend, attempt, spool)
+        spool = Spool.left(path)
+        if spool is None:
+            path.unlink()
+            return None
+        _deliver(backend, spool)
+    except (ValueError, LookupError, TypeError, InvalidInput) as fault:
+        log.warning("%s cannot be read: %s", path, fault)
+        path.rename(path.with_suffix(".unreadable"))
+        return None
+    return spool.fence.run_id, spool.fence.attempt
+
+
+def _deliver(backend: Backend, spool: Spool) -> None:
+    try:
+        _write(backend, backend.dispatch.holding(spool.fence), spool)
     except (LeaseLost, NotFound) as fault:
         log.warning("%d entries of a dead agent are refused: %s", len(spool), fault)
     spool.remove()
-    return spool.fence.run_id, spool.fence.attempt
 
 
 def _write(backend: Backend, attempt: Attempt, spool: Spool) -> None:
@@ -55,4 +63,7 @@ def _write(backend: Backend, attempt: Attempt, spool: Spool) -> None:
             raise
         except StageflowError as fault:
             log.warning("run %d: %s", attempt.run.id, fault)
+            before = len(spool)
             spool.done()
+            if len(spool) == before:  # not even read
+                raise
