@@ -67,11 +67,15 @@ def _before(load: Load) -> tuple[float, float]:
     return load.of_share, load.served_at.timestamp() if load.served_at else -inf
 
 
-def over_quota(load: Load) -> str | None:
-    """Why no further run of the project starts now, in a sentence; None where one may."""
+def over_quota(load: Load, more: int = 1) -> str | None:
+    """Why no further run of the project starts now, in a sentence; None where one may. `more`:
+    the devices of the smallest node that could take it."""
     quota, name = load.project.quota, load.project.name
     if quota.running is not None and load.running >= quota.running:
         return f"The project {name} may run {quota.running} at once and runs {load.running}."
-    if quota.devices is not None and load.devices >= quota.devices:
-        return f"The project {name} may hold {quota.devices} devices and holds {load.devices}."
+    if quota.devices is not None and load.devices + more > quota.devices:
+        last = "" if more == 1 else f"; the smallest node has {more}"
+        return (
+            f"The project {name} may hold {quota.devices} devices and holds {load.devices}{last}."
+        )
     return None

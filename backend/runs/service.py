@@ -121,10 +121,11 @@ class RunService:
     def line(self) -> Mapping[int, str | None]:
         """Queued runs of all projects in the order in which free nodes take them, then those
         whose project has as much as it may have at once, with that reason."""
-        loads = self._stores.loads.loads()
         waiting = self._stores.loads.waiting(LOOKED_AT)
+        loads = self._stores.loads.loads()
+        smallest = min((max(1, len(node.devices)) for node in self._alive()), default=1)
         turns: dict[int, str | None] = {each.run_id: None for each in in_turn(waiting, loads)}
-        held_up = {each.run_id: over_quota(loads[each.project_id]) for each in waiting}
+        held_up = {each.run_id: over_quota(loads[each.project_id], smallest) for each in waiting}
         return turns | held_up
 
     def busy(self) -> Mapping[str, int]:

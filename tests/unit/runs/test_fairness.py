@@ -67,6 +67,12 @@ def test_a_project_at_its_limit_waits_and_says_why(
     assert order([(1, 1)], {1: found}) == ([] if word else [1])
 
 
+def test_a_node_that_is_too_large_for_what_is_left_is_named():
+    load = Load(project(1, devices=4), 0, 0)
+    assert over_quota(load, 4) is None
+    assert "may hold 4 devices and holds 0; the smallest node has 8" in (over_quota(load, 8) or "")
+
+
 @dataclass
 class Site:
     """Nodes that carry runs in turns; each run lasts so many turns."""
