@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.components.grid import Column, grid
 from app.formats import NOTHING, SPACE, ago, percent, plain, size
+from app.links import target
 from app.state import Page
 from backend.cluster.cluster import Device
 from backend.runs.nodes import Node, Use
@@ -88,7 +89,7 @@ def _runs(runs: Sequence[Run]) -> None:
         st.markdown(NOTHING)
     for run in runs:
         st.page_link(
-            Page.RUN.value,
+            target(Page.RUN),
             label=f"**{run.id}** · {plain(run.name)}",
             query_params={"id": str(run.id)},
         )

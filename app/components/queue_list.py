@@ -7,6 +7,7 @@ import streamlit as st
 from app.components.grid import Column, grid
 from app.components.run_words import plan_label
 from app.formats import ago, plain
+from app.links import target
 from app.state import Page
 from backend.runs.occupancy import QueuedRun
 
@@ -35,7 +36,7 @@ def _why(queued: QueuedRun, first: QueuedRun) -> str:
 
 def _name(queued: QueuedRun) -> None:
     st.page_link(
-        Page.RUN.value,
+        target(Page.RUN),
         label=f"**{queued.run.id}** · {plain(queued.run.name)}",
         query_params={"id": str(queued.run.id)},
     )

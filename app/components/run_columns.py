@@ -8,6 +8,7 @@ import streamlit as st
 from app.components.run_words import plan_label, share_done, took
 from app.components.state_badge import state_badge
 from app.formats import NOTHING, ago, duration, number, percent, plain, rate, shorten
+from app.links import target
 from app.state import Page
 from backend.runs.listing import RunSort
 from backend.runs.run import Run
@@ -29,7 +30,7 @@ class RunColumn:
 def _name(run: Run) -> None:
     star = "★ " if run.starred else ""
     st.page_link(
-        Page.RUN.value,
+        target(Page.RUN),
         label=f"{star}**{run.id}** · {plain(run.name)}",
         query_params={"id": str(run.id)},
     )
