@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -56,11 +57,13 @@ class Server:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(tmp_path / "pg")
-    server.start()
-    yield server
-    server.stop()
+def server() -> Iterator[Server]:
+    """Outside of pytest's folder, which another pytest may close to the server's own user."""
+    with TemporaryDirectory(prefix="stageflow-pg-") as folder:
+        server = Server(Path(folder))
+        server.start()
+        yield server
+        server.stop()
 
 
 @pytest.fixture
