@@ -26,6 +26,7 @@ from backend.storage.tables import (
     CheckpointRow,
     ContentRow,
     DefinitionRow,
+    LeaseRow,
     LinkTestRow,
     LogRow,
     MetricRow,
@@ -58,7 +59,7 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     )
 }
 EVERYBODYS = frozenset(
-    {ContentRow, NodeRow, ReservationRow, LinkTestRow}
+    {ContentRow, NodeRow, ReservationRow, LeaseRow, LinkTestRow}
     | {PersonRow, IdentityRow, FailureRow, SessionRow, TokenRow, InvitationRow, AuditRow}
 )
 """Machines, contents found by their digest alone, and what the services of people keep apart."""
