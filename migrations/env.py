@@ -2,13 +2,13 @@
 
 from alembic import context
 
-from backend.storage import people_tables
+from backend.storage import node_tables, people_tables, tables  # noqa: F401 - to know them all
 
 
 def migrate() -> None:
     context.configure(
         connection=context.config.attributes["connection"],
-        target_metadata=people_tables.Base.metadata,
+        target_metadata=tables.Base.metadata,
         render_as_batch=True,
         compare_type=True,
         compare_server_default=True,

@@ -10,9 +10,10 @@ from sqlalchemy import Row, bindparam, func, insert, select, update
 from backend.people.projects import QuotaReached
 from backend.runs.states import RunState, move
 from backend.storage.database import Database
+from backend.storage.node_tables import ReservationRow
 from backend.storage.quotas import check_running
 from backend.storage.reservations import NodesTaken, alone, of_live_runs, reserve
-from backend.storage.tables import Base, ProjectRow, ReservationRow, TagRow
+from backend.storage.tables import Base, ProjectRow, TagRow
 from backend.storage.values import DatabaseClock
 
 RUNS, ATTEMPTS = Base.metadata.tables["runs"], Base.metadata.tables["attempts"]

@@ -6,7 +6,7 @@ from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.storage.database import Database
-from backend.storage.tables import LeaseRow
+from backend.storage.node_tables import LeaseRow
 from backend.storage.values import DatabaseClock
 
 

@@ -10,7 +10,7 @@ from backend.codec import from_plain, to_plain
 from backend.errors import NotFound
 from backend.links.link_test import Link, LinkState, LinkTest, Member
 from backend.storage.database import Database
-from backend.storage.tables import LinkTestRow
+from backend.storage.node_tables import LinkTestRow
 from backend.storage.values import DatabaseClock
 
 Members = tuple[Member, ...]

@@ -9,9 +9,10 @@ from backend.runs.fairness import Load, Waiting
 from backend.runs.states import RunState
 from backend.storage.database import Database
 from backend.storage.fence import LIVE
+from backend.storage.node_tables import ReservationRow
 from backend.storage.projects import project_of
 from backend.storage.reservations import of_live_runs
-from backend.storage.tables import Base, ReservationRow
+from backend.storage.tables import Base
 
 RUNS, NODES = Base.metadata.tables["runs"], Base.metadata.tables["nodes"]
 PROJECTS = Base.metadata.tables["projects"]

@@ -11,7 +11,7 @@ from backend.cluster.cluster import Device
 from backend.codec import from_plain, to_plain
 from backend.runs.nodes import Node, Use
 from backend.storage.database import Database
-from backend.storage.tables import NodeRow
+from backend.storage.node_tables import NodeRow
 from backend.storage.values import DatabaseClock
 
 Devices = tuple[Device, ...]

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, event, select
 from sqlalchemy.orm import InstrumentedAttribute, LoaderCriteriaOption, ORMExecuteState, Session
 from sqlalchemy.orm import with_loader_criteria as limited
 
+from backend.storage.node_tables import LeaseRow, LinkTestRow, NodeRow, ReservationRow
 from backend.storage.people_tables import (
     AuditRow,
     FailureRow,
@@ -26,15 +27,11 @@ from backend.storage.tables import (
     CheckpointRow,
     ContentRow,
     DefinitionRow,
-    LeaseRow,
-    LinkTestRow,
     LogRow,
     MetricRow,
-    NodeRow,
     PlanRow,
     ProfileRow,
     ProjectRow,
-    ReservationRow,
     RunRow,
     SpanBatchRow,
     TagRow,

@@ -10,7 +10,8 @@ from backend.runs.fence import Fence
 from backend.runs.reservations import Summons
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
-from backend.storage.tables import ReservationRow, RunRow
+from backend.storage.node_tables import ReservationRow
+from backend.storage.tables import RunRow
 
 
 class NodesTaken(StageflowError):
