@@ -17,7 +17,7 @@ def execute(
     a receive waits and a send does not, as `backend.pipeline.replay` has it."""
     mail.begin(actions)
     for index, action in enumerate(actions):
-        start = recorder.now()
+        start = recorder.mark()
         perform(index, action)
-        recorder.add(index, action, start, recorder.now())
+        recorder.add(index, action, start, recorder.mark())
     mail.end()

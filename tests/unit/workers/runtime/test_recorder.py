@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import torch
+
 from backend.pipeline.actions import Action, Forward, Step
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Span
@@ -14,7 +16,7 @@ DID: tuple[Action, ...] = (Forward(1, 0), Step(1, 1), Forward(1, 1))
 class Alone:
     """The world of a rank that nobody else is in."""
 
-    rank, hosts, on_gpu = RANK, 1, False
+    rank, hosts, device = RANK, 1, torch.device("cpu")
 
     def barrier(self) -> None: ...
 
