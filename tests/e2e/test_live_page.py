@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.app import seed
 from tests.e2e.conftest import settled
-from tests.e2e.tour import dashboard
+from tests.e2e.tour import dashboard, stands
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 EPOCHS = (2, 3)  # those that come while the page is open
@@ -34,6 +34,8 @@ def test_what_comes_while_one_looks_moves_nothing(page: Page, tmp_path: Path) ->
             expect(settled(page).get_by_text("Where the time went")).to_be_visible()
             expect(page.get_by_text("update 47 loss").first).to_be_attached()
             page.wait_for_load_state("networkidle")
+            expect(page.locator(".timeline[data-drawn]").first).to_be_visible()
+            stands(page)
             page.evaluate(WATCH)
             for epoch in EPOCHS:
                 seed.train_epoch(backend, attempt, plan, epoch)

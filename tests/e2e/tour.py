@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from backend.bootstrap import Backend
 from backend.people.person import Scope
+from backend.people.project import Quota
 from backend.people.rights import Role
 from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
@@ -68,7 +69,14 @@ SEEDED = (  # with what tests/app/seed.py writes: a run in each state
 TEAM = (  # where people sign in
     Stop("account", "account", "Browsers"),
     Stop("people", "people", "Audit log"),
+    Stop("projects", "projects", "New project"),
+    Stop("project", "projects?id=2", "Members"),
 )
+DRAWN = """() => [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
+    (chart) => chart.querySelector('.main-svg')
+  ) && [...document.querySelectorAll('[data-testid=stBidiComponentIsolated]')].every(
+    (box) => [box, ...box.querySelectorAll('*')].some((one) => one.shadowRoot)
+  )"""
 COOKIE = "stageflow"
 PASSWORD = "nine quiet stages"
 
@@ -80,6 +88,10 @@ def a_team(backend: Backend) -> str:
         backend.team.add(name, role)
     backend.team.change("Vera", disabled=True)
     _, link = backend.team.add("Ada", Role.ADMIN)
+    project = backend.projects.add("Speech")
+    backend.projects.seat(project.id, "Ed", Role.ADMIN)
+    backend.projects.seat(project.id, "Grace", Role.VIEWER)
+    backend.projects.limit(project.id, Quota(running=2, devices=8, share=2.0))
     secret = backend.accounts.accept(link, "", PASSWORD)
     found = backend.accounts.person(secret)
     assert found
@@ -99,6 +111,7 @@ def stands(page: Page) -> None:
     """Nothing of it waits, is being drawn again or stands for what is to come."""
     expect(page.locator("[data-stale=true]")).to_have_count(0, timeout=PATIENCE)
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
+    page.wait_for_function(DRAWN, timeout=PATIENCE)
     settled(page)
 
 

@@ -7,15 +7,9 @@ from pydantic import Base64Bytes
 from app.api.fields import Id
 from app.api.operation import Call, File, Operation
 from backend.definitions.definition import Definition
-from backend.definitions.forms import Form, form_of
 from backend.definitions.zoo import ZooEntry
 
-MEDIA: dict[Form, str] = {
-    "python": "text/x-python; charset=utf-8",
-    "huggingface": "application/json",
-    "program": "application/octet-stream",
-    "weights": "application/octet-stream",
-}
+OCTETS = "application/octet-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +46,7 @@ def _add(call: Call) -> Definition:
 def _source(call: Call) -> File:
     found = call.backend.definitions.get(call.id)
     data = call.backend.definitions.source(call.id)
-    return File(data, found.filename, MEDIA[form_of(found.filename)])
+    return File(data, found.filename, OCTETS)
 
 
 OPERATIONS = (
@@ -90,7 +84,7 @@ OPERATIONS = (
         "Its file as it was given.",
         _source,
         None,
-        media="application/octet-stream",
+        media=OCTETS,
     ),
     Operation(
         "list_zoo",
