@@ -156,10 +156,19 @@ def _ask_axe(page: Page) -> list[str]:
 
 
 def _run(page: Page, options: dict[str, Any], context: dict[str, Any] | None = None) -> list[str]:
-    answer = Axe().run(page, context, options | {"resultTypes": ["violations"]}).response
-    return [
-        f"{fault['id']}: {node['html'][:200]}"
+    kinds = {"resultTypes": ["violations", "incomplete"]}
+    answer = Axe().run(page, context, options | kinds).response
+    grave = [
+        (fault["id"], node)
         for fault in answer["violations"]
         if fault["impact"] in GRAVE
         for node in fault["nodes"]
     ]
+    unsure = [node for fault in answer["incomplete"] for node in fault["nodes"]]
+    grave += [("words of the ground's own colour", node) for node in unsure if _unseen(node)]
+    return [f"{name}: {node['html'][:200]}" for name, node in grave]
+
+
+def _unseen(node: dict[str, Any]) -> bool:
+    """Axe calls a contrast of one to one a matter for people to look at, no fault."""
+    return any((check["data"] or {}).get("messageKey") == "equalRatio" for check in node["any"])
