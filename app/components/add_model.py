@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.formats import plain
 from backend.definitions.check import CONTRACT
 from backend.definitions.forms import FORMS, MAX_BYTES, MEBIBYTE
@@ -35,11 +35,7 @@ def upload() -> None:
         name = st.text_input("Name", placeholder="the file's name", max_chars=100)
         barred = why_not()
         pressed = st.form_submit_button(
-            "Add model",
-            icon=":material/add:",
-            type="primary",
-            disabled=barred is not None,
-            help=barred,
+            "Add model", icon=":material/add:", type="primary", **closed(barred)
         )
     if pressed and file is None:
         st.warning("Choose a file first.", icon=":material/upload_file:")
@@ -91,13 +87,7 @@ def _entry(entry: ZooEntry, barred: str | None, *, is_kept: bool) -> None:
             st.caption(plain(entry.title))
         if is_kept:
             st.badge("kept", icon=":material/check:", color="green")
-        elif st.button(
-            "Add",
-            key=f"zoo-{entry.name}",
-            icon=":material/add:",
-            disabled=barred is not None,
-            help=barred,
-        ):
+        elif st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:", **closed(barred)):
             _add(entry.name)
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import streamlit as st
 
 from app import services, state
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.components.data_form import data_form
 from app.components.launch_form import HELP_LOSS, TITLE_LOSS
 from app.components.place_form import place_form
@@ -32,13 +32,7 @@ def again_form(spec: RunSpec, name: str, origin: Run | None) -> None:
         second["more"] = update_form(spec.optimizer, spec.precision, bound=True)
         second["where"] = place_form(spec.plan, spec)
     barred = why_not()
-    if st.button(
-        "Start run",
-        type="primary",
-        icon=":material/play_arrow:",
-        disabled=barred is not None,
-        help=barred,
-    ):
+    if st.button("Start run", type="primary", icon=":material/play_arrow:", **closed(barred)):
         changed = _changed(spec, first | second)
         run = services.backend().runs.submit(changed, title, origin.id if origin else None)
         state.go(Page.RUN, id=run.id)

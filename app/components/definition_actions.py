@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.formats import plain
 from app.state import Param
 from backend.definitions.definition import Definition
@@ -43,9 +43,7 @@ def download(definition: Definition) -> None:
 def clone(definition: Definition) -> None:
     """The same file under another name, of which it is the first version."""
     barred = why_not(definition.project_id)
-    with st.popover(
-        "Clone", icon=":material/content_copy:", disabled=barred is not None, help=barred
-    ):
+    with st.popover("Clone", icon=":material/content_copy:", **closed(barred)):
         name = st.text_input("Name of the copy", f"{definition.name} copy", max_chars=100)
         if st.button("Make the copy", type="primary", key=f"clone-{definition.id}"):
             _clone(definition, name)
@@ -61,7 +59,7 @@ def _clone(definition: Definition, name: str) -> None:
 def remove(definition: Definition) -> None:
     """Deleting asks once more; where runs or profiles need the file it says which."""
     barred = why_not(definition.project_id)
-    with st.popover("Delete", icon=":material/delete:", disabled=barred is not None, help=barred):
+    with st.popover("Delete", icon=":material/delete:", **closed(barred)):
         st.markdown(f"Delete **{plain(definition.label)}** and its file for good?")
         if st.button("Delete it", type="primary", key=f"delete-{definition.id}"):
             _delete(definition)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app.boundary import guarded
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.components.definition_actions import remove, show
 from app.components.grid import Column, grid
 from app.components.profile_form import profile_form
@@ -69,11 +69,7 @@ def _profile_button(definition: Definition) -> None:
     with st.container(horizontal=True, horizontal_alignment="right"):
         barred = why_not(definition.project_id)
         if st.button(
-            "Profile",
-            key=f"profile-{definition.id}",
-            icon=":material/bar_chart:",
-            disabled=barred is not None,
-            help=barred,
+            "Profile", key=f"profile-{definition.id}", icon=":material/bar_chart:", **closed(barred)
         ):
             _profile(definition)
 

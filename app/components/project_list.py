@@ -6,6 +6,7 @@ from typing import NoReturn
 import streamlit as st
 
 from app import state
+from app.components.allowed import closed
 from app.components.grid import Column, grid
 from app.formats import ago, plain
 from app.state import Param
@@ -27,9 +28,7 @@ def project_form(projects: ProjectService, access: Access) -> None:
     with st.form("new-project", border=False):
         cells = st.columns([3.0, 1.2], vertical_alignment="bottom")
         name = cells[0].text_input("Name", max_chars=64, disabled=bool(denied))
-        asked = cells[1].form_submit_button(
-            "Make project", icon=":material/add:", disabled=bool(denied), help=denied
-        )
+        asked = cells[1].form_submit_button("Make project", icon=":material/add:", **closed(denied))
     if asked:
         made = projects.add(name)
         state.notify(f"{made.name} is there")

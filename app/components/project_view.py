@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app import state
+from app.components.allowed import closed
 from app.components.card import card
 from app.components.grid import Column, grid
 from app.components.project_list import show
@@ -101,7 +102,7 @@ def _quota_form(projects: ProjectService, project: Project, denied: str | None) 
         share = cells[4].number_input(
             "Share", 0.01, 1000.0, quota.share, disabled=bool(denied), help=SHARE
         )
-        if st.form_submit_button("Set limits", disabled=bool(denied), help=denied):
+        if st.form_submit_button("Set limits", **closed(denied)):
             most = None if size is None else int(size * GIB)
             projects.limit(project.id, Quota(running, devices, queued, most, share))
             _changed("The limits are set")
@@ -122,7 +123,7 @@ def _retention_form(projects: ProjectService, project: Project, denied: str | No
         days = _number(cells[0], "Days (empty = for ever)", kept.days, denied)
         last = _number(cells[1], "Newest runs kept whole", kept.last, denied)
         starred = cells[2].checkbox("Stars keep runs whole", kept.starred, disabled=bool(denied))
-        if st.form_submit_button("Set retention", disabled=bool(denied), help=denied):
+        if st.form_submit_button("Set retention", **closed(denied)):
             projects.retain(project.id, Retention(days, last or 0, starred))
             _changed("The rule is set; it is applied within an hour")
 
@@ -131,7 +132,7 @@ def _name_form(projects: ProjectService, project: Project, denied: str | None) -
     with st.form("rename", border=False):
         cells = st.columns([3.0, 1.0], vertical_alignment="bottom")
         name = cells[0].text_input("Name", project.name, max_chars=64, disabled=bool(denied))
-        asked = cells[1].form_submit_button("Rename", disabled=bool(denied), help=denied)
+        asked = cells[1].form_submit_button("Rename", **closed(denied))
     if asked:
         projects.rename(project.id, name)
         _changed("The project has a new name")

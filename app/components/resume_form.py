@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
+from app.components.allowed import closed
 from app.formats import ago, size
 from app.naming import plan_name
 from app.state import Page
@@ -25,12 +26,7 @@ def resume_form(run: Run, barred: str | None) -> None:
     newest = checkpoints[0]
     least = newest.mark.epoch + 1
     with st.popover(
-        "Resume",
-        icon=":material/resume:",
-        type="primary",
-        key="resume-menu",
-        disabled=barred is not None,
-        help=barred,
+        "Resume", icon=":material/resume:", type="primary", key="resume-menu", **closed(barred)
     ):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
         st.markdown(f"Go on, as a new run, from the checkpoint {place(newest)} {said}.")

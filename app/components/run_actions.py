@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services, state
 from app.boundary import guarded
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.components.resume_form import resume_form
 from app.components.run_selection import forget
 from app.exports.catalog import EXPORTS, Export
@@ -58,13 +58,7 @@ def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
 
 
 def _retry(run: Run, barred: str | None) -> None:
-    with st.popover(
-        "Retry",
-        icon=":material/replay:",
-        key="retry-menu",
-        disabled=barred is not None,
-        help=barred,
-    ):
+    with st.popover("Retry", icon=":material/replay:", key="retry-menu", **closed(barred)):
         st.markdown("Run the same again, with the same values, as a new run?")
         if st.button("Run it again", type="primary", key="retry-confirmed"):
             _run_again(run.id)
@@ -77,13 +71,7 @@ def _run_again(run_id: int) -> None:
 
 
 def _delete(run: Run, barred: str | None) -> None:
-    with st.popover(
-        "Delete",
-        icon=":material/delete:",
-        key="delete-menu",
-        disabled=barred is not None,
-        help=barred,
-    ):
+    with st.popover("Delete", icon=":material/delete:", key="delete-menu", **closed(barred)):
         st.markdown(
             "Delete this run for good, with its log, metrics, timelines and files? "
             "A profile that it measured stays."
@@ -109,9 +97,7 @@ def _labels(run: Run, barred: str | None) -> None:
         on_click=_change,
         args=(run.id, Change(starred=not run.starred)),
     )
-    notes = st.popover(
-        "Notes", icon=":material/edit_note:", disabled=barred is not None, help=barred
-    )
+    notes = st.popover("Notes", icon=":material/edit_note:", **closed(barred))
     with notes, st.form("labels", border=False):
         tags = st.text_input("Tags, separated by commas", ", ".join(run.tags))
         note = st.text_area("Note", run.note, max_chars=MAX_NOTE, height=140)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services
 from app.boundary import guarded
-from app.components.allowed import why_not
+from app.components.allowed import closed, why_not
 from app.components.error_box import error_box
 from app.components.run_progress import run_progress
 from app.components.state_badge import state_badge
@@ -55,8 +55,7 @@ def _tour(found: Guide, was_running: bool) -> None:
         label,
         icon=":material/play_arrow:",
         type="primary" if tour is None else "secondary",
-        disabled=barred is not None,
-        help=barred,
+        **closed(barred),
     ):
         found.tour = Tour(services.backend())
         st.rerun()

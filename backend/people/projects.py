@@ -1,6 +1,6 @@
 """Projects: made, renamed, put away, and who belongs to each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -91,26 +91,30 @@ class ProjectService:
 
     def rename(self, project_id: int, name: str) -> Project:
         """Raises `InvalidInput`."""
-        return self._change(project_id, "rename", name=proper_name(name))
+        proper = proper_name(name)
+        return self._change(project_id, "rename", lambda old: replace(old, name=proper))
 
     def archive(self, project_id: int, archived: bool = True) -> Project:
         """Put it away, or take it out again: what is in it stays. Raises `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
             raise InvalidInput("the first project stays", "Make others, and rename this one.")
-        return self._change(project_id, "archive" if archived else "restore", archived=archived)
+        verb = "archive" if archived else "restore"
+        return self._change(project_id, verb, lambda old: replace(old, archived=archived))
 
     def limit(self, project_id: int, quota: Quota) -> Project:
         """What it may have at once: decided in the team, not in the project."""
         self._store.get(project_id)
         self._access.check(Right.MANAGE, "limit", f"project {project_id}")
-        return self._change(project_id, "limit", quota=checked_quota(quota))
+        checked = checked_quota(quota)
+        return self._change(project_id, "limit", lambda old: replace(old, quota=checked))
 
     def retain(self, project_id: int, retention: Retention) -> Project:
         """How long its ended runs keep logs, timelines and checkpoints. Raises `InvalidInput`."""
         for number in (retention.days, retention.last):
             if number is not None and not 0 <= number <= 100_000:
                 raise InvalidInput(f"{number} days or runs", "Give 0 to 100,000.")
-        return self._change(project_id, "set retention of", retention=retention)
+        verb = "set retention of"
+        return self._change(project_id, verb, lambda old: replace(old, retention=retention))
 
     def members(self, project_id: int) -> Sequence[Member]:
         """By name. The first project's are the people of the team."""
@@ -133,10 +137,10 @@ class ProjectService:
         self._access.require(Right.MANAGE, "change", word, project_id)
         self._store.seat(project_id, self._person(name).id, role)
 
-    def _change(self, project_id: int, verb: str, **values: object) -> Project:
+    def _change(self, project_id: int, verb: str, changed: Callable[[Project], Project]) -> Project:
         found = self._store.get(project_id)
         self._access.require(Right.MANAGE, verb, f"project {found.name}", project_id)
-        self._store.keep(replace(found, **values))  # type: ignore[arg-type]  # fields by name
+        self._store.keep(changed(found))
         return self._store.get(project_id)
 
     def _person(self, name: str) -> Person:

@@ -47,7 +47,6 @@ def example(n): return torch.rand(n, 4), torch.randint(4, (n,))
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory: pytest.TempPathFactory) -> Definition:
-    pytest.importorskip("transformers")
     file = tmp_path_factory.mktemp("t5") / "config.json"
     file.write_text(json.dumps(T5))
     return load(file)
