@@ -2,9 +2,10 @@
 
     python -m tests.benchmarks.all [--long] [NAME ...]
 
-By default each runs in a size that shows its table within a few minutes, all of them in less than
-half an hour on 2 cores. `--long` gives each its own size, with which the tables in docs/ were
-made (hours). A benchmark that fails is named at the end, and the others run.
+By default each runs in a size that shows its table within a few minutes; all of them are meant
+to take less than half an hour on 2 cores, which was not timed as a whole yet. `--long` gives each
+its own size, with which the tables in docs/ were made (hours). A benchmark that fails is named at
+the end, and the others run.
 """
 
 import argparse
