@@ -9,10 +9,12 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from types import FrameType
 
+from app.watch import Child, Kept, kept
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.queue.embedded import EmbeddedRedis
@@ -81,11 +83,10 @@ def redis(settings: Settings) -> Iterator[None]:
 
 
 @contextmanager
-def process(command: list[str], settings: Settings, log: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A child in its own session, its output in <home>/logs/<log>; ended with the block."""
-    folder = settings.home / "logs"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / log).open("ab") as output:
+def process(command: list[str], settings: Settings, log: Path) -> Iterator[Child]:
+    """A child in its own session, its output in `log`; ended with the block."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
         child = subprocess.Popen(
             command,
             env=environment(settings),
@@ -121,7 +122,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: Child) -> None:
     if child.poll() is None:
         child.send_signal(signal.SIGTERM)
         try:
@@ -132,19 +133,19 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def agent(backend: Backend) -> Iterator[None]:
-    """A node agent for as long as the block runs, unless one is alive on this node."""
+def agent(backend: Backend) -> Iterator[Kept]:
+    """A node agent for as long as the block runs, unless one is alive on this node: then there
+    is nothing to keep."""
     settings = backend.settings
     if is_held(settings):
-        yield
+        yield iter(())
         return
-    with process(agent_command(), settings, "agent.log") as child:
-        _await(
-            child,
-            lambda: is_held(settings) and settings.node in _alive(backend),
-            f"the node agent did not start: see {settings.home / 'logs' / 'agent.log'}",
-        )
-        yield
+
+    def ready() -> bool:
+        return is_held(settings) and settings.node in _alive(backend)
+
+    with _kept("agent", agent_command(), settings, ready) as processes:
+        yield processes
 
 
 def has_agent(backend: Backend) -> bool:
@@ -158,17 +159,12 @@ def _alive(backend: Backend) -> set[str]:
 
 
 @contextmanager
-def dashboard(settings: Settings) -> Iterator[str]:
-    """The dashboard for as long as the block runs; gives its URL. Raises `PortInUse`."""
+def dashboard(settings: Settings) -> Iterator[Kept]:
+    """The dashboard for as long as the block runs. Raises `PortInUse`."""
     check_port(settings.host, settings.port)
-    url = f"http://{settings.host}:{settings.port}"
-    with process(dashboard_command(), settings, "dashboard.log") as child:
-        _await(
-            child,
-            lambda: is_healthy(url),
-            f"the dashboard did not start: see {settings.home / 'logs' / 'dashboard.log'}",
-        )
-        yield url
+    url = settings.local_address
+    with _kept("dashboard", dashboard_command(), settings, lambda: is_healthy(url)) as processes:
+        yield processes
 
 
 def is_healthy(url: str) -> bool:
@@ -180,9 +176,18 @@ def is_healthy(url: str) -> bool:
         return False
 
 
-def _await(
-    child: subprocess.Popen[bytes], ready: Callable[[], bool], problem: str, limit: float = 60
-) -> None:
+@contextmanager
+def _kept(
+    name: str, command: list[str], settings: Settings, ready: Callable[[], bool]
+) -> Iterator[Kept]:
+    """Raises `DidNotStart` where it is not `ready` in time."""
+    log = settings.home / "logs" / f"{name}.log"
+    with closing(kept(name, lambda: process(command, settings, log), log)) as processes:
+        _await(next(processes), ready, f"the {name} did not start: see {log}")
+        yield processes
+
+
+def _await(child: Child, ready: Callable[[], bool], problem: str, limit: float = 60) -> None:
     """Wait until `ready`; raise `DidNotStart` if the child ends or `limit` seconds pass."""
     deadline = time.monotonic() + limit
     while not ready():

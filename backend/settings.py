@@ -148,10 +148,15 @@ class Settings(BaseSettings):
         return Path(tempfile.gettempdir()) / f"stageflow-{name}" / "redis.sock"
 
     @property
-    def address(self) -> str:
-        """The dashboard's URL."""
+    def local_address(self) -> str:
+        """The dashboard's URL on this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return self.public_url.rstrip("/") or f"http://{host}:{self.port}"
+        return f"http://{host}:{self.port}"
+
+    @property
+    def address(self) -> str:
+        """The dashboard's URL for people."""
+        return self.public_url.rstrip("/") or self.local_address
 
     @property
     def is_local(self) -> bool:

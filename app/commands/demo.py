@@ -8,7 +8,8 @@ from app import example, formats, launch
 from app.commands.follow import follow
 from app.commands.jobs import submit
 from app.commands.output import err, out, print_table
-from app.commands.serve import Host, Port, settings_for, wait
+from app.commands.serve import Host, Port, settings_for
+from app.watch import watch
 from backend.bootstrap import Backend, connect
 from backend.runs.plans import StoredPlan
 from backend.runs.run import Run
@@ -36,14 +37,19 @@ def demo(
     launch.check_port(settings.host, settings.port)
     schema.upgrade(settings)
     backend = connect(settings)
-    with launch.redis(settings), launch.dashboard(settings) as url, launch.agent(backend):
+    url = settings.local_address
+    with (
+        launch.redis(settings),
+        launch.dashboard(settings) as dashboard,
+        launch.agent(backend) as agent,
+    ):
         err.print(f"Dashboard: {url}", highlight=False)
         plan = _plan(backend, _profile(backend), devices)
         run = _train(backend, plan, epochs, target)
         _summary(plan, run, f"{url}/run?id={run.id}")
         if serve:
             out.print("The dashboard stays up. Stop with Ctrl-C.")
-            wait()
+            watch(dashboard, agent)
 
 
 def _profile(backend: Backend) -> int:

@@ -1,7 +1,6 @@
 """`stageflow up` and `stageflow worker`: what keeps running."""
 
 import os
-import time
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from app import launch
 from app.commands.output import out
 from app.gate import exposure
 from app.gate.rules import WELCOME
+from app.watch import watch
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings, SignIn, load_settings
 from backend.storage import schema
@@ -38,6 +38,9 @@ def up(
 ) -> None:
     """Start the dashboard and a node agent, until Ctrl-C.
 
+    Either is started again when it ends by itself, after a growing pause where it keeps ending
+    soon after its start; after eight such ends in a row everything is stopped, with code 1.
+
     Examples:
 
         stageflow up
@@ -49,14 +52,14 @@ def up(
     exposure.check(settings)
     create_if_new(settings)
     backend = connect(settings)
-    with launch.redis(settings), launch.dashboard(settings) as url:
-        out.print(f"Dashboard: {url}   state: {settings.home}")
+    with launch.redis(settings), launch.dashboard(settings) as dashboard:
+        out.print(f"Dashboard: {settings.local_address}   state: {settings.home}")
         tell_first_link(backend)
         if not agent:
-            return wait()
-        with launch.agent(backend):
+            return watch(dashboard)
+        with launch.agent(backend) as node:
             out.print(f"Node agent: {settings.node}   stop with Ctrl-C")
-            return wait()
+            return watch(dashboard, node)
 
 
 def tell_first_link(backend: Backend) -> None:
@@ -72,15 +75,6 @@ def tell_first_link(backend: Backend) -> None:
 def welcome_url(settings: Settings, link: str) -> str:
     """What somebody opens to set their password."""
     return f"{settings.address}{WELCOME}?link={link}"
-
-
-def wait() -> None:
-    """Sleep until Ctrl-C or SIGTERM."""
-    try:
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        out.print("Stopping.")
 
 
 def worker() -> None:

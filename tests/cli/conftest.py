@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 STAGEFLOW = [sys.executable, "-m", "app.cli"]
@@ -53,3 +54,18 @@ def stageflow(home: Path) -> Command:
 def database(stageflow: Command) -> None:
     """The home has a database of today's schema."""
     assert stageflow("db", "upgrade").code == 0
+
+
+def assert_nothing_runs(home: Path) -> None:
+    """The command leaves no Redis, agent, rank or dashboard of its home behind."""
+    mine = f"STAGEFLOW_HOME={home}"
+    left = []
+    for process in psutil.process_iter():
+        try:
+            variables = [f"{k}={v}" for k, v in process.environ().items()]
+            arguments = " ".join(process.cmdline())
+        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
+            continue
+        if process.pid != os.getpid() and (mine in variables or str(home) in arguments):
+            left.append(arguments)
+    assert left == []

@@ -1,14 +1,12 @@
 """The main job as a person starts it: two demos in an empty home, then everything found again."""
 
 import json
-import os
 import socket
 from pathlib import Path
 
-import psutil
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, assert_nothing_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -61,18 +59,3 @@ def check_document(shown: dict) -> None:
     assert set(measured["rank"]) == set(range(len(stages)))
     assert all(s <= e for s, e in zip(measured["start"], measured["end"], strict=True))
     assert {a["name"] for a in shown["artifacts"]} >= {"model.safetensors"}
-
-
-def assert_nothing_runs(home: Path) -> None:
-    """The command leaves no Redis, agent, rank or dashboard of its home behind."""
-    mine = f"STAGEFLOW_HOME={home}"
-    left = []
-    for process in psutil.process_iter():
-        try:
-            variables = [f"{k}={v}" for k, v in process.environ().items()]
-            arguments = " ".join(process.cmdline())
-        except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
-            continue
-        if process.pid != os.getpid() and (mine in variables or str(home) in arguments):
-            left.append(arguments)
-    assert left == []

@@ -3,9 +3,12 @@
 import random
 import signal
 import socket
+import subprocess
 import time
 import urllib.request
 from contextlib import suppress
+
+import psutil
 
 from backend.runs.run import Run
 from backend.runs.states import RunState
@@ -112,24 +115,29 @@ def _is_final(there: Site, run: Run) -> bool:
 
 
 def dashboard_killed(there: Site, undisturbed: Curve) -> Figures:
-    """The run goes on; the page is there again after the dashboard's next start."""
+    """Of a `stageflow up`: the run goes on, the page is there again by itself."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    settings = there.settings.model_copy(update={"node": "web", "port": port})
-    first = there.process("app.asgi", settings)
+    up = _up(there, port)
     there.wait(lambda: _page(port))
+    (web,) = psutil.Process(up.pid).children()
     run = there.on_its_way(there.spec())
-    first.kill()
-    first.wait()
+    web.kill()
     started = time.monotonic()
-    second = there.process("app.asgi", settings)
-    there.wait(lambda: _page(port))
+    there.wait(lambda: not web.is_running() and _page(port))
     back = time.monotonic() - started
     equal(there, run.id, undisturbed)
     assert len(there.backend.runs.attempts(run.id)) == 1
-    second.terminate()
-    second.wait()
+    up.terminate()
+    assert up.wait() == 0
     return {"page back": back}
+
+
+def _up(there: Site, port: int) -> "subprocess.Popen[bytes]":
+    """A dashboard alone, for the site's database and Redis."""
+    place = {"database_url": there.settings.sql_url, "redis_url": there.settings.broker_url}
+    settings = there.settings.model_copy(update={"node": "web", "port": port, **place})
+    return there.process("app.cli", settings, "up", "--no-agent")
 
 
 def _page(port: int) -> bool:

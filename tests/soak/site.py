@@ -46,12 +46,12 @@ class Site:
         self.wait(lambda: is_held(named) and self._is_alive(node))
 
     def process(
-        self, module: str, settings: Settings, **variables: str
+        self, module: str, settings: Settings, *arguments: str, **variables: str
     ) -> "subprocess.Popen[bytes]":
         """A process of Stageflow with these settings; its output goes to <node>.log."""
         with (self.settings.home / f"{settings.node}.log").open("ab") as output:
             return subprocess.Popen(
-                [sys.executable, "-m", module],
+                [sys.executable, "-m", module, *arguments],
                 env=environment(settings) | variables,
                 cwd=ROOT,
                 stdout=output,
