@@ -1,7 +1,10 @@
-"""What plans, partitions, ranks and people's states are called on the pages."""
+"""How plans, partitions, ranks, people's states and cleared runs are called for people."""
+
+from datetime import UTC, tzinfo
 
 from backend.people.person import Person
 from backend.planning.plan import Partition, Plan
+from backend.runs.run import Run
 
 SHORT = 11  # characters
 BY_HAND = "by-hand"
@@ -31,3 +34,14 @@ def person_state(person: Person) -> str:
     if person.disabled:
         return "disabled"
     return "active" if person.joined else "invited"
+
+
+def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
+    """That its project's rule took from the run, and what; None where it did not."""
+    if run.cleared_at is None:
+        return None
+    day = run.cleared_at.astimezone(zone or UTC).date()
+    return (
+        f"Log, timelines and checkpoints were taken away by the project's rule on {day}. "
+        "Figures, metrics, notes and files stay."
+    )

@@ -13,6 +13,7 @@ from app.commands.acting import connect
 from app.commands.output import err, out, print_json, print_table
 from app.export import run_document
 from app.exports.catalog import EXPORTS, export_named
+from app.naming import cleared
 from backend.runs.listing import RunFilter
 from backend.runs.records import LogLine
 from backend.runs.run import Run
@@ -99,6 +100,8 @@ def show(run_id: RunId, as_json: Json = False) -> None:
         pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:
         pairs.append(("advice", run.error.advice))
+    if told := cleared(run):
+        pairs.append(("cleared", told))
     print_table(f"run {run.id}", ["", ""], pairs)
     return None
 

@@ -52,6 +52,8 @@ def log_view(
 
 
 def _none(run: Run) -> str:
+    if run.cleared_at is not None:
+        return "The project's rule has taken the log away."
     return "No line was written." if run.state.is_final else "No line yet."
 
 

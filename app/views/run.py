@@ -17,6 +17,7 @@ from app.components.run_header import run_header, run_line
 from app.components.run_progress import run_progress
 from app.components.training_view import training_view
 from app.formats import plain
+from app.naming import cleared
 from app.state import Page, Param
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
@@ -87,6 +88,8 @@ def _message(run: Run) -> None:
             "Cancelled before it started: nothing was run. Retry asks for the same again.",
             icon=":material/block:",
         )
+    if told := cleared(run, state.zone()):
+        st.info(told, icon=":material/auto_delete:")
     reason = services.backend().runs.why_waiting(run)
     if reason:
         st.warning(plain(reason), icon=":material/hourglass_empty:")

@@ -58,7 +58,8 @@ class RunSummary:
 @dataclass(frozen=True, slots=True)
 class Run:
     """`sandbox` is the level at which its ranks were started; None before that. `origin_id`
-    is the run that this one was launched again from, as it was or with changes."""
+    is the run that this one was launched again from, as it was or with changes. `cleared_at`
+    is when its project's rule took its log, timelines and checkpoints away."""
 
     id: int
     name: str
@@ -80,6 +81,7 @@ class Run:
     tags: tuple[str, ...] = ()
     origin_id: int | None = None
     project_id: int = DEFAULT_PROJECT
+    cleared_at: datetime | None = None
 
     @property
     def kind(self) -> str:

@@ -258,6 +258,7 @@ def _from(row: Any, tags: tuple[str, ...]) -> Run:
         tags=tags,
         origin_id=row.origin_id,
         project_id=row.project_id,
+        cleared_at=row.cleared_at,
     )
 
 

@@ -2,6 +2,7 @@
 
 from app.state import Page
 from backend.bootstrap import Backend
+from backend.people.project import DEFAULT_PROJECT, Retention
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -104,6 +105,20 @@ def test_a_cancelled_run_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.cancelled)
     assert "cancelled" in text_of(page)
     assert not page.error
+
+
+def test_a_run_says_what_its_projects_rule_took_away(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    words = "taken away by the project's rule on"
+    assert words not in text_of(open_page(Page.RUN, id=seeded.succeeded))
+    backend.projects.retain(DEFAULT_PROJECT, Retention(days=0, last=0))
+    assert seeded.succeeded in backend.retention.clean()
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    assert words in page.info[0].value
+    assert "rule has taken the log away" in text_of(page)
+    assert figures_of(page)["Accuracy, held out"]
+    assert not page.exception
 
 
 def test_a_profile_run_leads_to_its_profile(seeded: seed.Seeded, open_page: Open) -> None:

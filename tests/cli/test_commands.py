@@ -268,3 +268,12 @@ def test_an_ended_run_is_deleted_once_it_is_confirmed(stageflow: Command) -> Non
     refused = stageflow("delete", str(found.running), "--yes")
     assert refused.code == 1
     assert readable(refused.err)
+
+
+def test_show_says_what_a_rule_took_away(stageflow: Command) -> None:
+    run = str(seed.everything(seed.fresh()).succeeded)
+    assert "cleared" not in stageflow("show", run).out
+    assert stageflow("project", "retain", "General", "--days", "0", "--last", "0").code == 0
+    assert stageflow("project", "clean", "--yes").code == 0
+    assert "taken away by the project's rule" in " ".join(stageflow("show", run).out.split())
+    assert stageflow("show", run, "--json").json["cleared_at"]

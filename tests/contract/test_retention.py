@@ -1,5 +1,6 @@
 """Old runs lose their logs, timelines and checkpoints by rule; nothing else, and none too early."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
@@ -84,7 +85,11 @@ def test_old_runs_are_cleared_once_and_the_log_says_so(backend: Backend):
     assert late.clean() == [run]
     assert not is_whole(backend, run)
     assert not list(backend.settings.checkpoints_folder.glob("*/*"))
-    assert backend.runs.get(run).summary == before.summary
+    after_it = backend.runs.get(run)
+    assert after_it.summary == before.summary
+    assert before.cleared_at is None
+    assert after_it.cleared_at is not None
+    assert replace(after_it, cleared_at=None) == before
     assert backend.runs.metric_names(run) == ["loss"]
     assert late.clean() == []
     entry = backend.audit.list(limit=1)[0]
