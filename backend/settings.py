@@ -8,11 +8,12 @@ import tempfile
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote, urlsplit
 
 from platformdirs import user_state_path
 from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
@@ -21,6 +22,8 @@ from backend.sandbox_level import SandboxLevel
 PREFIX = "STAGEFLOW_"
 SECRETS = "STAGEFLOW_SECRETS"
 """A folder whose files `stageflow_<field>` give fields that no environment variable gives."""
+LONGEST = 200
+"""Characters of a faulty value that a message shows."""
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
 
@@ -39,7 +42,36 @@ class SignIn(StrEnum):
 
 
 def _absolute(path: Path) -> Path:
-    return path.expanduser().absolute()
+    try:
+        found = path.expanduser().absolute()
+        str(found).encode()  # it becomes part of URLs
+    except RuntimeError:  # "~name" of nobody
+        raise ValueError("nobody of that name has a home here") from None
+    except UnicodeEncodeError:
+        raise ValueError("a path whose name is no UTF-8") from None
+    return found
+
+
+def _folders(text: str) -> str:
+    """Folders as the system separates them, each of which there could be."""
+    for part in text.split(os.pathsep):
+        _absolute(Path(part))
+    return text
+
+
+def _url(text: str) -> str:
+    """The parser's own words hold parts of the URL, which may be a password."""
+    try:
+        _ = urlsplit(text).port
+    except ValueError:
+        raise ValueError("no URL of a host and a port") from None
+    return text
+
+
+Seconds = Annotated[float, Field(gt=0, le=1e9)]
+"""What a clock can wait: thirty years and no more."""
+Amount = Annotated[int, Field(gt=0, le=2**62)]
+"""What the kernel takes as a limit."""
 
 
 def _user() -> str:
@@ -51,6 +83,7 @@ def _user() -> str:
 
 class Settings(BaseSettings):
     """Where things are. Every field can be set as STAGEFLOW_<FIELD>, or as a file: `SECRETS`.
+    Fields without `repr` may hold a secret: no message shows them.
 
     home          state directory: database, Redis, run folders, artifacts
     database_url  SQLAlchemy URL; empty = SQLite in `home`
@@ -91,15 +124,15 @@ class Settings(BaseSettings):
     home: Annotated[Path, AfterValidator(_absolute)] = Field(
         default_factory=lambda: user_state_path("stageflow")
     )
-    database_url: str = ""
-    redis_url: str = ""
+    database_url: str = Field(default="", repr=False)
+    redis_url: Annotated[str, AfterValidator(_url)] = Field(default="", repr=False)
     node: str = Field(default_factory=socket.gethostname, min_length=1)
     node_address: str = ""
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
-    public_url: str = ""
+    public_url: Annotated[str, AfterValidator(_url)] = ""
     sign_in: SignIn = SignIn.OFF
-    oidc_issuer: str = ""
+    oidc_issuer: Annotated[str, AfterValidator(_url)] = ""
     oidc_client_id: str = ""
     oidc_client_secret: str = Field(default="", repr=False)
     oidc_newcomers: str = Field(default="", pattern="^(guest|viewer|editor)?$")
@@ -110,17 +143,17 @@ class Settings(BaseSettings):
     rate: int = Field(default=1200, ge=0)
     notify: str = Field(default="", repr=False)
     notify_internal: str = ""
-    heartbeat: float = Field(default=5.0, gt=0)
-    lease: float = Field(default=30.0, gt=0)
-    stall: float = Field(default=600.0, gt=0)
+    heartbeat: Seconds = 5.0
+    lease: Seconds = 30.0
+    stall: Seconds = 600.0
     sandbox: SandboxLevel = SandboxLevel.LIMITS
-    data: str = ""
-    max_seconds: float = Field(default=7 * 24 * 3600.0, gt=0)
-    max_memory: int = Field(default=0, ge=0)
-    max_processes: int = Field(default=1024, gt=0)
-    max_file: int = Field(default=32 * 1024**3, gt=0)
-    max_disk: int = Field(default=128 * 1024**3, gt=0)
-    max_files: int = Field(default=100_000, gt=0)
+    data: Annotated[str, AfterValidator(_folders)] = ""
+    max_seconds: Seconds = 7 * 24 * 3600.0
+    max_memory: int = Field(default=0, ge=0, le=2**62)
+    max_processes: Amount = 1024
+    max_file: Amount = 32 * 1024**3
+    max_disk: Amount = 128 * 1024**3
+    max_files: Amount = 100_000
 
     @property
     def sqlite_file(self) -> Path:
@@ -219,14 +252,52 @@ def load_settings() -> Settings:
 @lru_cache(maxsize=16)
 def _read(_variables: tuple[tuple[str, str], ...]) -> Settings:
     """Once for the same variables: pages and API ask at every turn."""
-    secrets = os.environ.get(SECRETS)
-    if secrets is not None and not Path(secrets).is_dir():
-        raise InvalidInput(f"{SECRETS}={secrets}: no such folder", f"Make it, or unset {SECRETS}.")
     try:
-        return Settings(_secrets_dir=secrets)
+        return Settings(**_from_files())
     except ValidationError as fault:
-        error = fault.errors()[0]
-        name = PREFIX + "_".join(str(part) for part in error["loc"]).upper()
+        raise _faulty(fault.errors()[0]) from None
+
+
+def _from_files() -> dict[str, Any]:
+    """The fields that files give, and no variable."""
+    folder = os.environ.get(SECRETS)
+    if folder is None:
+        return {}
+    if not os.path.isdir(folder):  # Path.is_dir raises on a name that is too long
         raise InvalidInput(
-            f"{name}={error['input']}: {error['msg']}", f"Set {name} to a proper value or unset it."
-        ) from None
+            f"{SECRETS}={_shown(folder)}: no such folder", f"Make it, or unset {SECRETS}."
+        )
+    given = {name.upper() for name in os.environ}
+    left = [name for name in Settings.model_fields if f"{PREFIX}{name.upper()}" not in given]
+    found = {name: _text(Path(folder) / f"{PREFIX.lower()}{name}") for name in left}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def _text(file: Path) -> str | None:
+    """What a file of secrets holds; None where there is none."""
+    try:
+        text = file.read_text("utf-8").strip() if file.is_file() else None
+    except (OSError, UnicodeDecodeError) as fault:
+        why = "no UTF-8" if isinstance(fault, UnicodeDecodeError) else fault.strerror
+    else:
+        if text is None or "\0" not in text:
+            return text
+        why = "a zero byte in it"
+    raise InvalidInput(
+        f"{SECRETS}: {_shown(file)} cannot be read: {why}", "Write one line of text into it."
+    )
+
+
+def _faulty(error: ErrorDetails) -> InvalidInput:
+    field = str(error["loc"][0])
+    name = f"{PREFIX}{field.upper()}"
+    value = f"={_shown(error['input'])}" if Settings.model_fields[field].repr else ""
+    return InvalidInput(
+        f"{name}{value}: {error['msg']}", f"Set {name} to a proper value or unset it."
+    )
+
+
+def _shown(value: object) -> str:
+    """Short, and of characters that every terminal takes."""
+    text = str(value).encode(errors="backslashreplace").decode()
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

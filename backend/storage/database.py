@@ -84,18 +84,16 @@ def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
 def _url(settings: Settings) -> URL:
     if not settings.database_url:
         return URL.create("sqlite", database=str(settings.sqlite_file))
+    advice = "Use postgresql://user@host/name, or unset it for SQLite."
     try:
         url = make_url(settings.database_url)
-    except ArgumentError:
-        raise InvalidInput(
-            f"STAGEFLOW_DATABASE_URL={settings.database_url} is no database URL",
-            "Use postgresql://user@host/name, or unset it for SQLite.",
-        ) from None
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise InvalidInput(
-            f"STAGEFLOW_DATABASE_URL: no support for {url.get_backend_name()}",
-            "Use postgresql://user@host/name, or unset it for SQLite.",
-        )
+        kind = url.get_backend_name()
+        if kind not in ("sqlite", "postgresql"):
+            raise InvalidInput(f"STAGEFLOW_DATABASE_URL: no support for {kind}", advice)
+        url.get_dialect().import_dbapi()
+    except (ArgumentError, ValueError, ImportError):  # it is not shown: a password may be in it
+        problem = "STAGEFLOW_DATABASE_URL is no database URL, or of a driver that is not installed"
+        raise InvalidInput(problem, advice) from None
     return url
 
 
