@@ -21,7 +21,6 @@ from app.comparison import (
 )
 from app.components.card import card
 from app.components.comparison_summary import comparison_summary
-from app.components.run_figures import epoch_means
 from app.formats import count, plain
 from app.state import Param
 from backend.runs.records import MetricPoint
@@ -54,10 +53,10 @@ def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
     if run.state.is_final:
         return {}
     runs = services.backend().runs
-    speeds, losses = runs.metrics(run.id, "throughput"), runs.metrics(run.id, "loss")
-    found = {"accuracy": accuracies, "throughput": speeds}
-    means = {"loss": epoch_means(losses)[-1]} if losses else {}
-    return {name: points[-1].value for name, points in found.items() if points} | means
+    found = {"accuracy": accuracies, "throughput": runs.last_metrics(run.id, "throughput")}
+    newest = {name: points[-1].value for name, points in found.items() if points}
+    means = runs.epoch_means(run.id, "loss")
+    return newest | ({"loss": means[0]} if means else {})
 
 
 def label(run: Run) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
-from statistics import fmean
 
 from app.comparison import reached
 from app.components.figures import Figure
@@ -19,9 +18,10 @@ MOST = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """What is known of a run now. `waiting` is the measured share, over the last segment."""
+    """What is known of a run now. `loss_means` are those of its newest two epochs, `waiting` is
+    the measured share, over the last segment."""
 
-    losses: Sequence[MetricPoint]
+    loss_means: Sequence[float]
     accuracies: Sequence[MetricPoint]
     throughputs: Sequence[MetricPoint]
     waiting: float | None
@@ -34,7 +34,7 @@ def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> l
     minibatch, waiting."""
     by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
     return [
-        _loss(readings.losses),
+        _loss(readings.loss_means),
         _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies),
         _throughput(run, readings.throughputs, predicted),
         _minibatch(run, readings.throughputs, predicted),
@@ -42,10 +42,9 @@ def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> l
     ]
 
 
-def _loss(points: Sequence[MetricPoint]) -> Figure:
-    if not points:
+def _loss(means: Sequence[float]) -> Figure:
+    if not means:
         return Figure("Loss", NOTHING, "no minibatch yet")
-    means = epoch_means(points)
     if len(means) < 2:
         return Figure("Loss", number(means[-1]), "first epoch")
     moved = means[-1] - means[-2]
@@ -56,12 +55,6 @@ def _loss(points: Sequence[MetricPoint]) -> Figure:
         "green" if moved < 0 else "gray",
         "Mean of the last epoch so far",
     )
-
-
-def epoch_means(points: Sequence[MetricPoint]) -> list[float]:
-    """The mean of each epoch, in order."""
-    epochs = sorted({point.epoch for point in points})
-    return [fmean(point.value for point in points if point.epoch == e) for e in epochs]
 
 
 def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:

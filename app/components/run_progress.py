@@ -11,10 +11,11 @@ from backend.runs.run import Run, RunProgress
 from backend.runs.states import RunState
 
 RECENT = 50
+"""Points of a loss curve that tell the pace."""
 
 
 def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
-    """One line and a bar; nothing for a run that has ended."""
+    """One line and a bar; nothing for a run that has ended. `losses`: the last `RECENT`."""
     if run.state.is_final:
         return
     found = run.progress
@@ -51,8 +52,7 @@ def remaining(run: Run, losses: Sequence[MetricPoint], now: datetime) -> float |
     if found is None or run.started_at is None or not 0 < found.done <= found.total:
         return None
     left = found.total - found.done
-    recent = losses[-RECENT:]
-    if found.phase == "train" and len(recent) > 1 and recent[-1].time > recent[0].time:
-        pace = (recent[-1].step - recent[0].step) / (recent[-1].time - recent[0].time)
+    if found.phase == "train" and len(losses) > 1 and losses[-1].time > losses[0].time:
+        pace = (losses[-1].step - losses[0].step) / (losses[-1].time - losses[0].time)
         return left / pace if pace > 0 else None
     return (now - run.started_at).total_seconds() * left / found.done

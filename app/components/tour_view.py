@@ -8,7 +8,7 @@ from app import services
 from app.boundary import guarded
 from app.components.allowed import closed, why_not
 from app.components.error_box import error_box
-from app.components.run_progress import run_progress
+from app.components.run_progress import RECENT, run_progress
 from app.components.state_badge import state_badge
 from app.example import Tour
 from app.formats import plain
@@ -87,4 +87,4 @@ def _line(run: Run) -> None:
             label=f"**{run.id}** · {plain(run.name)}",
             query_params={"id": str(run.id)},
         )
-    run_progress(run, services.backend().runs.metrics(run.id, "loss"))
+    run_progress(run, services.backend().runs.last_metrics(run.id, "loss", RECENT))

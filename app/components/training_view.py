@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.charts.curve import X, curve
+from app.charts.curve import MAX_POINTS, X, curve
 from app.charts.curve import points as columns
 from app.charts.deviations import waiting
 from app.components.card import card
@@ -19,19 +19,17 @@ from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 
 
-def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
+def training_view(run: Run) -> None:
     """Draw what there is so far; what is not there yet leaves no hole."""
     runs = services.backend().runs
-    accuracies = runs.metrics(run.id, "accuracy")
-    held_out = runs.metrics(run.id, HELD_OUT_LOSS)
-    throughputs = runs.metrics(run.id, "throughput")
+    losses = runs.curve(run.id, "loss", MAX_POINTS)
     head = st.container()
     shown = measured_view(run)
     readings = Readings(
-        losses=losses,
-        accuracies=accuracies,
-        held_out=held_out,
-        throughputs=throughputs,
+        loss_means=runs.epoch_means(run.id, "loss", 2),
+        accuracies=runs.metrics(run.id, "accuracy"),
+        held_out=runs.metrics(run.id, HELD_OUT_LOSS),
+        throughputs=runs.last_metrics(run.id, "throughput"),
         waiting=waiting(shown.measured) if shown else None,
         predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
     )
@@ -41,11 +39,11 @@ def training_view(run: Run, losses: Sequence[MetricPoint]) -> None:
     with st.container(key="panels-run"):
         if shown is not None:
             time_view(run, shown)
-        _curves(run, readings)
+        _curves(run, losses, readings)
 
 
-def _curves(run: Run, readings: Readings) -> None:
-    losses, accuracies = readings.losses, readings.accuracies
+def _curves(run: Run, losses: Sequence[MetricPoint], readings: Readings) -> None:
+    accuracies = readings.accuracies
     if not losses:
         return
     with card("Loss", "per minibatch"):

@@ -14,7 +14,7 @@ from app.components.log_view import log_view
 from app.components.missing import missing
 from app.components.page_header import page_header
 from app.components.run_header import run_header, run_line
-from app.components.run_progress import run_progress
+from app.components.run_progress import RECENT, run_progress
 from app.components.training_view import training_view
 from app.formats import plain
 from app.naming import cleared
@@ -66,10 +66,9 @@ def _live(run_id: int, was_final: bool) -> None:
         st.rerun()
     run_line(run)
     _message(run)
-    losses = backend.runs.metrics(run_id, "loss")
-    run_progress(run, losses)
+    run_progress(run, backend.runs.last_metrics(run_id, "loss", RECENT))
     if isinstance(run.spec, TrainSpec):
-        training_view(run, losses)
+        training_view(run)
     artifacts = backend.runs.artifacts(run_id)
     if artifacts:
         with card("Files"):

@@ -154,6 +154,14 @@ class MetricStore(Protocol):
         """By step; above `num_points` points each is the mean of neighbours."""
         ...
 
+    def last(self, run_id: int, name: str, count: int) -> Sequence[MetricPoint]:
+        """The `count` points with the largest steps, by step."""
+        ...
+
+    def epoch_means(self, run_id: int, name: str, count: int) -> Sequence[float]:
+        """The mean of each of the newest `count` epochs, in order."""
+        ...
+
     def names(self, run_id: int) -> Sequence[str]: ...
 
 

@@ -198,6 +198,15 @@ class RunService:
         """One metric by step; above `num_points` points each is the mean of neighbours."""
         return self._stores.metrics.curve(run_id, name, num_points)
 
+    def last_metrics(self, run_id: int, name: str, count: int = 1) -> Sequence[MetricPoint]:
+        """The newest `count` points of one metric, by step."""
+        return self._stores.metrics.last(run_id, name, count)
+
+    def epoch_means(self, run_id: int, name: str, count: int = 1) -> Sequence[float]:
+        """One metric's mean over each of its newest `count` epochs, in order. Values that
+        were not finite count for nothing."""
+        return self._stores.metrics.epoch_means(run_id, name, count)
+
     def metric_names(self, run_id: int) -> Sequence[str]:
         return self._stores.metrics.names(run_id)
 

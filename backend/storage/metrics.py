@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import isfinite, nan
 
-from sqlalchemy import delete, func, insert, literal, select
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select
 
 from backend.runs.events import Metrics
 from backend.runs.fence import Fence
@@ -11,6 +11,8 @@ from backend.runs.records import MetricPoint
 from backend.storage.database import Database
 from backend.storage.fence import hold, hold_once
 from backend.storage.tables import MetricRow
+
+POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
 
 
 class SqlMetrics:
@@ -52,21 +54,32 @@ class SqlMetrics:
 
     def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
         """A value that was not finite comes back as NaN."""
+        query = select(*POINT).where(*_of(run_id, name)).order_by(MetricRow.step, MetricRow.id)
+        with self._database.read() as session:
+            return [_point(*row) for row in session.execute(query)]
+
+    def last(self, run_id: int, name: str, count: int) -> Sequence[MetricPoint]:
+        newest = (MetricRow.step.desc(), MetricRow.id.desc())
+        query = select(*POINT).where(*_of(run_id, name)).order_by(*newest).limit(count)
+        with self._database.read() as session:
+            return [_point(*row) for row in reversed(session.execute(query).all())]
+
+    def epoch_means(self, run_id: int, name: str, count: int) -> Sequence[float]:
+        mine = _of(run_id, name)
+        newest = select(func.max(MetricRow.epoch)).where(*mine).scalar_subquery()
         query = (
-            select(MetricRow)
-            .where(MetricRow.run_id == run_id, MetricRow.name == name)
-            .order_by(MetricRow.step, MetricRow.id)
+            select(func.avg(MetricRow.value))
+            .where(*mine, MetricRow.epoch > newest - count)
+            .group_by(MetricRow.epoch)
+            .order_by(MetricRow.epoch)
         )
         with self._database.read() as session:
-            return [
-                MetricPoint(row.step, row.epoch, nan if row.value is None else row.value, row.time)
-                for row in session.scalars(query)
-            ]
+            return [nan if mean is None else mean for mean in session.scalars(query)]
 
     def curve(self, run_id: int, name: str, num_points: int) -> Sequence[MetricPoint]:
         """Neighbours are put together in the database, so that a long run costs no more
         to draw than a short one. Values that were not finite count for nothing."""
-        mine = (MetricRow.run_id == run_id, MetricRow.name == name)
+        mine = _of(run_id, name)
         ends = select(func.min(MetricRow.step), func.max(MetricRow.step)).where(*mine)
         with self._database.read() as session:
             first, last = session.execute(ends).one()
@@ -85,12 +98,17 @@ class SqlMetrics:
                 .group_by(bucket)
                 .order_by(func.min(MetricRow.step))
             )
-            return [
-                MetricPoint(step, epoch, nan if value is None else value, time)
-                for step, epoch, value, time in session.execute(query)
-            ]
+            return [_point(*row) for row in session.execute(query)]
 
     def names(self, run_id: int) -> Sequence[str]:
         query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
         with self._database.read() as session:
             return sorted(session.scalars(query))
+
+
+def _of(run_id: int, name: str) -> tuple[ColumnElement[bool], ...]:
+    return MetricRow.run_id == run_id, MetricRow.name == name
+
+
+def _point(step: int, epoch: int, value: float | None, time: float) -> MetricPoint:
+    return MetricPoint(step, epoch, nan if value is None else value, time)

@@ -73,8 +73,8 @@ class Session:
 
     def _hear(self, message: ForwardMsg) -> None:
         match message.WhichOneof("type"):
-            case "new_session":
-                self._page = message.new_session.page_script_hash
+            case "navigation":
+                self._page = message.navigation.page_script_hash
             case "auto_rerun":
                 self._fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
                 if not self._ticking:

@@ -104,6 +104,21 @@ def test_metrics_come_back_by_step(backend: Backend, attempt: Attempt):
     assert list(backend.runs.metric_names(attempt.run.id)) == ["loss"]
 
 
+def test_the_newest_points_and_the_means_of_the_newest_epochs(backend: Backend, attempt: Attempt):
+    run_id, runs = attempt.run.id, backend.runs
+    assert (runs.last_metrics(run_id, "loss", 3), runs.epoch_means(run_id, "loss", 2)) == ([], [])
+    for epoch, values in enumerate(((9.0, 9.0), (3.0, float("nan")), (1.0, 2.0, 3.0))):
+        steps = tuple(range(3 * epoch, 3 * epoch + len(values)))
+        times = tuple(map(float, steps))
+        attempt.metrics(Metrics("loss", steps, values, times, epoch))
+    newest = runs.last_metrics(run_id, "loss", 4)
+    assert [(point.step, point.epoch) for point in newest] == [(4, 1), (6, 2), (7, 2), (8, 2)]
+    assert isnan(newest[0].value)
+    assert newest[1:] == runs.metrics(run_id, "loss")[-3:]
+    assert runs.epoch_means(run_id, "loss", 2) == [3.0, 2.0]
+    assert runs.epoch_means(run_id, "loss") == [2.0]
+
+
 def test_a_timeline_is_put_together_from_its_batches(backend: Backend, attempt: Attempt):
     for rank in (1, 0):
         attempt.spans("measured", rank, 0, encode(spans(rank)), 2)

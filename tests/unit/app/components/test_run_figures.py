@@ -6,7 +6,7 @@ import pytest
 
 from app.components.log_view import found, written
 from app.components.plan_figures import plan_figures
-from app.components.run_figures import Readings, epoch_means, run_figures
+from app.components.run_figures import Readings, run_figures
 from app.components.run_progress import remaining
 from app.components.run_words import plan_label, took
 from backend.cluster.cluster import Cluster, Device, Level
@@ -57,9 +57,8 @@ def points(*values: float, per_epoch: int = 2) -> list[MetricPoint]:
 
 
 def test_the_loss_is_the_mean_of_the_epoch_and_falls_in_green() -> None:
-    losses = points(2.0, 1.0, 0.6, 0.4)
-    assert epoch_means(losses) == [1.5, 0.5]
-    loss, accuracy, *_ = run_figures(a_run(), Readings(losses, points(0.95), [], None, None), None)
+    readings = Readings((1.5, 0.5), points(0.95), [], None, None)
+    loss, accuracy, *_ = run_figures(a_run(), readings, None)
     assert (loss.value, loss.note, loss.tone) == ("0.5", "−1 this epoch", "green")
     assert accuracy.tone == "green"
 
