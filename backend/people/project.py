@@ -16,7 +16,7 @@ class Quota:
     running   live runs
     devices   devices of the nodes that its live runs hold
     queued    queued runs
-    bytes     of uploaded files and of the files that its runs keep
+    bytes     of uploaded files, of the files that its runs keep and of their checkpoints
     share     of free devices compared with other projects: 2 gets twice as many as 1
     """
 

@@ -98,5 +98,6 @@ def _row(fence: Fence, mark: Mark, files: Sequence[CheckpointFile]) -> Checkpoin
         samples=mark.samples,
         step=mark.step,
         files=to_plain(Files, tuple(files)),
+        size=sum(file.size for file in files),
         created_at=datetime.now(UTC),
     )

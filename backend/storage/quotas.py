@@ -17,6 +17,7 @@ from backend.storage.tables import Base
 TABLES = Base.metadata.tables
 PROJECTS, RUNS = TABLES["projects"], TABLES["runs"]
 DEFINITIONS, ARTIFACTS = TABLES["definitions"], TABLES["artifacts"]
+CHECKPOINTS = TABLES["checkpoints"]
 
 
 def admit_run(connection: Connection, project_id: int) -> None:
@@ -78,11 +79,13 @@ def _check_room(
 ) -> None:
     if quota.bytes is None:
         return
-    files = select(func.sum(DEFINITIONS.c.size)).where(DEFINITIONS.c.project_id == project_id)
-    kept = select(func.sum(ARTIFACTS.c.size)).join(RUNS, RUNS.c.id == ARTIFACTS.c.run_id)
-    used = (connection.scalar(files) or 0) + (
-        connection.scalar(kept.where(RUNS.c.project_id == project_id)) or 0
-    )
+    of_runs = RUNS.c.project_id == project_id
+    uploaded = select(func.sum(DEFINITIONS.c.size)).where(DEFINITIONS.c.project_id == project_id)
+    sums = [uploaded] + [
+        select(func.sum(kept.c.size)).join(RUNS, RUNS.c.id == kept.c.run_id).where(of_runs)
+        for kept in (ARTIFACTS, CHECKPOINTS)
+    ]
+    used = sum(connection.scalar(each) or 0 for each in sums)
     if used + size > quota.bytes:
         raise QuotaReached(
             f"files of {name} have {used} bytes of {quota.bytes}, and {size} more would come"

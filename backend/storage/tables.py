@@ -184,7 +184,8 @@ class AttemptRow(Base):
 
 
 class CheckpointRow(Base):
-    """A whole checkpoint; its files lie in a folder of its own, named by attempt and step."""
+    """A whole checkpoint; its files, of `size` bytes in all, lie in a folder of its own, named by
+    attempt and step."""
 
     __tablename__ = "checkpoints"
     __table_args__ = (UniqueConstraint("run_id", "attempt", "step"),)
@@ -195,6 +196,7 @@ class CheckpointRow(Base):
     samples: Mapped[int]
     step: Mapped[int]
     files: Mapped[list[Any]]
+    size: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     created_at: Mapped[datetime]
 
 

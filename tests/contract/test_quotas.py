@@ -9,12 +9,15 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.people.project import Project, Quota
 from backend.people.projects import ProjectArchived, QuotaReached
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.checkpoints import CheckpointFile, Mark
 from backend.runs.occupancy import queue
 from backend.runs.run import Run, RunSummary
-from backend.runs.spec import ProfileSpec
+from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.app.seed import a_profile, plan_for
 
+PLAN = Plan("even", Partition((Stage(0, 1, (0,)),)), "pipedream", 8)
 CORES = (Device("cpu", 1e9),) * 4
 
 
@@ -125,6 +128,29 @@ def test_files_have_their_room(backend: Backend, vision: Project, inside: Backen
         backend.runs.submit(run.spec)
     limit(backend, vision)
     assert backend.runs.submit(run.spec)
+
+
+def test_checkpoints_take_room_until_they_are_let_go(
+    backend: Backend, vision: Project, inside: Backend
+):
+    model = inside.definitions.add("net.py", b"def model():\n    return None\n")
+    run = inside.runs.submit(TrainSpec(model.id, PLAN))
+    limit(backend, vision, bytes=model.size + 100)
+    attempt = backend.dispatch.claim(run.id, "a")
+    assert attempt is not None
+    attempt.running()
+    attempt.checkpoint(Mark(0, 8, 1), [file_of(40), file_of(30)], keep=1)
+    assert backend.runs.submit(run.spec)
+    attempt.checkpoint(Mark(0, 16, 2), [file_of(101)], keep=1)  # made by a run: never refused
+    with pytest.raises(QuotaReached, match=f"have {model.size + 101} bytes of {model.size + 100}"):
+        backend.runs.submit(run.spec)
+    attempt.finish(RunState.SUCCEEDED, RunSummary())
+    backend.runs.delete(run.id)
+    assert backend.runs.submit(run.spec)
+
+
+def file_of(size: int) -> CheckpointFile:
+    return CheckpointFile(f"stage-{size}", size, "0" * 64)
 
 
 def test_nothing_new_comes_into_an_archived_project_and_what_runs_goes_on(

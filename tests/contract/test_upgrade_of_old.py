@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings
@@ -13,6 +13,7 @@ from backend.storage.backup.layout import go_on_from, lay_out, snapshot, whole
 from backend.storage.backup.rows import Sum, insert, names, rows_of, tables
 from backend.storage.schema import configuration, current, upgrade
 from backend.storage.soundness import violations
+from backend.storage.tables import CheckpointRow
 from tests.app import seed
 from tests.contract.test_backup import fill
 
@@ -92,6 +93,16 @@ def check_what_people_see(backend: Backend, old: Backend) -> None:
         if run.summary.profile_id is not None:
             profiles = [each.profiles.get(run.summary.profile_id) for each in (backend, old)]
             assert profiles[0].profile == profiles[1].profile
+    assert sizes(backend).items() <= sizes(old).items()
     assert [plan.plan for plan in backend.plans.list()] == [plan.plan for plan in old.plans.list()]
     ended = next(run for run in runs if run.state.is_final)
     assert backend.runs.retry(ended.id).id > max(run.id for run in runs)
+
+
+def sizes(backend: Backend) -> dict[int, int]:
+    """Bytes by checkpoint, as projects' quotas count them."""
+    query = select(CheckpointRow.id, CheckpointRow.size)
+    with backend.database.read() as session:
+        found: dict[int, int] = dict(session.execute(query).all())
+    assert all(found.values())
+    return found
