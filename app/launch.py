@@ -187,7 +187,7 @@ def _kept(
         yield processes
 
 
-def _await(child: Child, ready: Callable[[], bool], problem: str, limit: float = 60) -> None:
+def _await(child: Child, ready: Callable[[], bool], problem: str, limit: float = 180) -> None:
     """Wait until `ready`; raise `DidNotStart` if the child ends or `limit` seconds pass."""
     deadline = time.monotonic() + limit
     while not ready():
