@@ -67,12 +67,14 @@ def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
     Raises `InvalidInput` on a URL of another kind, `StorageFull` on a full disk."""
     url = _url(settings)
     if url.get_backend_name() == "postgresql":
-        return create_engine(
+        engine = create_engine(
             url,
             json_serializer=to_column,
             pool_pre_ping=True,
             connect_args={"connect_timeout": CONNECT_SECONDS},
         )
+        _set_up_postgresql(engine, settings.lease)
+        return engine
     with mended(url):
         if url.database and url.database != ":memory:":
             Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -95,6 +97,18 @@ def _url(settings: Settings) -> URL:
         problem = "STAGEFLOW_DATABASE_URL is no database URL, or of a driver that is not installed"
         raise InvalidInput(problem, advice) from None
     return url
+
+
+def _set_up_postgresql(engine: Engine, lease: float) -> None:
+    """Who stands still in the middle of a transaction for longer than a lease is put out of it
+    by the server: others wait for the rows that it has locked, to take its runs over."""
+
+    @event.listens_for(engine, "connect")
+    def configure(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            name = "idle_in_transaction_session_timeout"
+            cursor.execute("SELECT set_config(%s, %s, false)", (name, f"{1000 * lease:.0f}"))
+        connection.commit()
 
 
 def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:

@@ -88,7 +88,11 @@ def _of_database(fault: DBAPIError, url: URL) -> StageflowError | None:
         )
     if any(sign in reason.lower() for sign in MISSING):
         return SchemaOutdated(f"{where}: {str(fault.orig).splitlines()[0]}")
-    if type(fault) is DatabaseError or isinstance(fault, OperationalError | InterfaceError):
+    if (
+        type(fault) is DatabaseError
+        or isinstance(fault, OperationalError | InterfaceError)
+        or fault.connection_invalidated
+    ):
         return DatabaseUnreachable(
             f"{where}: {str(fault.orig).strip().splitlines()[0]}",
             "Check that it is there and that STAGEFLOW_DATABASE_URL and STAGEFLOW_HOME are right.",
