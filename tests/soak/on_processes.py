@@ -3,10 +3,10 @@
 import random
 import signal
 import socket
-import subprocess
 import time
 import urllib.request
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -130,28 +130,32 @@ def _is_final(there: Site, run: Run) -> bool:
 
 def dashboard_killed(there: Site, undisturbed: Curve) -> Figures:
     """Of a `stageflow up`: the run goes on, the page is there again by itself."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    up = _up(there, port)
-    there.wait(lambda: _page(port))
-    (web,) = psutil.Process(up.pid).children()
-    run = there.on_its_way(there.spec())
-    web.kill()
-    started = time.monotonic()
-    there.wait(lambda: not web.is_running() and _page(port))
-    back = time.monotonic() - started
-    equal(there, run.id, undisturbed)
+    with _up(there) as (up, port):
+        there.wait(lambda: _page(port))
+        (web,) = up.children()
+        run = there.on_its_way(there.spec())
+        web.kill()
+        started = time.monotonic()
+        there.wait(lambda: not web.is_running() and _page(port))
+        back = time.monotonic() - started
+        equal(there, run.id, undisturbed)
     assert len(there.backend.runs.attempts(run.id)) == 1
-    up.terminate()
-    assert up.wait() == 0
     return {"page back": back}
 
 
-def _up(there: Site, port: int) -> "subprocess.Popen[bytes]":
-    """A dashboard alone, for the site's database and Redis."""
+@contextmanager
+def _up(there: Site) -> Iterator[tuple[psutil.Process, int]]:
+    """A dashboard alone, for the site's database and Redis, and its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     place = {"database_url": there.settings.sql_url, "redis_url": there.settings.broker_url}
     settings = there.settings.model_copy(update={"node": "web", "port": port, **place})
-    return there.process("app.cli", settings, "up", "--no-agent")
+    up = there.process("app.cli", settings, "up", "--no-agent")
+    try:
+        yield psutil.Process(up.pid), port
+    finally:
+        up.terminate()
+        assert up.wait() == 0
 
 
 def _page(port: int) -> bool:
