@@ -19,6 +19,7 @@ from app.gate import exposure
 from app.gate.doors import doors
 from app.gate.gate import Gate
 from app.version import stageflow_version
+from app.visits import Visits
 from app.warm import warm
 from backend.errors import StageflowError
 from backend.settings import LOOPBACK, Settings, load_settings
@@ -65,7 +66,12 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 app = st.App(
     HERE / "main.py",
     routes=[Route("/healthz", healthz), *doors(), *api_routes()],
-    middleware=[Middleware(Stopwatch), Middleware(Gate, connect=connected), Middleware(Bundle)],
+    middleware=[
+        Middleware(Stopwatch),
+        Middleware(Gate, connect=connected),
+        Middleware(Visits),
+        Middleware(Bundle),
+    ],
     on_script_error=boundary.show,
 )
 

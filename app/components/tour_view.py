@@ -13,6 +13,7 @@ from app.components.state_badge import state_badge
 from app.example import Tour
 from app.formats import plain
 from app.state import Page
+from app.visits import every
 from backend.runs.run import Run
 
 REFRESH = 1.5
@@ -35,7 +36,7 @@ def tour_view() -> None:
     """The button while nothing runs; else the runs so far, followed to their end."""
     found = guide(services.backend().settings.sql_url)
     running = found.tour is not None and found.tour.is_running
-    st.fragment(_tour, run_every=REFRESH if running else None)(found, running)
+    st.fragment(_tour, run_every=every(REFRESH) if running else None)(found, running)
 
 
 @guarded

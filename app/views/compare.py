@@ -9,6 +9,7 @@ from app.components.empty_state import empty_state
 from app.components.page_header import page_header
 from app.components.run_selection import MOST
 from app.state import Page, Param
+from app.visits import every
 from app.whole import is_whole
 from backend.runs.listing import RunFilter
 
@@ -39,7 +40,7 @@ def page() -> None:
         _offer([run.id for run in newest[:FEW]])
         return
     final = all(run.state.is_final for run in runs)
-    st.fragment(_live, run_every=None if final else REFRESH)([run.id for run in runs])
+    st.fragment(_live, run_every=None if final else every(REFRESH))([run.id for run in runs])
 
 
 def _offer(newest: list[int]) -> None:

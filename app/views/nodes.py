@@ -13,6 +13,7 @@ from app.components.node_notice import node_notice
 from app.components.page_header import page_header
 from app.components.queue_list import queue_list
 from app.formats import count
+from app.visits import every
 from backend.runs.occupancy import SHOWN, carried, queue
 from backend.runs.states import RunState
 
@@ -22,7 +23,7 @@ REFRESH = 3.0
 def page() -> None:
     """Live, so that a node that starts appears by itself."""
     page_header("Nodes", "The machines that run jobs, and the queue before them.")
-    st.fragment(_live, run_every=REFRESH)()
+    st.fragment(_live, run_every=every(REFRESH))()
 
 
 @guarded

@@ -19,6 +19,7 @@ from app.components.training_view import training_view
 from app.formats import plain
 from app.naming import cleared
 from app.state import Page, Param
+from app.visits import every
 from backend.runs.run import Run
 from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
@@ -45,7 +46,7 @@ def _page() -> None:
         return
     run_header(run)
     final = run.state.is_final
-    st.fragment(_live, run_every=None if final else REFRESH)(run.id, was_final=final)
+    st.fragment(_live, run_every=None if final else every(REFRESH))(run.id, was_final=final)
 
 
 def _find() -> Run | None:

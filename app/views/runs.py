@@ -15,6 +15,7 @@ from app.components.run_selection import selection_bar
 from app.components.run_table import run_order, run_table
 from app.formats import count
 from app.state import Page, Param
+from app.visits import every
 from backend.runs.listing import RunFilter
 
 PER_PAGE = 20
@@ -36,7 +37,7 @@ def page() -> None:
         )
         return
     wanted, columns = run_filter()
-    st.fragment(_list, run_every=REFRESH)(wanted, columns)
+    st.fragment(_list, run_every=every(REFRESH))(wanted, columns)
 
 
 @guarded

@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from backend.errors import StageflowError
 from backend.storage.soundness import violations
 from tests.soak import on_processes as processes
 from tests.soak import on_services as services
@@ -65,7 +66,7 @@ def several_times(name: str, database: str, times: int) -> bool:
 def _made(fault: Fault, there: Site, curve: Curve) -> Figures | None:
     try:
         return fault.make(there, curve)
-    except (AssertionError, TimeoutError):
+    except (AssertionError, TimeoutError, StageflowError):
         traceback.print_exc()
         return None
 
