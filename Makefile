@@ -55,7 +55,7 @@ tests: setup-dev packages ## All tests, without the guards before them
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
 
-bench: setup-dev ## Tables of speed, in small sizes (LONG=1: in full, for hours)
+bench: setup-dev ## Tables of speed, in small sizes, 20 minutes (LONG=1: in full, for hours)
 	@$(BIN)/python -m tests.benchmarks.all $(if $(LONG),--long)
 
 DATABASES := sqlite postgresql

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.all [--long] [NAME ...]
 
-By default each runs in a size that shows its table within a few minutes; all of them are meant
-to take less than half an hour on 2 cores, which was not timed as a whole yet. `--long` gives each
-its own size, with which the tables in docs/ were made (hours). A benchmark that fails is named at
+By default each runs in a size that shows its table within a few minutes; all of them took 18
+minutes on 2 cores where nothing else worked. `--long` gives each its own size, with which the
+tables in docs/ were made (hours). A benchmark that fails is named at
 the end, and the others run.
 """
 
