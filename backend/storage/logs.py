@@ -34,14 +34,13 @@ class SqlLogs:
 
     def list(self, run_id: int, after: int, limit: int) -> Sequence[LogLine]:
         query = (
-            select(LogRow)
+            select(LogRow.seq, LogRow.time, LogRow.rank, LogRow.text)
             .where(LogRow.run_id == run_id, LogRow.seq > after)
             .order_by(LogRow.seq)
             .limit(limit)
         )
         with self._database.read() as session:
-            rows = session.scalars(query)
-            return [LogLine(row.seq, row.time, row.rank, row.text) for row in rows]
+            return [LogLine(*row) for row in session.execute(query)]
 
 
 def cut(text: str) -> str:
