@@ -41,7 +41,12 @@ class Session:
         self._ticking = False
         address = url.replace("http", "ws") + "/_stcore/stream"
         self._socket: ClientConnection = connect(
-            address, subprotocols=["streamlit"], max_size=None, origin=url
+            address,
+            subprotocols=["streamlit"],
+            max_size=None,
+            origin=url,
+            ping_interval=None,  # a server that is late is measured, not hung up on
+            legacy=True,
         )
         self._ask()
         threading.Thread(target=self._listen, daemon=True).start()
