@@ -116,6 +116,21 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rank 0 has chosen to take a checkpoint after so many microbatches of an epoch. `file` is
+    the name of what says so in a job's folder."""
+
+    rank: int
+    epoch: int
+    microbatches: int
+    event: Literal["chosen"] = "chosen"
+
+    @property
+    def file(self) -> str:
+        return f"save-after-{self.epoch}-{self.microbatches}"
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """The rank cannot go on. Fields as in `RunError`."""
 
@@ -146,6 +161,7 @@ Event = (
     | ProfileReady
     | Artifact
     | Saved
+    | Chosen
     | Failed
     | Finished
 )

@@ -55,6 +55,10 @@ class NodeStore(Protocol):
         """Forget the node."""
         ...
 
+    def lost(self, name: str, lease: float) -> None:
+        """The node is not alive up to its next sign of life."""
+        ...
+
     def list(self, lease: float) -> Sequence[Node]:
         """The freshest first; alive = seen within `lease` seconds."""
         ...
@@ -86,3 +90,8 @@ class NodeService:
     def leave(self, name: str) -> None:
         """The agent of node `name` has ended by itself: nobody need wait for a lease."""
         self._store.leave(name)
+
+    def lost(self, name: str) -> None:
+        """Somebody who spoke with the agent of node `name` hears it no more: it counts as alive
+        again with its next sign of life, and not before."""
+        self._store.lost(name, self._lease)

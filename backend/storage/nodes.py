@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Device
@@ -44,6 +44,12 @@ class SqlNodes:
     def leave(self, name: str) -> None:
         with self._database.write() as session:
             session.execute(delete(NodeRow).where(NodeRow.name == name))
+
+    def lost(self, name: str, lease: float) -> None:
+        with self._database.write() as session:
+            over = (session.scalar(select(DatabaseClock())) or 0.0) - lease
+            aged = update(NodeRow).where(NodeRow.name == name, NodeRow.heartbeat > over)
+            session.execute(aged.values(heartbeat=over))
 
     def list(self, lease: float) -> Sequence[Node]:
         query = select(NodeRow, DatabaseClock() - NodeRow.heartbeat).order_by(

@@ -116,3 +116,13 @@ def test_nodes_are_listed_by_their_last_sign_of_life(backend: Backend, stores: S
     assert (b.name, b.devices, b.versions) == ("b", (), {})
     assert a.heartbeat_at >= b.heartbeat_at
     assert not any(node.alive for node in stores.nodes.list(lease=-1.0))
+
+
+def test_a_lost_node_is_not_alive_before_its_next_sign_of_life(backend: Backend):
+    backend.nodes.beat("a", (Device("cpu"),))
+    backend.nodes.beat("b")
+    backend.nodes.lost("a")
+    backend.nodes.lost("nobody")
+    assert {node.name: node.alive for node in backend.nodes.list()} == {"a": False, "b": True}
+    backend.nodes.beat("a", (Device("cpu"),))
+    assert all(node.alive for node in backend.nodes.list())

@@ -3,9 +3,10 @@
 A checkpoint is taken after a number of microbatches that every stage has whole updates for.
 Each rank copies its stages right after the update that ends there, at its own time; no rank
 waits for another one. Where the clock or a cancel asks for one, rank 0 chooses a number that
-it has not forwarded yet and makes the checkpoint's folder: no other rank can make that update
-before it has met a microbatch that came after, so it finds the folder when it gets there. Ranks of
-several hosts have no such folder: there the clock is heard at the end of an epoch, when all meet.
+it has not forwarded yet and writes it into the job's folder: no other rank can make that update
+before it has met a microbatch that came after, so it finds the number when it gets there. To other
+hosts the agents bring it, so it is chosen some time ahead; a rank that is past it when it comes
+saves nothing, and the checkpoint never becomes whole.
 """
 
 import math
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import Saved
+from backend.runs.events import Chosen, Saved
 from backend.runs.spec import TrainSpec
+from workers.runtime.checkpoint_pace import Pace
 from workers.runtime.checkpoint_state import restore, state_of
 from workers.runtime.checkpoint_writer import Part, Writer
 from workers.runtime.reporter import Reporter
@@ -29,6 +31,9 @@ FIRST = 5.0
 """Seconds before the first one that the clock asks for, where more were given."""
 LOOK = 0.02
 """Seconds between looks for the request."""
+AHEAD, AHEAD_NOW = 2.0, 0.5
+"""Seconds by which other hosts are told before a checkpoint that the clock asks for, and one that
+was asked for at once."""
 
 
 class Marks(Protocol):
@@ -77,6 +82,7 @@ class Checkpoints:
         self._folder, self._reporter = folder, reporter
         self._unit = shape.lanes * math.lcm(*shape.replicas, shape.batch)
         self._writer = Writer(reporter)
+        self._pace = Pace()
         self._epoch = 0
         self._tell: Callable[[], None] = _nothing
         self._fresh: dict[int, int] = {}
@@ -98,18 +104,33 @@ class Checkpoints:
         """An epoch begins; `tell` prints the losses that were not printed yet."""
         if self._due == math.inf:
             self._due = time.monotonic() + min(FIRST, self._spec.checkpoints.seconds)
-        self._epoch, self._tell, self._fresh = epoch, tell, {}
+        self._epoch, self._tell, self._fresh, self._pace = epoch, tell, {}, Pace()
 
     def watch(self, clock: Callable[[], float]) -> None:
         """A segment begins, in whose time `taken` tells from when to when copies were made."""
         self._clock, self.taken = clock, []
 
     def forward(self, microbatch: int) -> None:
-        if self._seated.seat.rank == 0 and self._is_one_host and self._is_wanted():
-            done = (microbatch // self._unit + 1) * self._unit
-            if done < self._shape.microbatches:
-                self._place(self._epoch, done).mkdir(parents=True, exist_ok=True)
-                self._answered()
+        if self._seated.seat.rank == 0:
+            if not self._is_one_host:
+                self._pace.note(microbatch, time.monotonic())
+            if self._is_wanted() and (ahead := self._ahead()) is not None:
+                self._choose(((microbatch + ahead) // self._unit + 1) * self._unit)
+
+    def _ahead(self) -> int | None:
+        """Microbatches until every rank has heard what is chosen now; None: not known yet."""
+        if self._is_one_host:
+            return 0
+        return self._pace.within(AHEAD_NOW if self._is_asked_now else AHEAD)
+
+    def _choose(self, done: int) -> None:
+        """Let all ranks save after so many; what lies beyond the epoch is left to its end."""
+        if done < self._shape.microbatches:
+            chosen = Chosen(0, self._epoch, done)
+            (self._folder / chosen.file).touch()
+            if not self._is_one_host:
+                self._reporter(chosen)
+            self._answered()
 
     def updating(self, stage: int, microbatches: int) -> None:
         per_round = self._shape.lanes * self._shape.batch
@@ -143,8 +164,8 @@ class Checkpoints:
             self._take(stage, self._epoch, done)
 
     def _is_due(self, done: int) -> bool:
-        is_chosen = self._is_one_host and self._place(self._epoch, done).is_dir()
-        return is_chosen or self._is_counted(done)
+        chosen = self._folder / Chosen(0, self._epoch, done).file
+        return chosen.exists() or self._is_counted(done)
 
     @property
     def _is_one_host(self) -> bool:
@@ -189,7 +210,11 @@ class Checkpoints:
             self._next_look = now + LOOK
             self._is_asked = (self._folder / REQUEST).exists()
         is_time = self._spec.checkpoints.seconds > 0 and now >= self._due
-        return is_time or (self._is_asked and not self._is_answered)
+        return is_time or self._is_asked_now
+
+    @property
+    def _is_asked_now(self) -> bool:
+        return self._is_asked and not self._is_answered
 
     def _answered(self) -> None:
         self._is_answered = self._is_asked

@@ -10,9 +10,15 @@ from backend.errors import StageflowError
 
 MAX_HEAD = 1 << 20
 CHUNK = 1 << 20
-ALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+ALIVE = {
+    "TCP_KEEPIDLE": 10,
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 25_000,
+}
 """Seconds of silence, seconds between questions, and questions without an answer after which a
-machine that lost its power counts as gone."""
+machine that lost its power counts as gone; and the same in milliseconds where something is on
+its way to it, because then nothing is asked."""
 
 
 class BadFrame(StageflowError):

@@ -183,6 +183,7 @@ class Journal:
     def close(self) -> None:
         """Nothing of this attempt is to be written any more."""
         self._spool.remove()
+        self._keeper.close()
 
     def _gather(self) -> None:
         self._told.extend(self._keeper.whole())

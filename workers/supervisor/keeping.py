@@ -2,10 +2,12 @@
 
 import hashlib
 import os
+import shutil
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from queue import Queue
 from typing import IO
@@ -27,7 +29,9 @@ class Whole:
 
 class Keeper:
     """Copies what the ranks announce to `place(step)`, with its hash. A checkpoint is `whole`
-    when all of its files are there, written through to the disk.
+    when all of its files are there, written through to the disk. One that a rank of another
+    host heard of too late never is: its files are removed once a later one is whole, because
+    what a rank announces comes in its order, or when the attempt is over.
 
     The thread starts with the first file. `folder` is the one in which the ranks write.
     """
@@ -64,6 +68,11 @@ class Keeper:
         """Is everything copied that was announced, or is there no more hope?"""
         return self._error is not None or not self._waiting.unfinished_tasks
 
+    def close(self) -> None:
+        """The attempt is over. What is being copied still, the next one removes."""
+        if self.is_idle:
+            self._drop(inf)
+
     def _work(self) -> None:
         while self._error is None:
             event = self._waiting.get()
@@ -84,6 +93,13 @@ class Keeper:
             _settle(place)
             self._whole.append(Whole(mark, tuple(files[name] for name in sorted(files))))
             del self._files[mark]
+            self._drop(mark.step)
+
+    def _drop(self, step: float) -> None:
+        """Remove what was copied of checkpoints before `step` that never became whole."""
+        for mark in [mark for mark in self._files if mark.step < step]:
+            del self._files[mark]
+            shutil.rmtree(self._place(mark.step), ignore_errors=True)
 
 
 def copied(source: IO[bytes], path: Path) -> CheckpointFile:

@@ -12,7 +12,7 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.codec import from_plain, to_plain
 from backend.errors import StageflowError
-from backend.runs.events import Artifact, Saved, Spans, read_line, write_line
+from backend.runs.events import Artifact, Chosen, Saved, Spans, read_line, write_line
 from backend.runs.job import Job
 from backend.runs.reservations import Summons
 from backend.runs.run import RunError
@@ -25,6 +25,7 @@ from workers.supervisor.announced import opened
 from workers.supervisor.frames import BadFrame, Wire
 from workers.supervisor.hub import fetched
 from workers.supervisor.lines import Heard
+from workers.supervisor.parting import mark
 from workers.supervisor.place import Place
 from workers.supervisor.preparation import gpus_for, prepare, rank_command
 from workers.supervisor.ranks import Ranks
@@ -129,9 +130,14 @@ class Membership:
         return None
 
     def _await_end(self, wire: Wire) -> None:
-        """The leader says that it is over, or is gone."""
+        """The leader says after which microbatch to save, then that it is over, or is gone."""
         with suppress(OSError, StageflowError):
-            wire.hear()
+            while (head := wire.hear()) is not None:
+                match head:
+                    case {"epoch": int() as epoch, "microbatches": int() as microbatches}:
+                        mark(work_folder(self._folder), Chosen(0, epoch, microbatches).file)
+                    case _:
+                        break
         self._is_over.set()
 
     def _tell_exits(self, wire: Wire, ranks: Ranks) -> None:

@@ -33,15 +33,17 @@ class Parting:
             self._wish, self._num_before = wish, num_checkpoints
             self._deadline = time.monotonic() + (PATIENCE if can_save else 0.0)
             if can_save:
-                self._request()
-
-    def _request(self) -> None:
-        flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW
-        with suppress(FileExistsError):  # the ranks may put there what they like
-            os.close(os.open(self._folder / REQUEST, flags, 0o644))
+                mark(self._folder, REQUEST)
 
     def is_over(self, num_checkpoints: int) -> bool:
         """Is there a newer checkpoint, or no more time?"""
         if self._wish is None:
             return False
         return num_checkpoints > self._num_before or time.monotonic() >= self._deadline
+
+
+def mark(folder: Path, name: str) -> None:
+    """Put an empty file there, which the ranks look for and follows no link of theirs."""
+    flags = os.O_CREAT | os.O_WRONLY | os.O_EXCL | os.O_NOFOLLOW
+    with suppress(FileExistsError):  # they may put there what they like
+        os.close(os.open(folder / name, flags, 0o644))

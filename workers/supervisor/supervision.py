@@ -4,10 +4,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from backend.bootstrap import Backend
 from backend.runs.attempt import Attempt
+from backend.runs.events import Chosen
 from backend.runs.fence import LeaseLost
 from backend.runs.job import Job
 from backend.runs.states import RunState
@@ -90,12 +91,19 @@ class Supervision:
         try:
             ending = self._carried()
             disk.let_go(self._folder)
+            self._miss()
             is_told = self._concluded(ending)
         except LeaseLost as fault:
             is_told = True  # nobody wants to hear the rest
             log.warning("run %d: %s", self._attempt.run.id, fault)
         if is_told:
             self._journal.close()
+
+    def _miss(self) -> None:
+        """Let no attempt count on a node that went away before it speaks again."""
+        for node in sorted(self._members.lost) if self._members else ():
+            with suppress(DatabaseUnreachable):
+                self._backend.nodes.lost(node)
 
     def _concluded(self, ending: Ending) -> bool:
         with self._renewing():
@@ -186,7 +194,10 @@ class Supervision:
         heard = ranks.lines.take(TICK)
         now = time.monotonic()
         for line in heard:
-            tally.hear(line.rank, self._journal.hear(line), now)
+            event = self._journal.hear(line)
+            tally.hear(line.rank, event, now)
+            if isinstance(event, Chosen) and self._members is not None:
+                self._members.choose(event)
         tally.exited(ranks.exits() | (self._members.exits() if self._members else {}), now)
 
     def _summon(self, address: str, meeting_port: int, secret: str) -> None:
@@ -211,8 +222,7 @@ class Supervision:
 
     def _part(self, wish: Ending, tally: Tally) -> None:
         """End as somebody wishes, with a last checkpoint where training has begun."""
-        is_one_host = self._members is None  # others do not see who asks for one
-        can_save = is_one_host and tally.all_started and bool(self._journal.results.losses)
+        can_save = tally.all_started and bool(self._journal.results.losses)
         self._parting.ask(wish, can_save, self._journal.results.checkpoints)
 
     def _written_and_cancelled(self, tally: Tally, now: float) -> bool:

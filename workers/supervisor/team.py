@@ -18,6 +18,7 @@ from pathlib import Path
 
 from backend.codec import from_plain
 from backend.errors import StageflowError
+from backend.runs.events import Chosen
 from backend.runs.job import Job
 from backend.runs.placement import Share
 from backend.runs.run import RunError
@@ -31,6 +32,8 @@ LISTEN = 0.2
 HELLO = 10.0
 """Seconds in which somebody who connects must say who it is."""
 
+Begin = dict[str, int]
+"""Where a run goes on: epoch, samples, and how many files of its checkpoint follow."""
 Summon = Callable[[str, int, str], None]
 """Tells the other nodes: address, port, secret."""
 
@@ -38,7 +41,10 @@ Summon = Callable[[str, int, str], None]
 class NodesMissing(StageflowError):
     """A node that was reserved did not come."""
 
-    advice = "Look at the log of its agent; the address that it was given must be reachable."
+    advice = (
+        "Look at the log of its agent; the address that it was given must be reachable. With a "
+        "checkpoint the run tries it again by itself."
+    )
 
 
 class Members:
@@ -53,8 +59,10 @@ class Members:
         self._listener.settimeout(LISTEN)
         self._wires: dict[str, Wire] = {}
         self._threads: list[threading.Thread] = []
+        self._begun: set[str] = set()
         self._codes: dict[int, int] = {}
         self._error: RunError | None = None
+        self._lost: set[str] = set()
         self._is_over = False
 
     def __enter__(self) -> "Members":
@@ -72,6 +80,7 @@ class Members:
             if not goes_on():
                 return False
             if time.monotonic() > deadline:
+                self._lost |= missing
                 names = ", ".join(sorted(missing))
                 raise NodesMissing(f"{names} did not come within {JOIN:.0f} s")
             try:
@@ -86,8 +95,7 @@ class Members:
         files = sorted(Path(job.checkpoint).iterdir()) if job.checkpoint else []
         begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
         for node, wire in self._wires.items():
-            wire.say(place=asdict(self.place(node)), begin=begin)
-            told = (node, wire, lines, files)
+            told = (node, wire, begin, lines, files)
             thread = threading.Thread(target=self._listen, args=told, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -98,6 +106,12 @@ class Members:
         hosts = len(self._shares)
         return Place(share.ranks, share.devices, self._meeting, self._address, host, hosts)
 
+    def choose(self, chosen: Chosen) -> None:
+        """Tell the other ranks after which microbatch to save."""
+        for node in self._begun.copy():  # it has its files: nobody else writes to it
+            with suppress(OSError):  # whoever hears it finds it gone
+                self._wires[node].say(epoch=chosen.epoch, microbatches=chosen.microbatches)
+
     def exits(self) -> dict[int, int]:
         return dict(self._codes)
 
@@ -105,6 +119,11 @@ class Members:
     def error(self) -> RunError | None:
         """A node that went away, or a limit that one of them saw exceeded."""
         return self._error
+
+    @property
+    def lost(self) -> frozenset[str]:
+        """Nodes that did not come, or went away."""
+        return frozenset(self._lost)
 
     def part(self) -> None:
         """Let them end their ranks; `end` waits for that."""
@@ -134,28 +153,35 @@ class Members:
         connection.settimeout(None)
         self._wires[node] = wire
 
-    def _listen(self, node: str, wire: Wire, lines: Lines, files: Sequence[Path]) -> None:
+    def _listen(
+        self, node: str, wire: Wire, begin: Begin, lines: Lines, files: Sequence[Path]
+    ) -> None:
         """Send what the node begins with, which may take it long to take, and hear it out."""
         try:
+            wire.say(place=asdict(self.place(node)), begin=begin)
             for path in files:
                 with path.open("rb") as data:
                     wire.send_file(data, path.stat().st_size, file=path.name)
+            self._begun.add(node)
             while (head := wire.hear()) is not None:
                 self._note(node, head, wire, lines)
         except (OSError, ValueError, KeyError, TypeError, StageflowError) as fault:
-            self._lost(node, str(fault))
+            self._miss(node, str(fault))
         share = self._shares[node][1]
         if not set(share.ranks) <= self._codes.keys():
-            self._lost(node, "its connection closed")
+            self._miss(node, "its connection closed")
 
-    def _lost(self, node: str, why: str) -> None:
-        if not self._is_over and self._error is None:
-            self._error = RunError(
-                "NodeLost",
-                f"the agent of node {node} is gone: {why}",
-                "Look at that machine and its agent's log, start it again (`stageflow worker`), "
-                "and launch the run again.",
-            )
+    def _miss(self, node: str, why: str) -> None:
+        if self._is_over:
+            return
+        self._lost.add(node)
+        self._error = self._error or RunError(
+            "NodeLost",
+            f"the agent of node {node} is gone: {why}",
+            "Look at that machine and its agent's log, and start it again (`stageflow worker`). "
+            "A run with a checkpoint goes on by itself as soon as its nodes are there; launch "
+            "one without again.",
+        )
 
     def _note(self, node: str, head: dict[str, object], wire: Wire, lines: Lines) -> None:
         host, share = self._shares[node]

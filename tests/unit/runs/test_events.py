@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from backend.runs.events import (
     PREFIX,
     Artifact,
+    Chosen,
     Event,
     Failed,
     Finished,
@@ -34,6 +35,7 @@ events = st.one_of(
     st.builds(ProfileReady, path=texts),
     st.builds(Artifact, name=texts, path=texts),
     st.builds(Saved, ranks, epoch=ranks, samples=ranks, step=ranks, path=texts, num_files=ranks),
+    st.builds(Chosen, rank=ranks, epoch=ranks, microbatches=ranks),
     st.builds(Failed, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
     st.builds(Finished, rank=ranks, epochs=ranks),
 )

@@ -41,22 +41,43 @@ def heard(keeper: Keeper, num: int) -> list[Whole]:
     return found
 
 
+def settled(keeper: Keeper) -> None:
+    while not keeper.is_idle:  # up to the test's own limit
+        time.sleep(0.01)
+
+
 def test_it_is_whole_with_its_last_file(keeper: Keeper, work: Path, tmp_path: Path):
     keeper.hear(saved(work, "b", b"bb"))
-    keeper.hear(saved(work, "c", b"c", step=8, num_files=1))
-    (first,) = heard(keeper, 1)
-    assert first.mark.step == 8
+    keeper.hear(saved(work, "b", b"b", step=8))
+    settled(keeper)
+    assert not keeper.whole()
     keeper.hear(saved(work, "a", b"a"))
-    (second,) = heard(keeper, 1)
-    assert second.mark == Mark(1, 64, 7)
-    assert second.files == tuple(
+    (first,) = heard(keeper, 1)
+    assert first.mark == Mark(1, 64, 7)
+    assert first.files == tuple(
         CheckpointFile(name, len(text), hashlib.sha256(text).hexdigest())
         for name, text in (("a", b"a"), ("b", b"bb"))
     )
     assert (tmp_path / "kept/1-7/b").read_bytes() == b"bb"
     assert not list(work.glob("checkpoints/*/*"))
-    while not keeper.is_idle:  # up to the test's own limit
-        time.sleep(0.01)
+    keeper.hear(saved(work, "a", b"a", step=8))
+    (second,) = heard(keeper, 1)
+    assert second.mark.step == 8
+
+
+def test_what_never_becomes_whole_goes_when_a_later_one_is(
+    keeper: Keeper, work: Path, tmp_path: Path
+):
+    """A rank of another host heard of step 7 too late."""
+    keeper.hear(saved(work, "a", b"a"))
+    for name in ("a", "b"):
+        keeper.hear(saved(work, name, b"x", step=9))
+    keeper.hear(saved(work, "a", b"a", step=11))
+    assert [found.mark.step for found in heard(keeper, 1)] == [9]
+    settled(keeper)
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["1-11", "1-9"]
+    keeper.close()
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["1-9"]
 
 
 def test_a_file_outside_of_the_ranks_folder_is_refused(keeper: Keeper, work: Path, tmp_path: Path):

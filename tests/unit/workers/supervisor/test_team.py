@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.runs.events import Chosen
 from backend.runs.job import Job
 from backend.runs.placement import Share
 from backend.runs.spec import ProfileSpec
@@ -57,10 +58,11 @@ def members(tmp_path: Path) -> Iterator[Members]:
 
 
 @pytest.fixture
-def member(members: Members) -> Member:
+def member(members: Members) -> Iterator[Member]:
     member = Member(members)
     member.join()
-    return member
+    yield member
+    member.wire.close()
 
 
 def test_a_member_is_told_its_ranks_and_where_all_meet(member: Member) -> None:
@@ -90,6 +92,24 @@ def test_a_checkpoint_to_go_on_from_comes_with_the_place(member: Member, tmp_pat
         with copy.open("wb") as target:
             member.wire.take_file(target, 1_000)
         assert copy.read_bytes() == bytes([stage]) * 1_000
+
+
+def test_what_rank_0_chose_is_passed_on_once_the_files_are_there(
+    members: Members, member: Member, tmp_path: Path
+) -> None:
+    """Not before: what is said then would lie in the middle of a file."""
+    kept = tmp_path / "checkpoint"
+    kept.mkdir()
+    (kept / "stage-0.safetensors").write_bytes(bytes(30_000_000))  # more than the wire holds
+    member.start(Lines(), replace(JOB, checkpoint=str(kept)))
+    members.choose(Chosen(0, 0, 8))
+    head = member.wire.hear()
+    with (tmp_path / "copy").open("wb") as target:
+        member.wire.take_file(target, head["size"])
+    member.wire.say(rank=1, exit=0)
+    eventually(lambda: members.exits())
+    members.choose(Chosen(0, 1, 24))
+    assert member.wire.hear() == {"epoch": 1, "microbatches": 24}
 
 
 def test_lines_files_and_exits_arrive(members: Members, member: Member, tmp_path: Path) -> None:
