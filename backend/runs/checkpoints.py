@@ -20,6 +20,8 @@ FAULTS = frozenset(
         "AgentLost",
         "AgentStopped",
         "DatabaseUnreachable",
+        "NodeLost",
+        "NodesMissing",
         "PeerLost",
         "RankHung",
         "RankKilled",
@@ -64,6 +66,11 @@ class Checkpoint:
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.size for file in self.files)
+
+    @property
+    def is_here(self) -> bool:
+        """Does this machine see all files, as it was told?"""
+        return all((self.folder / file.name).is_file() for file in self.files)
 
 
 class CheckpointStore(Protocol):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
@@ -16,6 +17,7 @@ from backend.runs.recovery import give_up
 from backend.runs.reservations import Summons
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
+from backend.runs.stand_in import placed
 
 
 class DispatchService:
@@ -42,11 +44,17 @@ class DispatchService:
             self._stores.leases.drop(name, self._place)
 
     def claim(self, run_id: int, node: str) -> Attempt | None:
-        """Take a queued run for `node`, with all other nodes that it needs; None where somebody
-        else has it, it ended, another node leads it, or one that it needs is not free."""
+        """Take a queued run for `node`, with all other nodes that it needs, which the attempt's
+        own spec names; None where somebody else has it, it ended, another node leads it, or one
+        that it needs is not free."""
         spec = self._stores.runs.asked(run_id)
         if spec is None:
             return None
+        if isinstance(spec, TrainSpec) and spec.nodes:
+            (queued,) = self._stores.runs.several([run_id]) or (None,)
+            if queued is None:
+                return None
+            spec = placed(queued, self._stores, self._lease, node)
         try:
             nodes = [share.node for share in self._shares(spec)]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
@@ -55,7 +63,9 @@ class DispatchService:
             return None
         token = uuid4().hex
         run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
-        return Attempt(run, token, self._stores, self._bell, self._lease) if run else None
+        if run is None:
+            return None
+        return Attempt(replace(run, spec=spec), token, self._stores, self._bell, self._lease)
 
     def holding(self, fence: Fence) -> Attempt:
         """The attempt of an agent that died, for what it had not written. Raises `LeaseLost`
@@ -93,7 +103,8 @@ class DispatchService:
         loads = self._stores.loads
         first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
         queued = self._stores.runs.several([each.run_id for each in first])
-        return turn(node, {run.id: run.spec for run in queued}, self._alive())
+        specs = {run.id: placed(run, self._stores, self._lease, node) for run in queued}
+        return turn(node, specs, self._alive())
 
     def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
         """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""

@@ -23,6 +23,7 @@ from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact
 from backend.runs.recovery import resumption
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
+from backend.runs.stand_in import away, placed
 from backend.runs.states import RunState
 from backend.runs.validation import validate
 
@@ -138,9 +139,10 @@ class RunService:
         if not isinstance(run.spec, TrainSpec) or not run.spec.nodes:
             return None
         try:
-            needed = [share.node for share in shares(run.spec, self._alive())]
+            spec = placed(run, self._stores, self._lease)
+            needed = [share.node for share in shares(spec, self._alive())]
         except InvalidInput as fault:
-            return f"It waits for its nodes: {fault}."
+            return f"It waits for its nodes: {away(run, self._stores, self._lease) or fault}."
         held = dict(self._stores.reservations.held())
         busy = [f"{node} by run {held[node]}" for node in needed if node in held]
         return f"It needs {', '.join(needed)} at once; held: {', '.join(busy)}." if busy else None

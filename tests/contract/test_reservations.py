@@ -7,7 +7,8 @@ import pytest
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.run import Run, RunSummary
+from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 
@@ -75,3 +76,73 @@ def test_nobody_overtakes_a_run_that_needs_the_node(backend: Backend, ask) -> No
     assert backend.dispatch.waiting_for("a") == [one.id, both.id]
     assert backend.dispatch.waiting_for("b") == [one.id]
     assert backend.dispatch.waiting_for("c") == [one.id, later.id]
+
+
+@pytest.fixture
+def restarted(backend: Backend, ask):
+    """A run on a and b that lost a node after its first checkpoint, which a has."""
+
+    def lose(node: str) -> Run:
+        attempt = backend.dispatch.claim(ask("a", "b").id, "a")
+        assert attempt is not None
+        attempt.running()
+        folder = attempt.checkpoint_folder(1)
+        folder.mkdir(parents=True)
+        (folder / "stage-0.safetensors").write_bytes(b"12345")
+        attempt.checkpoint(Mark(0, 4, 1), [CheckpointFile("stage-0.safetensors", 5, "ab")], 3)
+        backend.nodes.lost(node)
+        attempt.finish(RunState.FAILED, RunSummary(), RunError("NodeLost", f"{node} is gone"))
+        return backend.runs.get(attempt.run.id)
+
+    return lose
+
+
+def test_a_run_waits_for_a_node_that_was_lost(backend: Backend, restarted) -> None:
+    backend.nodes.beat("c", (Device("gpu"),))  # other devices than b's
+    run = restarted("b")
+    assert run.state is RunState.QUEUED
+    assert backend.dispatch.claim(run.id, "a") is None
+    assert backend.dispatch.waiting_for("a") == []
+    reason = str(backend.runs.why_apart(run))
+    assert ("b not alive" in reason, "same devices" in reason) == (True, True)
+    for name in "ab":
+        backend.nodes.beat(name, (Device("cpu"),))
+    assert backend.runs.why_apart(run) is None
+    attempt = backend.dispatch.claim(run.id, "a")
+    assert attempt is not None
+    assert attempt.run.spec.nodes == ("a", "b")
+
+
+def test_a_free_node_with_the_same_devices_stands_in(backend: Backend, restarted) -> None:
+    run = restarted("b")
+    assert backend.runs.why_apart(run) is None
+    assert backend.dispatch.waiting_for("c") == []
+    assert backend.dispatch.waiting_for("a") == [run.id]
+    attempt = backend.dispatch.claim(run.id, "a")
+    assert attempt is not None
+    assert attempt.run.spec.nodes == ("a", "c")
+    assert [share.node for share in backend.dispatch.shares(attempt.run.spec)] == ["a", "c"]
+    assert backend.runs.busy() == {"a": run.id, "c": run.id}
+    assert backend.runs.get(run.id).spec.nodes == ("a", "b")  # as it was asked for
+
+
+def test_who_sees_the_checkpoint_may_lead_in_the_place_of_the_one_that_did(
+    backend: Backend, restarted
+) -> None:
+    run = restarted("a")
+    kept = backend.runs.checkpoints(run.id)[0]
+    (kept.folder / "stage-0.safetensors").rename(kept.folder / "elsewhere")
+    assert backend.dispatch.claim(run.id, "c") is None
+    assert "a not alive" in str(backend.runs.why_apart(run))
+    (kept.folder / "elsewhere").rename(kept.folder / "stage-0.safetensors")
+    assert backend.dispatch.waiting_for("c") == [run.id]
+    attempt = backend.dispatch.claim(run.id, "c")
+    assert attempt is not None
+    assert attempt.run.spec.nodes == ("c", "b")
+
+
+def test_a_run_that_was_never_begun_waits_for_its_own_nodes(backend: Backend, ask) -> None:
+    run = ask("a", "b")
+    backend.nodes.lost("b")
+    assert backend.dispatch.claim(run.id, "a") is None
+    assert "b not alive" in str(backend.runs.why_apart(run))
