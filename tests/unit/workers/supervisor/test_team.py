@@ -128,7 +128,7 @@ def test_lines_files_and_exits_arrive(members: Members, member: Member, tmp_path
     assert (tmp_path / "host-1-spans-1-0.arrow").read_bytes() == b"x" * 70_000
     member.wire.close()
     members.end()
-    assert members.error is None
+    assert (members.error, members.lost) == (None, set())
 
 
 def test_a_member_that_goes_away_is_named(members: Members, member: Member) -> None:
@@ -137,6 +137,7 @@ def test_a_member_that_goes_away_is_named(members: Members, member: Member) -> N
     member.wire.close()
     eventually(lambda: members.error)
     assert (members.error.kind, "node b is gone" in members.error.message) == ("NodeLost", True)
+    assert members.lost == {"b"}
 
 
 @pytest.mark.parametrize("said", [b"no json\n", b"[1]\n", b'{"file": "x", "size": 9}\nshort'])
@@ -165,6 +166,7 @@ def test_who_does_not_know_the_secret_is_not_let_in(
     monkeypatch.setattr("workers.supervisor.team.JOIN", 0.5)
     with pytest.raises(NodesMissing, match="b did not come"):
         Member(members).join(secret="guessed")
+    assert members.lost == {"b"}
 
 
 def test_a_cancelled_run_waits_for_nobody(members: Members) -> None:
