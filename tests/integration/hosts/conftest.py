@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backend.bootstrap import Backend, connect
@@ -23,6 +25,8 @@ from backend.storage.schema import upgrade
 NETWORK = "10.93.7"
 AHEAD = 1000
 """Seconds by which each host's clock is ahead of the one before."""
+LEASE = 60
+"""Seconds, so that agents may stand still for long: who is lost is known by other means."""
 _NUMBERS = count()
 
 
@@ -48,7 +52,7 @@ class Hosts:
         self._network()
         self._folder = folder
         home = folder / "host-0"
-        settings = Settings(home=home, node="test", heartbeat=0.5, lease=20)
+        settings = Settings(home=home, node="test", heartbeat=0.5, lease=LEASE)
         upgrade(settings)
         self.settings = settings
         self.backend: Backend = connect(settings)
@@ -70,29 +74,34 @@ class Hosts:
 
     def start(self) -> None:
         """An agent on every host."""
-        for host, name in enumerate(self.names):
-            fields = {
-                "HOME": str(self._folder / name),
-                "NODE": name,
-                "NODE_ADDRESS": f"{NETWORK}.{host + 1}",
-                "DATABASE_URL": self.settings.sql_url,
-                "REDIS_URL": self.settings.broker_url,
-                "HEARTBEAT": "0.5",
-                "LEASE": "20",
-            }
-            clock = ["unshare", "--time", "--monotonic", str(AHEAD * host)]
-            command = ["ip", "netns", "exec", self._spaces[host]]
-            command += clock if _clocks_differ() else []
-            (self._folder / name).mkdir(exist_ok=True)
-            with (self._folder / f"{name}.log").open("ab") as output:
-                self._agents[name] = subprocess.Popen(
-                    [*command, sys.executable, "-m", "workers.agent"],
-                    env=os.environ | {f"STAGEFLOW_{k}": v for k, v in fields.items()},
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,
-                )
+        for name in self.names:
+            self.begin(name)
         self.wait(lambda: len(self.alive) == len(self.names))
+
+    def begin(self, name: str) -> None:
+        """Start the agent of this host."""
+        host = self.names.index(name)
+        fields = {
+            "HOME": str(self._folder / name),
+            "NODE": name,
+            "NODE_ADDRESS": f"{NETWORK}.{host + 1}",
+            "DATABASE_URL": self.settings.sql_url,
+            "REDIS_URL": self.settings.broker_url,
+            "HEARTBEAT": "0.5",
+            "LEASE": str(LEASE),
+        }
+        clock = ["unshare", "--time", "--monotonic", str(AHEAD * host)]
+        command = ["ip", "netns", "exec", self._spaces[host]]
+        command += clock if _clocks_differ() else []
+        (self._folder / name).mkdir(exist_ok=True)
+        with (self._folder / f"{name}.log").open("ab") as output:
+            self._agents[name] = subprocess.Popen(
+                [*command, sys.executable, "-m", "workers.agent"],
+                env=os.environ | {f"STAGEFLOW_{k}": v for k, v in fields.items()},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     @property
     def alive(self) -> list[str]:
@@ -102,8 +111,28 @@ class Hosts:
         """The agent and whatever it started, at once, as a machine that loses its power."""
         os.killpg(self._agents[name].pid, signal.SIGKILL)
 
+    def ranks_of(self, run_id: int) -> list[int]:
+        """Processes of the run on any host, by its folder in their environment."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                home = process.environ().get("HOME", "")
+                if any(home.startswith(f"{folder}/") for folder in self._run_folders(run_id)):
+                    found.append(process.pid)
+        return found
+
+    def _run_folders(self, run_id: int) -> list[Path]:
+        attempts = range(1, self.backend.runs.get(run_id).attempt + 1)
+        return [
+            self.settings.model_copy(update={"home": self._folder / name}).run_folder(run_id, k)
+            for name in self.names
+            for k in attempts
+        ]
+
     def finished(self, spec: RunSpec) -> Run:
-        run_id = self.backend.runs.submit(spec).id
+        return self.until_final(self.backend.runs.submit(spec).id)
+
+    def until_final(self, run_id: int) -> Run:
         self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
         return self.backend.runs.get(run_id)
 
