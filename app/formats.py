@@ -47,6 +47,11 @@ def duration(value: float | None) -> str:
     return f"{hours // 24}{SPACE}d{SPACE}{hours % 24}{SPACE}h"
 
 
+def clock(ahead: float) -> str:
+    """A clock that is so many seconds ahead, as "clock 1 h 00 min ahead", "clock 42 s behind"."""
+    return f"clock {duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
+
+
 def size(value: float | None) -> str:
     """Bytes with a binary unit: "512 B", "26.4 MiB", "1.40 GiB"."""
     if value is None or not isfinite(value):

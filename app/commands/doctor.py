@@ -170,6 +170,15 @@ def _workers(settings: Settings) -> Finding:
     return Finding("workers", None, "none alive", "Start one: stageflow up, or stageflow worker")
 
 
+def _clocks(settings: Settings) -> Finding:
+    """Compared with the database's, by which leases go."""
+    alive = [node for node in connect(settings).nodes.list() if node.alive]
+    off = [f"{node.name}: {formats.clock(node.ahead)}" for node in alive if node.is_off]
+    if off:
+        return Finding("clocks", None, ", ".join(off), "Set the clocks of these machines (NTP).")
+    return Finding("clocks", True, f"{formats.count(len(alive), 'node')} with the database's time")
+
+
 def _sandbox(settings: Settings) -> Finding:
     """What the agents have found out about their nodes; runs below the minimum are refused."""
     nodes = [node for node in connect(settings).nodes.list() if node.alive]
@@ -187,4 +196,4 @@ def _sandbox(settings: Settings) -> Finding:
     return Finding("sandbox", False if weak else None, found, advice)
 
 
-CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers, _sandbox)
+CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers, _clocks, _sandbox)

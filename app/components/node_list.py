@@ -6,12 +6,17 @@ from itertools import groupby
 import streamlit as st
 
 from app.components.grid import Column, grid
-from app.formats import NOTHING, SPACE, ago, percent, plain, size
+from app.formats import NOTHING, SPACE, ago, clock, percent, plain, size
 from app.links import target
 from app.state import Page
 from backend.cluster.cluster import Device
 from backend.runs.nodes import Node, Use
 from backend.runs.run import Run
+
+OFF = (
+    "Compared with the database's clock. Runs, leases and queues go by that one; the times of "
+    "log lines and curves are the node's. Set its clock (NTP)."
+)
 
 
 def node_list(
@@ -82,6 +87,8 @@ def _state(node: Node, busy: bool) -> None:
         st.badge("busy", icon=":material/play_circle:", color="blue")
     else:
         st.badge("free", icon=":material/check_circle:", color="green")
+    if node.alive and node.is_off:
+        st.badge(clock(node.ahead), icon=":material/schedule:", color="orange", help=OFF)
 
 
 def _runs(runs: Sequence[Run]) -> None:

@@ -7,6 +7,9 @@ from typing import Protocol
 
 from backend.cluster.cluster import Device
 
+OFF = 2.0
+"""Seconds by which clocks may differ: more than the way to the database takes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -28,7 +31,7 @@ class Use:
 class Node:
     """`alive`: its last sign of life is no older than a lease. `versions` name -> version.
     `use` as of that sign of life: the machine's, then that of each GPU. `address` is where the
-    ranks of other nodes reach its own."""
+    ranks of other nodes reach its own. `ahead`: seconds that its clock is ahead of the store's."""
 
     name: str
     devices: tuple[Device, ...]
@@ -37,6 +40,12 @@ class Node:
     versions: Mapping[str, str]
     use: tuple[Use, ...] = ()
     address: str = ""
+    ahead: float = 0.0
+
+    @property
+    def is_off(self) -> bool:
+        """Is its clock so far off that what it notes stands at wrong times?"""
+        return abs(self.ahead) > OFF
 
 
 class NodeStore(Protocol):

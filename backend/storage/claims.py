@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
@@ -14,7 +13,7 @@ from backend.storage.node_tables import ReservationRow
 from backend.storage.quotas import check_running
 from backend.storage.reservations import NodesTaken, alone, of_live_runs, reserve
 from backend.storage.tables import Base, ProjectRow, TagRow
-from backend.storage.values import DatabaseClock
+from backend.storage.values import DatabaseClock, DatabaseMoment
 
 RUNS, ATTEMPTS = Base.metadata.tables["runs"], Base.metadata.tables["attempts"]
 SEPARATOR = "\x1f"
@@ -24,7 +23,6 @@ _QUOTA = select(ProjectRow.quota).where(ProjectRow.id == RUNS.c.project_id)
 _HELD = of_live_runs(ReservationRow.node).where(
     ReservationRow.node == bindparam("by"), ReservationRow.run_id != bindparam("run")
 )
-_NOW = bindparam("now", type_=RUNS.c.started_at.type)
 CLAIM = (
     update(RUNS)
     .where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED, ~_HELD.exists())
@@ -36,13 +34,14 @@ CLAIM = (
         lease_until=DatabaseClock() + bindparam("term"),
         sandbox=None,
         last_batch=0,
-        started_at=func.coalesce(RUNS.c.started_at, _NOW),
+        started_at=func.coalesce(RUNS.c.started_at, DatabaseMoment()),
     )
     .returning(
         *RUNS.c, _TAGS.scalar_subquery().label("tagged"), _QUOTA.scalar_subquery().label("quota")
     )
 )
 """Built once; the node that claims must not be reserved by another run."""
+ATTEMPT = insert(ATTEMPTS).values(started_at=DatabaseMoment())
 ASKED = select(RUNS.c.spec).where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED)
 
 
@@ -56,8 +55,7 @@ def claim(
     database: Database, run_id: int, node: str, token: str, lease: float, others: Sequence[str]
 ) -> Row[Any] | None:
     """The run's row as it is now, with its tags in `tagged`; see `RunStore.claim`."""
-    now = datetime.now(UTC)
-    asked = {"run": run_id, "by": node, "secret": token, "term": lease, "now": now}
+    asked = {"run": run_id, "by": node, "secret": token, "term": lease}
     with suppress(NodesTaken, QuotaReached), database.plain() as connection:
         if others:
             alone(connection)
@@ -71,10 +69,9 @@ def claim(
             "run_id": run_id,
             "number": row.attempt,
             "node": node,
-            "started_at": now,
             "first_seq": row.last_seq + 1,
         }
-        connection.execute(insert(ATTEMPTS), attempt)
+        connection.execute(ATTEMPT, attempt)
         return row
     return None
 

@@ -10,7 +10,7 @@ from backend.storage.tables import Base
 
 
 class NodeRow(Base):
-    """`heartbeat` in Unix seconds on the database's clock."""
+    """`heartbeat` in Unix seconds on the database's clock, of which the node's is `ahead`."""
 
     __tablename__ = "nodes"
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
@@ -19,6 +19,7 @@ class NodeRow(Base):
     heartbeat: Mapped[float]
     use: Mapped[list[Any] | None]
     address: Mapped[str | None] = mapped_column(String(255))
+    ahead: Mapped[float | None]
 
 
 class ReservationRow(Base):

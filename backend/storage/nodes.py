@@ -1,5 +1,6 @@
 """Nodes in SQL: alive by the database's clock."""
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -65,11 +66,13 @@ class SqlNodes:
                     versions=row.versions,
                     use=from_plain(Uses, row.use or []),
                     address=row.address or "",
+                    ahead=row.ahead or 0.0,
                 )
                 for row, age in session.execute(query)
             ]
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         with self._database.write() as session:
-            now = session.scalar(select(DatabaseClock()))
-            session.merge(NodeRow(name=name, heartbeat=now or 0.0, **values))
+            now = session.scalar(select(DatabaseClock())) or 0.0
+            ahead = time.time() - now
+            session.merge(NodeRow(name=name, heartbeat=now, ahead=ahead, **values))

@@ -1,7 +1,6 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Update, func, select, update
@@ -23,7 +22,7 @@ from backend.storage.quotas import admit_run
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, DefinitionRow, RunRow
-from backend.storage.values import DatabaseClock
+from backend.storage.values import DatabaseClock, DatabaseMoment
 
 MAX_ID = 2**31 - 1
 """PostgreSQL's integer: a larger number is nobody's id."""
@@ -51,7 +50,7 @@ class SqlRuns:
             last_batch=0,
             cancel_requested=False,
             summary=to_plain(RunSummary, RunSummary()),
-            created_at=datetime.now(UTC),
+            created_at=DatabaseMoment(),
         )
         with self._database.write() as session:
             project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
@@ -102,7 +101,7 @@ class SqlRuns:
         query = _queued(run_id).values(
             state=move(RunState.QUEUED, RunState.CANCELLED),
             cancel_requested=True,
-            finished_at=datetime.now(UTC),
+            finished_at=DatabaseMoment(),
         )
         with self._database.write() as session:
             return _count(session, query) == 1
@@ -185,14 +184,15 @@ class SqlRuns:
 def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError | None) -> None:
     """The attempt is over; so is the run, unless it is queued again."""
     row.state = move(row.state, state)
+    now = session.scalar(select(DatabaseMoment()))
     told = to_plain(RunError, error) if error else None
     attempt = session.get(AttemptRow, (row.id, row.attempt))
     if attempt is not None:  # none where it was claimed before attempts were stored
-        attempt.finished_at = datetime.now(UTC)
+        attempt.finished_at = now
         attempt.outcome = RESTARTED if state is RunState.QUEUED else state.value
         attempt.error = told
     if state is not RunState.QUEUED:
-        row.error, row.finished_at = told, datetime.now(UTC)
+        row.error, row.finished_at = told, now
         _time(row)
 
 

@@ -85,6 +85,24 @@ def _postgresql_clock(*_: object, **__: object) -> str:
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
+class DatabaseMoment(FunctionElement[datetime]):
+    """Now, on the same clock: what begins on one machine may end on another."""
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(DatabaseMoment, "sqlite")
+def _sqlite_moment(*_: object, **__: object) -> str:
+    """As SQLAlchemy writes times there, with six digits of a second."""
+    return "(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000')"
+
+
+@compiles(DatabaseMoment, "postgresql")
+def _postgresql_moment(*_: object, **__: object) -> str:
+    return "clock_timestamp()"
+
+
 class Holds(FunctionElement[bool]):
     """Whether a column holds a text, whatever the case (on SQLite: of ASCII letters)."""
 

@@ -1,6 +1,10 @@
 """Nodes: none, free, busy, silent; the queue and its reasons."""
 
+import time
+from unittest.mock import Mock
+
 from app.api import connection
+from app.formats import clock
 from app.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.document import read_cluster
@@ -54,6 +58,13 @@ def test_a_silent_node(backend: Backend, open_page: Open, monkeypatch) -> None:
     assert "silent" in text_of(page)
     assert figures_of(page)["Nodes alive"] == ("0", "of 1 known")
     assert "No node agent is alive" in page.warning[0].value
+
+
+def test_a_node_whose_clock_is_off(backend: Backend, open_page: Open, monkeypatch) -> None:
+    right = time.time
+    monkeypatch.setattr("backend.storage.nodes.time", Mock(time=lambda: right() + 3600))
+    backend.nodes.beat("node-1")
+    assert clock(3600.0) in text_of(open_page(Page.NODES))
 
 
 def test_links_are_measured_and_planned_on(backend: Backend, open_page: Open) -> None:

@@ -2,7 +2,9 @@
 
 import json
 import socket
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -236,6 +238,21 @@ def test_doctor_tells_the_sandbox_of_each_node(
     finding = next(found for found in json.loads(said.out) if found["name"] == "sandbox")
     assert said.code == code
     assert told in finding["found"] + finding["advice"]
+
+
+def test_doctor_tells_of_a_clock_that_is_off(
+    stageflow: Command, database: None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, right = connect(Settings(home=home)), time.time
+    with monkeypatch.context() as wrong:
+        wrong.setattr("backend.storage.nodes.time", Mock(time=lambda: right() - 90))
+        backend.nodes.beat("node-7")
+    backend.close()
+    said = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})
+    finding = next(found for found in json.loads(said.out) if found["name"] == "clocks")
+    assert finding["found"].startswith("node-7: clock 1")
+    assert finding["found"].endswith("behind")
+    assert "NTP" in finding["advice"]
 
 
 def test_a_run_is_exported_in_every_format(

@@ -1,6 +1,8 @@
 """Profiles, plans, predicted timelines and nodes, whatever the database."""
 
+import time
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pytest
 
@@ -116,6 +118,17 @@ def test_nodes_are_listed_by_their_last_sign_of_life(backend: Backend, stores: S
     assert (b.name, b.devices, b.versions) == ("b", (), {})
     assert a.heartbeat_at >= b.heartbeat_at
     assert not any(node.alive for node in stores.nodes.list(lease=-1.0))
+
+
+def test_a_node_tells_how_far_its_clock_is_off(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    backend.nodes.beat("a")
+    right = time.time
+    monkeypatch.setattr("backend.storage.nodes.time", Mock(time=lambda: right() - 3600))
+    backend.nodes.beat("b")
+    found = {node.name: node for node in backend.nodes.list()}
+    assert abs(found["a"].ahead) < 60
+    assert found["b"].ahead == pytest.approx(-3600, abs=60)
+    assert (found["b"].is_off, found["b"].alive) == (True, True)
 
 
 def test_a_lost_node_is_not_alive_before_its_next_sign_of_life(backend: Backend):

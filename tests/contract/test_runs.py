@@ -1,9 +1,11 @@
 """The life of a run: submitted, found, claimed once, fenced, ended."""
 
 from dataclasses import replace
+from datetime import datetime
 from math import inf
 
 import pytest
+from sqlalchemy import select
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
@@ -16,6 +18,7 @@ from backend.runs.recovery import AGENT_LOST
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import IllegalMove, RunState
+from backend.storage.values import DatabaseClock, DatabaseMoment
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
 
@@ -30,6 +33,23 @@ def test_a_submitted_run_is_queued_and_comes_back_whole(backend: Backend, defini
     assert (run.name, run.state, run.attempt, run.error) == ("my run", RunState.QUEUED, 0, None)
     assert backend.runs.get(run.id) == run
     assert run.spec == spec
+
+
+def test_a_run_begins_and_ends_by_the_databases_clock(backend: Backend, definition: Definition):
+    def now() -> datetime:
+        with backend.database.read() as session:
+            moment, seconds = session.execute(select(DatabaseMoment(), DatabaseClock())).one()
+        assert moment.timestamp() == pytest.approx(seconds, abs=0.5)
+        return moment
+
+    times = [now(), (run := backend.runs.submit(train(definition))).created_at, now()]
+    attempt = backend.dispatch.claim(run.id, "here")
+    assert attempt is not None
+    attempt.running()
+    attempt.finish(RunState.SUCCEEDED, RunSummary())
+    (told,), run = backend.runs.attempts(run.id), backend.runs.get(run.id)
+    times += [run.started_at, told.started_at, told.finished_at, run.finished_at, now()]
+    assert times == sorted(times)
 
 
 def test_a_run_is_named_after_its_model(run: Run):
