@@ -68,6 +68,7 @@ def _made(fault: Fault, there: Site, curve: Curve) -> Figures | None:
         return fault.make(there, curve)
     except (AssertionError, TimeoutError, StageflowError):
         traceback.print_exc()
+        there.wake()
         return None
 
 

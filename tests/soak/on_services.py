@@ -138,21 +138,25 @@ def clocks_apart(there: Site, undisturbed: Curve) -> Figures:
         file = clock if is_shared else clock.with_name(f"clock-{node}")
         file.write_text("0" if is_shared else str(3600 * hours))
         there.start(node, LD_PRELOAD=str(shim), CLOCK_SHIM=str(file))
-    run = there.on_its_way(there.spec())
-    if is_shared:
-        for hours in (1, 0):  # set forwards, and back again
-            clock.write_text(str(3600 * hours))
-            time.sleep(3.0)
-    else:
-        there.agents[there.agent_of(run.id)].kill()
-    equal(there, run.id, undisturbed)
-    ended = there.backend.runs.get(run.id)
-    assert ended.started_at is not None
-    assert ended.finished_at is not None
-    assert ended.finished_at >= ended.started_at
-    for node in nodes:
-        there.end(node)
-    there.start("a")
+    try:
+        run = there.on_its_way(there.spec())
+        if is_shared:
+            for hours in (1, 0):  # set forwards, and back again
+                clock.write_text(str(3600 * hours))
+                time.sleep(3.0)
+        else:
+            off = [node.ahead for node in there.backend.nodes.list() if node.is_off]
+            assert {round(ahead / 3600) for ahead in off} == {-1, 1}
+            there.agents[there.agent_of(run.id)].kill()
+        equal(there, run.id, undisturbed)
+        ended = there.backend.runs.get(run.id)
+        assert ended.started_at is not None
+        assert ended.finished_at is not None
+        assert ended.finished_at >= ended.started_at
+    finally:
+        for node in nodes:
+            there.end(node)
+        there.start("a")
     return {}
 
 

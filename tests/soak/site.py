@@ -66,6 +66,11 @@ class Site:
         agent.terminate()
         agent.wait()
 
+    def wake(self) -> None:
+        """Nobody is paused any more."""
+        for node in self.agents:
+            self.signal(node, signal.SIGCONT)
+
     def log(self, node: str) -> str:
         return (self.settings.home / f"{node}.log").read_text()
 
