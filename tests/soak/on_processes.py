@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
+from sqlalchemy import text
 
 from backend.runs.run import Run
 from backend.runs.states import RunState
@@ -47,6 +48,7 @@ def agent_paused(there: Site, undisturbed: Curve) -> Figures:
     Where it is paused in the middle of a write, PostgreSQL puts it out of that after a lease;
     SQLite cannot, and it goes on with its run."""
     run = there.on_its_way(there.spec())
+    time.sleep(random.random())  # the checkpoint that was waited for may still be written
     node, moment = there.agent_of(run.id), time.time()
     there.signal(node, signal.SIGSTOP)
     there.wait(lambda: there.backend.runs.get(run.id).attempt == 2 or _is_locked(there))
@@ -63,8 +65,9 @@ def agent_paused(there: Site, undisturbed: Curve) -> Figures:
 def _is_locked(there: Site) -> bool:
     """Does whoever was paused hold SQLite's one lock on writing? Found after 10 s of trying."""
     try:
-        with there.backend.database.write():
-            return False
+        with there.backend.database.write() as session:
+            session.execute(text("SELECT 1"))  # only now does the transaction begin
+        return False
     except DatabaseUnreachable:
         return True
 
