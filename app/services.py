@@ -1,5 +1,8 @@
 """The Backend of this process, in the name of the visitor who asks it for something."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import streamlit as st
 
 from app import state
@@ -8,7 +11,9 @@ from app.gate.visitors import by_cookie, cookie_name, forget
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.people.rights import Actor
-from backend.settings import Settings, SignIn, load_settings
+from backend.settings import SignIn, load_settings
+
+Found = TypeVar("Found")
 
 
 class SignedOut(StageflowError):
@@ -21,28 +26,48 @@ def backend() -> Backend:
     """The services in the visitor's name and in the project that they have chosen. Raises
     `SchemaOutdated` or `DatabaseUnreachable`, and asks again next time; `SignedOut` where the
     visitor's session is over."""
-    found = visitor()
-    return found.acting(found.actor, state.chosen_project())
+    return _within(_secret(), state.chosen_project())
+
+
+def later(read: Callable[[Backend], Found]) -> Callable[[], Found]:
+    """`read` with the services of whoever looks at the page now, for when it is called: what a
+    download holds is made in a thread that knows no visitor. Their session is asked for then."""
+    secret, project = _secret(), state.chosen_project()
+    return lambda: read(_within(secret, project))
 
 
 def visitor() -> Backend:
     """The same in all projects that the visitor sees."""
-    settings = load_settings()
-    everybodys = connected()
-    return everybodys.acting(_visitor(everybodys, settings))
+    return _of(_secret())
 
 
 def sign_out() -> None:
     """End the visitor's session, here and on every other page of this browser."""
-    settings = load_settings()
-    backend().accounts.sign_out(st.context.cookies.get(cookie_name(settings), ""))
+    backend().accounts.sign_out(_secret())
     forget()
 
 
-def _visitor(everybodys: Backend, settings: Settings) -> Actor:
+def _secret() -> str:
+    """That of the session in the visitor's cookie; none where nobody signs in."""
+    settings = load_settings()
     if settings.sign_in is SignIn.OFF:
+        return ""
+    return st.context.cookies.get(cookie_name(settings), "")
+
+
+def _within(secret: str, project: int | None) -> Backend:
+    found = _of(secret)
+    return found.acting(found.actor, project)
+
+
+def _of(secret: str) -> Backend:
+    everybodys = connected()
+    return everybodys.acting(_actor(everybodys, secret))
+
+
+def _actor(everybodys: Backend, secret: str) -> Actor:
+    if everybodys.settings.sign_in is SignIn.OFF:
         return everybodys.actor
-    secret = st.context.cookies.get(cookie_name(settings), "")
     actor = by_cookie(secret, everybodys) if secret else None
     if actor is None:
         raise SignedOut("you are signed out")

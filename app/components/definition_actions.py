@@ -31,7 +31,7 @@ def download(definition: Definition) -> None:
     """The file as it was uploaded."""
     st.download_button(
         "Download",
-        data=lambda: services.backend().definitions.source(definition.id),
+        data=services.later(lambda its: its.definitions.source(definition.id)),
         file_name=definition.filename,
         mime=MIME[form_of(definition.filename)],
         icon=":material/download:",

@@ -50,11 +50,7 @@ def _download(run: Run, export: Export, has_timeline: bool) -> None:
 
 
 def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
-    def read() -> bytes:
-        backend = services.backend()
-        return export.write(backend, backend.runs.get(run_id))
-
-    return read
+    return services.later(lambda its: export.write(its, its.runs.get(run_id)))
 
 
 def _retry(run: Run, barred: str | None) -> None:

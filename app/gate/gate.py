@@ -12,6 +12,7 @@ from app.api.endpoint import ACTOR
 from app.api.problems import Refused, answer
 from app.gate import origin
 from app.gate.headers import guarded
+from app.gate.offers import Offers
 from app.gate.pace import Pace
 from app.gate.rules import SIGN_IN, Rule, rule_for
 from app.gate.visitors import actor_of
@@ -35,15 +36,18 @@ class Gate:
         self._app = app
         self._connect = connect
         self._callers, self._strangers = Pace(), Pace()
+        self._offers = Offers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             return await self._app(scope, receive, send)
         send = guarded(send)
         try:
-            scope[ACTOR] = await self._admitted(HTTPConnection(scope))
+            scope[ACTOR] = actor = await self._admitted(HTTPConnection(scope))
         except Exception as error:
             return await _refuse(error, scope, receive, send)
+        if scope["type"] == "websocket" and actor is not None:
+            send = self._offers.heard(send, actor.name)
         return await self._app(scope, receive, send)
 
     async def _admitted(self, connection: HTTPConnection) -> Actor | None:
@@ -65,6 +69,7 @@ class Gate:
             raise Refused(401, "sign in first", SIGN_IN_FIRST, {"WWW-Authenticate": "Bearer"})
         if rule is Rule.PROGRAM:
             self._callers.take(actor.name, settings.rate)
+        self._offers.check(actor.name, connection.scope["path"])
         return actor
 
     def _who(self, connection: HTTPConnection, rule: Rule, settings: Settings) -> Actor | None:

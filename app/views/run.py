@@ -76,7 +76,7 @@ def _live(run_id: int, was_final: bool) -> None:
             artifact_list(run_id, artifacts)
     attempt_view(run)
     with card("Log"):
-        log_view(run, log_tail(run_id), lambda: list(all_lines(run_id)))
+        log_view(run, log_tail(run_id), services.later(lambda its: list(all_lines(its, run_id))))
 
 
 def _message(run: Run) -> None:

@@ -8,11 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from starlette.routing import BaseRoute, Mount, Route
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.web.server.starlette import starlette_routes
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
 
 from app.api.site import api_routes
 from app.gate.doors import doors
@@ -54,7 +59,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
         patch.setenv("STAGEFLOW_PORT", str(port))
         patch.setenv("STAGEFLOW_SIGN_IN", "accounts")
         patch.setenv("STAGEFLOW_RATE", "0")  # tests ask faster than people may
-        cookie = _viewers_cookie()
+        cookie = _viewers_cookie("Vera")
         process = subprocess.Popen([sys.executable, "-m", "app.asgi"], cwd=Path.cwd())
         try:
             _await(port, process)
@@ -64,16 +69,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
             process.wait(timeout=30)
 
 
-def _viewers_cookie() -> str:
+def _viewers_cookie(name: str) -> str:
     backend = seed.fresh()
-    _, link = backend.team.add("Vera", Role.VIEWER)
+    _, link = backend.team.add(name, Role.VIEWER)
     secret = backend.accounts.accept(link, "", PASSWORD)
     backend.close()
     return f"stageflow={secret}"
 
 
 def _await(port: int, process: "subprocess.Popen[bytes]") -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
@@ -128,7 +133,9 @@ def test_a_person_is_led_to_the_sign_in_and_back(server: tuple[str, str]) -> Non
         assert ask(place, path).status == 200
 
 
-def test_a_websocket_is_opened_for_people_from_pages_of_ours_alone(server: tuple[str, str]) -> None:
+def test_a_websocket_is_opened_for_people_from_pages_of_ours_alone(
+    server: tuple[str, str],
+) -> None:
     place, cookie = server
     mine = UPGRADE | {"Cookie": cookie}
     assert ask(place, "/_stcore/stream", UPGRADE).status == 403
@@ -151,3 +158,78 @@ def test_a_foreign_name_is_not_answered(server: tuple[str, str]) -> None:
     for host in ("evil.example", "127.0.0.1.evil.example", "[", ""):
         assert ask(place, "/runs", {"Cookie": cookie, "Host": host}).status in (400, 403)
     assert ask(place, "/healthz", {"Host": "10.0.0.7:8501"}).status == 200  # a probe
+
+
+@contextmanager
+def downloads(place: str, cookie: str, page: Page, number: int) -> Iterator[dict[str, str]]:
+    """What an open page of this person's offers to take away, by label, and from where."""
+    with connect(
+        f"ws://{place}/_stcore/stream",
+        origin=Origin(f"http://{place}"),
+        subprotocols=[Subprotocol("streamlit")],
+        additional_headers={"Cookie": cookie},
+        max_size=None,
+    ) as visit:
+        asked = BackMsg()
+        asked.rerun_script.page_name = page.path
+        asked.rerun_script.query_string = f"id={number}"
+        drawn = said(visit, asked, "script_finished")
+        (session,) = [
+            m.new_session.initialize.session_id for m in drawn if m.HasField("new_session")
+        ]
+        found: dict[str, str] = {}
+        for button in (message.delta.new_element.download_button for message in drawn):
+            if button.deferred_file_id:
+                asked = BackMsg()
+                asked.backend_operation_request.session_id = session
+                asked.backend_operation_request.deferred_file.file_id = button.deferred_file_id
+                answer = said(visit, asked, "backend_operation_response")[-1]
+                found[button.label] = answer.backend_operation_response.deferred_file.url
+        yield found
+
+
+def said(visit: ClientConnection, asked: BackMsg, kind: str) -> list[ForwardMsg]:
+    """What the page is told up to the first message of this kind."""
+    visit.send(asked.SerializeToString())
+    found: list[ForwardMsg] = []
+    while not found or found[-1].WhichOneof("type") != kind:
+        data = visit.recv(timeout=240)
+        assert isinstance(data, bytes)
+        found.append(ForwardMsg.FromString(data))
+    return found
+
+
+@pytest.fixture(scope="module")
+def seeded(server: tuple[str, str]) -> seed.Seeded:
+    backend = seed.fresh()
+    found = seed.everything(backend)
+    backend.close()
+    return found
+
+
+def test_a_download_is_for_whom_the_page_was_drawn(
+    server: tuple[str, str], seeded: seed.Seeded
+) -> None:
+    place, veras = server
+    ottos = _viewers_cookie("Otto")
+    model = (Page.MODELS, seeded.definition)
+    with downloads(place, veras, *model) as mine:
+        path = mine["Download"]
+        assert b"def model" in ask(place, path, {"Cookie": veras}).read()
+        assert ask(place, path, {"Cookie": ottos}).status == 404
+        assert ask(place, path).status == 401
+        with downloads(place, ottos, *model) as theirs:
+            assert theirs["Download"] == path
+            assert ask(place, path, {"Cookie": ottos}).status == 200
+
+
+def test_everything_that_a_run_offers_can_be_taken_away(
+    server: tuple[str, str], seeded: seed.Seeded
+) -> None:
+    place, cookie = server
+    with downloads(place, cookie, Page.RUN, seeded.succeeded) as found:
+        assert len(found) >= 5
+        for label, path in found.items():
+            assert path, f"{label} was not made"
+            answer = ask(place, path, {"Cookie": cookie})
+            assert (answer.status, len(answer.read()) > 0) == (200, True), label
