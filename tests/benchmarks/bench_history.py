@@ -26,6 +26,7 @@ from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.schema import upgrade
+from tests.postgres import Postgres
 
 PLAN = Plan("even", Partition((Stage(0, 8, (0,)), Stage(8, 16, (1,)))), "pipedream", 16)
 REPEAT = 9
@@ -130,10 +131,8 @@ def opened(database: str) -> Iterator[Backend]:
         url = ""
         server = None
         if database == "postgresql":
-            import pgserver
-
-            server = pgserver.get_server(Path(folder) / "pg")
-            url = f"postgresql://postgres:@/postgres?host={Path(folder) / 'pg'}"
+            server = Postgres(Path(folder) / "pg")
+            url = server.url
         settings = Settings(home=Path(folder), database_url=url)
         upgrade(settings)
         backend = connect(settings)
@@ -142,7 +141,7 @@ def opened(database: str) -> Iterator[Backend]:
         finally:
             backend.close()
             if server:
-                server.cleanup()
+                server.close()
 
 
 def main() -> None:

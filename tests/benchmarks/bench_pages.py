@@ -26,6 +26,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.app import seed
 from tests.benchmarks.bench_history import fill
+from tests.postgres import Postgres
 
 ROUNDS = 5
 READS = 3_000  # milliseconds that somebody looks at the first page
@@ -59,10 +60,8 @@ def filled(kind: str, folder: Path, num_runs: int, num_points: int) -> Iterator[
     new, server = not folder.exists(), None
     folder.mkdir(parents=True, exist_ok=True)
     if kind == "postgresql":
-        import pgserver
-
-        server = pgserver.get_server(folder / "pg")
-        os.environ["STAGEFLOW_DATABASE_URL"] = f"postgresql://postgres:@/postgres?host={folder}/pg"
+        server = Postgres(folder / "pg")
+        os.environ["STAGEFLOW_DATABASE_URL"] = server.url
     backend = seed.fresh()
     if new:
         fill(backend, num_runs, num_points)
@@ -74,7 +73,7 @@ def filled(kind: str, folder: Path, num_runs: int, num_points: int) -> Iterator[
     finally:
         os.environ.pop("STAGEFLOW_DATABASE_URL", None)
         if server:
-            server.cleanup()
+            server.close()
 
 
 @contextmanager
@@ -98,7 +97,11 @@ def dashboard(module: str = "app.asgi") -> Iterator[tuple[str, psutil.Process, f
         yield url, psutil.Process(server.pid), time.perf_counter() - start
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def first_page(browser: Browser, url: str) -> float:

@@ -1,7 +1,5 @@
 """Every storage test runs on SQLite and on a real PostgreSQL server of its own."""
 
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -11,30 +9,26 @@ from sqlalchemy import create_engine, text
 
 from backend.bootstrap import Backend, connect, stores_on
 from backend.definitions.definition import Definition
+from backend.people.project import Project
 from backend.runs.ports import Stores
 from backend.runs.run import Run
 from backend.runs.spec import ProfileSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
+from tests.contract.belongings import ended
+from tests.postgres import Postgres, postgres
 
 DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 SOURCE = b"def model():\n    return None\n"
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """A server's URL: `.format(name)` gives that of one of its databases. It lies outside of
-    pytest's folder, which another pytest may close to the server's own user."""
-    if sys.version_info >= (3, 13):
-        pytest.skip("pgserver has no build for this Python")
-    import pgserver
-
-    with tempfile.TemporaryDirectory(prefix="stageflow-pg-") as folder:
-        server = pgserver.get_server(folder)
+def server() -> Iterator[Postgres]:
+    """A PostgreSQL that writes nothing through to the disk."""
+    with postgres() as server:
         server.psql("ALTER SYSTEM SET fsync = off")
         server.psql("SELECT pg_reload_conf()")
-        yield f"postgresql://postgres:@/{{}}?host={folder}"
-        server.cleanup()
+        yield server
 
 
 @pytest.fixture(params=DATABASES)
@@ -43,14 +37,14 @@ def blank(request: pytest.FixtureRequest, home: Path) -> Iterator[Settings]:
     if request.param == "sqlite":
         yield Settings(home=home, node="here")
         return
-    url: str = request.getfixturevalue("postgres")
+    server: Postgres = request.getfixturevalue("server")
     name = f"t{uuid4().hex}"
-    server = create_engine(url.format("postgres"), isolation_level="AUTOCOMMIT")
-    with server.connect() as connection:
+    engine = create_engine(server.url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
-        yield Settings(home=home, node="here", database_url=url.format(name))
+        yield Settings(home=home, node="here", database_url=server.database(name))
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    server.dispose()
+    engine.dispose()
 
 
 @pytest.fixture
@@ -80,3 +74,14 @@ def definition(backend: Backend) -> Definition:
 @pytest.fixture
 def run(backend: Backend, definition: Definition) -> Run:
     return backend.runs.submit(ProfileSpec(definition.id))
+
+
+@pytest.fixture
+def vision(backend: Backend) -> Project:
+    return backend.projects.add("Vision")
+
+
+@pytest.fixture
+def theirs(backend: Backend, vision: Project) -> Run:
+    """An ended run of another project, with one of everything that a run can have."""
+    return ended(backend.within(vision.id))

@@ -1,15 +1,13 @@
-"""People come in by invitation, password, session or token, whatever the database."""
+"""People come in by invitation, password and session, whatever the database."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import SQLAlchemyError
 
 from backend.bootstrap import Backend
-from backend.errors import InvalidInput, NotFound, StageflowError
+from backend.errors import InvalidInput, NotFound
 from backend.people.accounts import (
     FREE_FAILURES,
     IDLE,
@@ -19,31 +17,13 @@ from backend.people.accounts import (
     InvitationOver,
     SignInFailed,
 )
-from backend.people.audit import NotAllowed, Outcome
-from backend.people.person import Person, Scope
-from backend.people.rights import Right, Role
-from backend.people.team import LastAdministrator, TokenService
-from backend.runs.labels import Change
-from backend.runs.run import Run
-from backend.runs.spec import ProfileSpec
+from backend.people.person import Scope
+from backend.people.rights import Role
+from backend.people.team import LastAdministrator
 from backend.storage.audit import SqlAuditLog
 from backend.storage.keys import SqlKeys
 from backend.storage.people import SqlPeople
-
-PASSWORD = "seven quiet stages"
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 11, 20, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def go(self, time: timedelta) -> None:
-        self.now += time
+from tests.contract.people import PASSWORD, Clock, join
 
 
 @pytest.fixture
@@ -55,14 +35,6 @@ def clock() -> Clock:
 def accounts(backend: Backend, clock: Clock) -> AccountService:
     database = backend.database
     return AccountService(SqlPeople(database), SqlKeys(database), SqlAuditLog(database), clock)
-
-
-def join(backend: Backend, name: str, role: Role = Role.EDITOR) -> Person:
-    _, link = backend.team.add(name, role)
-    secret = backend.accounts.accept(link, "", PASSWORD)
-    found = backend.accounts.person(secret)
-    assert found
-    return found[0]
 
 
 def test_the_first_link_makes_the_first_administrator(backend: Backend):
@@ -195,41 +167,6 @@ def test_a_name_is_taken_once(backend: Backend):
         backend.team.change("nobody", Role.VIEWER)
 
 
-def test_tokens_give_what_their_scope_says_and_no_more_than_the_role(
-    backend: Backend, clock: Clock
-):
-    bob = join(backend, "Bob")
-    tokens = TokenService(
-        SqlKeys(backend.database), backend.acting(bob.actor()).tokens._access, clock
-    )
-    clock.now = datetime.now(UTC)
-    _, reading = tokens.add("read", Scope.READ)
-    kept, writing = tokens.add("write", Scope.WRITE, days=None)
-    actor = backend.accounts.bearer(reading) or pytest.fail("no token")
-    assert actor.rights == {Right.VIEW}
-    writer = backend.accounts.bearer(writing) or pytest.fail("no token")
-    assert writer.rights == {Right.VIEW, Right.EDIT}
-    assert tokens.list()[0].used_at is not None
-    assert backend.accounts.bearer(writing[:-1] + "x") is None
-    tokens.revoke(kept.id)
-    assert backend.accounts.bearer(writing) is None
-    clock.go(timedelta(days=-100))
-    _, old = tokens.add("old", Scope.READ, days=1)
-    assert backend.accounts.bearer(old) is None
-    with pytest.raises(NotFound):
-        tokens.revoke(999)
-    with pytest.raises(InvalidInput):
-        tokens.add("for ever", Scope.READ, days=1000)
-
-
-def test_an_administrators_token_does_not_manage(backend: Backend):
-    ada = join(backend, "Ada", Role.ADMIN)
-    _, secret = backend.acting(ada.actor()).tokens.add("script", Scope.WRITE)
-    actor = backend.accounts.bearer(secret) or pytest.fail("no token")
-    with pytest.raises(NotAllowed):
-        backend.acting(actor).team.list()
-
-
 def test_nobodys_secret_is_in_the_database(backend: Backend):
     bob = join(backend, "Bob")
     session = backend.accounts.sign_in("Bob", PASSWORD)
@@ -243,77 +180,3 @@ def test_nobodys_secret_is_in_the_database(backend: Backend):
         )
     for secret in (PASSWORD, session, token, link):
         assert secret not in kept
-
-
-ACTS = {
-    "add a model": lambda b, r: b.definitions.add("more.py", b"def model():\n    return 2\n"),
-    "clone a model": lambda b, r: b.definitions.clone(r.spec.definition_id, "other"),
-    "delete a model": lambda b, r: b.definitions.delete(r.spec.definition_id),
-    "launch": lambda b, r: b.runs.submit(ProfileSpec(r.spec.definition_id)),
-    "retry": lambda b, r: b.runs.retry(r.id),
-    "cancel": lambda b, r: b.runs.cancel(r.id),
-    "delete": lambda b, r: b.runs.delete(r.id),
-    "label": lambda b, r: b.labels.change([r.id], Change(starred=True)),
-    "people": lambda b, r: b.team.list(),
-    "audit": lambda b, r: b.audit.list(),
-}
-MANAGING = {"people", "audit"}
-SEEING = {
-    "models": lambda b, r: b.definitions.list(),
-    "run": lambda b, r: b.runs.get(r.id),
-    "logs": lambda b, r: b.runs.logs(r.id),
-}
-
-
-@pytest.mark.parametrize("role", [Role.VIEWER, Role.EDITOR, Role.ADMIN])
-@pytest.mark.parametrize("name", [*ACTS, *SEEING])
-def test_every_role_may_do_exactly_what_the_table_says(
-    backend: Backend, run: Run, role: Role, name: str
-):
-    actor = replace(join(backend, "Bob", role).actor())
-    ended = backend.runs.cancel(run.id)
-    need = Right.VIEW if name in SEEING else Right.MANAGE if name in MANAGING else Right.EDIT
-    act = (ACTS | SEEING)[name]
-    mine = backend.acting(actor)
-    if actor.may(need):
-        try:
-            act(mine, ended)
-        except NotAllowed:
-            raise
-        except StageflowError:
-            pass  # a model in use is not deleted, whoever asks
-        return
-    with pytest.raises(NotAllowed, match="Bob"):
-        act(mine, ended)
-    newest = backend.audit.list(limit=1)[0]
-    assert (newest.actor, newest.outcome) == ("Bob", Outcome.DENIED)
-
-
-def test_whoever_acts_owns_the_run_and_is_in_the_log(backend: Backend, run: Run):
-    bob = join(backend, "Bob")
-    again = backend.acting(bob.actor()).runs.submit(run.spec, "mine")
-    assert again.owner == "Bob"
-    entry = backend.audit.list(limit=1)[0]
-    assert (entry.actor, entry.action, entry.target) == ("Bob", "launch", "mine")
-    assert entry.outcome is Outcome.DONE
-    assert [e.id for e in backend.audit.all()] == sorted(
-        (e.id for e in backend.audit.list(limit=1000)), reverse=True
-    )
-
-
-@pytest.mark.parametrize("change", ["UPDATE audit_log SET actor = 'Eve'", "DELETE FROM audit_log"])
-def test_the_log_only_grows(backend: Backend, run: Run, change: str):
-    before = backend.audit.list()
-    assert before
-    with (
-        pytest.raises((SQLAlchemyError, StageflowError)),
-        backend.database.write() as session,
-    ):
-        session.execute(text(change))
-    assert backend.audit.list() == before
-
-
-def test_the_number_of_a_deleted_run_is_never_given_again(backend: Backend, run: Run):
-    backend.runs.cancel(run.id)
-    backend.runs.delete(run.id)
-    assert backend.runs.submit(run.spec).id > run.id

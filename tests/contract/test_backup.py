@@ -27,6 +27,7 @@ from backend.storage.errors import SchemaOutdated
 from backend.storage.schema import configuration, current, upgrade
 from backend.storage.soundness import digest, violations
 from tests.app import seed
+from tests.postgres import Postgres
 
 STAGE = "stage-0-lane-0.safetensors"
 
@@ -104,12 +105,12 @@ def test_a_backup_comes_back_whole_while_runs_go_on(full: Settings, tmp_path: Pa
 
 @pytest.mark.postgres
 def test_a_move_takes_every_row_and_leaves_the_old_database_alone(
-    settings: Settings, home: Path, postgres: str, tmp_path: Path
+    settings: Settings, home: Path, server: Postgres, tmp_path: Path
 ):
     """From the one kind of database to the other."""
     fill(settings)
     before = held(settings)
-    to = url_of_the_other(settings, postgres, tmp_path)
+    to = url_of_the_other(settings, server, tmp_path)
     moved = move(settings, to)
     there = settings.model_copy(update={"database_url": to})
     assert held(settings) == before == dict(moved) == held(there)
@@ -128,15 +129,15 @@ def test_a_move_takes_every_row_and_leaves_the_old_database_alone(
     assert held(old) == before
 
 
-def url_of_the_other(settings: Settings, postgres: str, tmp_path: Path) -> str:
+def url_of_the_other(settings: Settings, server: Postgres, tmp_path: Path) -> str:
     if settings.database_url:
         return f"sqlite:///{tmp_path}/moved.db"
     name = f"t{uuid4().hex}"
-    engine = create_engine(postgres.format("postgres"), isolation_level="AUTOCOMMIT")
+    engine = create_engine(server.url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {name}"))
     engine.dispose()
-    return postgres.format(name)
+    return server.database(name)
 
 
 def test_a_fault_in_the_middle_leaves_nothing(full: Settings, tmp_path: Path):

@@ -22,11 +22,6 @@ CORES = (Device("cpu", 1e9),) * 4
 
 
 @pytest.fixture
-def vision(backend: Backend) -> Project:
-    return backend.projects.add("Vision")
-
-
-@pytest.fixture
 def inside(backend: Backend, vision: Project) -> Backend:
     return backend.within(vision.id)
 

@@ -1,16 +1,12 @@
 """The database of a site, and how it is taken away: a PostgreSQL stopped, a SQLite locked."""
 
-import signal
 import sqlite3
-import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Protocol
 
-import psutil
+from tests.postgres import postgres
 
 
 class DatabaseServer(Protocol):
@@ -45,61 +41,11 @@ class Locked:
             self._holder = None
 
 
-class Postgres:
-    """A server of its own, in `folder`."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._server: Any = None
-        self.start()
-        self.url: str = self._server.get_uri()
-
-    def stop(self) -> None:
-        pid = self._server.get_pid()
-        assert pid is not None
-        server = psutil.Process(pid)
-        server.send_signal(signal.SIGQUIT)  # PostgreSQL's "immediate shutdown"
-        server.wait(30)
-        with suppress(Exception):  # there is nothing left for it to stop
-            self._server.cleanup()
-        self._server = None
-
-    def start(self) -> None:
-        """Again where pgserver gives up after ten seconds on a busy machine."""
-        import pgserver
-
-        if self._is_up():
-            return
-        for _ in range(5):
-            try:
-                self._server = pgserver.get_server(str(self._folder))
-                return
-            except subprocess.SubprocessError:
-                time.sleep(1.0)
-        raise TimeoutError(f"PostgreSQL in {self._folder} does not start")
-
-    def close(self) -> None:
-        self._server.cleanup()
-
-    def _is_up(self) -> bool:
-        """A server that met a full disk has ended by itself."""
-        if self._server is None:
-            return False
-        server = self._server.get_postmaster_info().process
-        if server.is_running() and server.status() != psutil.STATUS_ZOMBIE:
-            return True
-        with suppress(Exception):  # there is nothing left for it to stop
-            self._server.cleanup()
-        return False
-
-
 @contextmanager
 def server_of(kind: str, home: Path, place: Path | None) -> Iterator[DatabaseServer]:
     """In a folder below `place`; it ends with the block."""
     if kind == "sqlite":
         yield Locked(home)
         return
-    with TemporaryDirectory(prefix="stageflow-pg-", dir=place) as folder:
-        server = Postgres(Path(folder))
+    with postgres(place) as server:
         yield server
-        server.close()

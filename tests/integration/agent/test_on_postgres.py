@@ -1,11 +1,7 @@
 """The same supervision on PostgreSQL, and what it does when the database goes away."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
@@ -15,6 +11,7 @@ from backend.runs.listing import RunFilter
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings
+from tests.postgres import Postgres, postgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -39,46 +36,22 @@ def work(rank, say, folder):
 """
 
 
-@dataclass
-class Server:
-    """A PostgreSQL server that can be stopped and started again on the same data."""
-
-    folder: Path
-
-    def start(self) -> None:
-        """Twice, because pgserver gives up after ten seconds on a busy machine."""
-        if sys.version_info >= (3, 13):
-            pytest.skip("pgserver has no build for this Python")
-        import pgserver
-
-        try:
-            self.server = pgserver.get_server(str(self.folder))
-        except subprocess.TimeoutExpired:
-            self.server = pgserver.get_server(str(self.folder))
-
-    def stop(self) -> None:
-        self.server.cleanup()
-
-
 @pytest.fixture
-def server() -> Iterator[Server]:
-    """Outside of pytest's folder, which another pytest may close to the server's own user."""
-    with TemporaryDirectory(prefix="stageflow-pg-") as folder:
-        server = Server(Path(folder))
-        server.start()
+def server() -> Iterator[Postgres]:
+    with postgres() as server:
         yield server
-        server.stop()
 
 
 @pytest.fixture
-def settings(tmp_path: Path, server: Server) -> Settings:
-    url = server.server.get_uri()
-    return Settings(home=tmp_path / "home", node="tester", database_url=url, heartbeat=0.5, lease=3)
+def settings(tmp_path: Path, server: Postgres) -> Settings:
+    return Settings(
+        home=tmp_path / "home", node="tester", database_url=server.url, heartbeat=0.5, lease=3
+    )
 
 
 def test_a_run_is_kept_and_another_says_that_the_database_was_away(
     backend: Backend,
-    server: Server,
+    server: Postgres,
     queued: Callable[[str], Run],
     supervised: Callable[..., Run],
     living: Living,
