@@ -20,6 +20,7 @@ from app.client import Client
 from app.gate.doors import doors
 from app.gate.gate import Gate
 from backend.bootstrap import Backend
+from tests.api.matrix import Place, peopled
 from tests.app import seed
 
 
@@ -85,3 +86,13 @@ def served(module_home: Path) -> Iterator[Served]:
     with serving() as url:
         yield Served(url, backend, found)
     backend.close()
+
+
+@pytest.fixture(scope="module")
+def place(module_home: Path) -> Iterator[Place]:
+    """A server over a project, with somebody of every role."""
+    with pytest.MonkeyPatch.context() as patch, serving() as url:
+        found = peopled(url)
+        patch.setenv("STAGEFLOW_SIGN_IN", "accounts")
+        yield found
+        found.backend.close()

@@ -1,119 +1,22 @@
-"""Every role on every page, route and command: exactly what the tables of docs/sign-in.md say."""
+"""Every role on every page and route: exactly what the tables of docs/sign-in.md say."""
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
-import typer
 from streamlit.testing.v1 import AppTest
-from typer.testing import CliRunner
 
-from app import cli
 from app.api.catalog import OPERATIONS, PREFIX
 from app.api.operation import Operation
-from app.commands.acting import TokenUnknown
 from app.gate.rules import Rule, rule_for
 from app.state import Page
-from backend.bootstrap import Backend
 from backend.cluster.document import write_cluster
 from backend.codec import to_plain
-from backend.errors import NotFound, StageflowError
-from backend.people.audit import NotAllowed
-from backend.people.person import Person, Scope
-from backend.people.rights import Role
 from backend.planning.plan import Plan
 from backend.profiles.profile import Profile
 from tests.api.asking import JSON, ask
-from tests.api.conftest import serving
-from tests.app import seed
-
-ROOT = Path(__file__).parents[2]
-PASSWORD = "nine quiet stages"
-WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
-MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
-MACHINES |= {"backup", "restore", "move", "simulate"}
-"""Commands that ask for no role: they need the machine itself, or nothing."""
-
-
-def tables() -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    """By the first word of its heading, each table: name -> who -> what they get."""
-    rows = re.findall(r"^\| (.+) \|$", (ROOT / "docs" / "sign-in.md").read_text(), re.MULTILINE)
-    found: dict[str, dict[str, str]] = {}
-    heading = ""
-    for row in rows:
-        cells = [cell.strip() for cell in row.split("|")]
-        if tuple(cells[1:]) == WHO:
-            if heading:
-                yield heading, found
-            heading, found = cells[0].split()[0], {}
-        elif heading:
-            for name in re.findall("`([^`]+)`", cells[0]):
-                assert name not in found, f"{name} has two lines"
-                found[name] = dict(zip(WHO, cells[1:], strict=True))
-    yield heading, found
-
-
-TABLES = dict(tables())
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A server over a project that all are members of but the outsider."""
-
-    url: str
-    backend: Backend
-    inside: Backend
-    found: seed.Seeded
-    people: dict[str, Person]
-
-    def cookie(self, who: str) -> dict[str, str]:
-        return {"Cookie": f"stageflow={self.secret(who)}"} if who != "nobody" else {}
-
-    @cache  # noqa: B019 (one place for all tests)
-    def secret(self, who: str) -> str:
-        return self.backend.accounts.sign_in(self.people[who].name, PASSWORD)
-
-    @cache  # noqa: B019
-    def token(self, who: str) -> str:
-        if who == "nobody":
-            return "sf_guessed"
-        scope = Scope.WRITE if who in ("editor", "admin", "team") else Scope.READ
-        (person,) = [p for p in self.backend.team.list() if p.name == self.people[who].name]
-        return self.backend.acting(person.actor()).tokens.add("test", scope)[1]
-
-    def ended(self) -> int:
-        """A run that may be lost."""
-        return self.inside.runs.cancel(self.inside.runs.retry(self.found.failed).id).id
-
-
-@pytest.fixture(scope="module")
-def place(module_home: Path) -> Iterator[Place]:
-    backend = seed.fresh()
-    vision = backend.projects.add("Borealis")
-    inside = backend.within(vision.id)
-    found = seed.everything(inside)
-    roles = {"outsider": None, "viewer": Role.VIEWER, "editor": Role.EDITOR, "admin": Role.ADMIN}
-    people = {}
-    for who, role in {**roles, "team": None}.items():
-        team = Role.ADMIN if who == "team" else Role.GUEST
-        _, link = backend.team.add(f"the {who}", team)
-        known = backend.accounts.person(backend.accounts.accept(link, "", PASSWORD))
-        assert known
-        people[who] = known[0]
-        if role is not None:
-            backend.projects.seat(vision.id, known[0].name, role)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("STAGEFLOW_SIGN_IN", "accounts")
-        patch.setenv("STAGEFLOW_RATE", "0")
-        with serving() as url:
-            yield Place(url, backend, inside, found, people)
-    backend.close()
+from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
 
 
 def bodies(place: Place) -> dict[str, object]:
@@ -190,83 +93,6 @@ def test_routes(place: Place, operation: Operation, who: str) -> None:
 
 
 REFUSALS = {"sign in": 401, "no": 403, "not found": 404}
-
-
-def commands() -> list[str]:
-    return list(_commands(cli.app))
-
-
-def _commands(group: typer.Typer, before: str = "") -> Iterator[str]:
-    for command in group.registered_commands:
-        assert command.callback is not None
-        yield before + (command.name or command.callback.__name__.replace("_", "-"))
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None
-        yield from _commands(inner.typer_instance, f"{inner.name} ")
-
-
-def arguments(place: Place) -> dict[str, list[str]]:
-    """What each command is given behind its name."""
-    run, queued = str(place.found.failed), str(place.found.queued)
-    profile, project = str(place.found.profile), str(place.inside.access.home)
-    groups: tuple[tuple[str, list[str]], ...] = (
-        ("models, runs, project list", ["--json"]),
-        ("show, logs, attempts, export", [run]),
-        ("plan, compare", ["--profile", profile, "--devices", "2"]),
-        ("project members, project limit, project retain", [project]),
-        ("project archive, project restore", [project]),
-        ("user invite, user disable, user enable", ["the viewer"]),
-    )
-    return {
-        **{name: given for names, given in groups for name in names.split(", ")},
-        "profile": ["vgg_digits", "--fresh"],
-        "run": ["--plan", str(place.found.plan), "--detach"],
-        "cancel": [queued],
-        "resume": [run, "--detach"],
-        "delete": [run, "--yes"],
-        "project rename": [project, "Borealis"],
-        "project member": [project, "the viewer", "--role", "viewer"],
-        "project dismiss": [project, "the outsider"],
-        "project add": ["Fourth"],
-        "user add": ["Somebody"],
-        "user role": ["the viewer", "guest"],
-    }
-
-
-class Followed(Exception):
-    """The command got as far as waiting for its run."""
-
-
-def _follow(*_: object) -> None:
-    raise Followed
-
-
-@pytest.mark.parametrize("who", WHO)
-@pytest.mark.parametrize("name", sorted(TABLES["commands"]))
-def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.commands.jobs.node_agent", lambda _: nullcontext())
-    monkeypatch.setattr("app.commands.jobs.follow", _follow)
-    said = TABLES["commands"][name][who]
-    given = arguments(place).get(name, [])
-    if name == "delete" and said == "yes":
-        given = [str(place.ended()), "--yes"]
-    monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name == "profile":
-        monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
-    result = CliRunner().invoke(cli.app, [*name.split(), *given])
-    fault = result.exception
-    if who == "nobody":
-        assert isinstance(fault, TokenUnknown)
-    elif said == "no":
-        assert isinstance(fault, NotAllowed), (fault, result.output)
-    elif said == "not found":
-        assert isinstance(fault, NotFound), (fault, result.output)
-    else:
-        assert fault is None or isinstance(fault, Followed | StageflowError), fault
-        assert not isinstance(fault, NotAllowed | NotFound), fault
-        assert ("vgg_digits@" in result.output or "Borealis" in result.output) <= (said == "yes")
-
-
 Sign = Callable[[str], None]
 
 

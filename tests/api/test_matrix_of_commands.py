@@ -1,0 +1,74 @@
+"""Every role with every command: exactly what the table of docs/sign-in.md says."""
+
+from contextlib import nullcontext
+
+import pytest
+from typer.testing import CliRunner
+
+from app import cli
+from app.commands.acting import TokenUnknown
+from backend.errors import NotFound, StageflowError
+from backend.people.audit import NotAllowed
+from tests.api.matrix import TABLES, WHO, Place
+
+
+def arguments(place: Place) -> dict[str, list[str]]:
+    """What each command is given behind its name."""
+    run, queued = str(place.found.failed), str(place.found.queued)
+    profile, project = str(place.found.profile), str(place.inside.access.home)
+    groups: tuple[tuple[str, list[str]], ...] = (
+        ("models, runs, project list", ["--json"]),
+        ("show, logs, attempts, export", [run]),
+        ("plan, compare", ["--profile", profile, "--devices", "2"]),
+        ("project members, project limit, project retain", [project]),
+        ("project archive, project restore", [project]),
+        ("user invite, user disable, user enable", ["the viewer"]),
+    )
+    return {
+        **{name: given for names, given in groups for name in names.split(", ")},
+        "profile": ["vgg_digits", "--fresh"],
+        "run": ["--plan", str(place.found.plan), "--detach"],
+        "cancel": [queued],
+        "resume": [run, "--detach"],
+        "delete": [run, "--yes"],
+        "project rename": [project, "Borealis"],
+        "project member": [project, "the viewer", "--role", "viewer"],
+        "project dismiss": [project, "the outsider"],
+        "project add": ["Fourth"],
+        "user add": ["Somebody"],
+        "user role": ["the viewer", "guest"],
+    }
+
+
+class Followed(Exception):
+    """The command got as far as waiting for its run."""
+
+
+def _follow(*_: object) -> None:
+    raise Followed
+
+
+@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("name", sorted(TABLES["commands"]))
+def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.commands.jobs.node_agent", lambda _: nullcontext())
+    monkeypatch.setattr("app.commands.jobs.follow", _follow)
+    said = TABLES["commands"][name][who]
+    given = arguments(place).get(name, [])
+    if name == "delete" and said == "yes":
+        given = [str(place.ended()), "--yes"]
+    monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
+    if name == "profile":
+        monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
+    result = CliRunner().invoke(cli.app, [*name.split(), *given])
+    fault = result.exception
+    if who == "nobody":
+        assert isinstance(fault, TokenUnknown)
+    elif said == "no":
+        assert isinstance(fault, NotAllowed), (fault, result.output)
+    elif said == "not found":
+        assert isinstance(fault, NotFound), (fault, result.output)
+    else:
+        assert fault is None or isinstance(fault, Followed | StageflowError), fault
+        assert not isinstance(fault, NotAllowed | NotFound), fault
+        assert ("vgg_digits@" in result.output or "Borealis" in result.output) <= (said == "yes")
