@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.runs.checkpoints import beginnings
 from backend.runs.nodes import Node
@@ -10,6 +11,9 @@ from backend.runs.placement import shares
 from backend.runs.ports import Stores
 from backend.runs.run import Run
 from backend.runs.spec import RunSpec, TrainSpec
+
+ENOUGH = 0.99
+"""The share of a device's memory that will do: machines of one kind differ by some megabytes."""
 
 
 def placed(run: Run, stores: Stores, lease: float, asking: str = "") -> RunSpec:
@@ -42,7 +46,7 @@ def stood_in(
     for place, name in enumerate(taken):
         others = [leader] if name == leading else [other for other in free if other != leader]
         for other in () if there[name].alive else others:
-            if other in free and other not in taken and _alike(there[other], there[name]):
+            if other in free and other not in taken and _fits(there[other], there[name]):
                 taken[place] = other
                 break
     return tuple(taken)
@@ -61,5 +65,12 @@ def away(run: Run, stores: Stores, lease: float) -> str:
     return f"{missing} not alive; start the agent there{others if run.attempt else ''}"
 
 
-def _alike(one: Node, other: Node) -> bool:
-    return one.devices == other.devices
+def _fits(one: Node, other: Node) -> bool:
+    """Would `one` do in the place of `other`?"""
+    equal = len(one.devices) == len(other.devices)
+    return equal and all(map(_does, one.devices, other.devices))
+
+
+def _does(one: Device, other: Device) -> bool:
+    enough = other.memory is None or (one.memory or 0.0) >= ENOUGH * other.memory
+    return (one.name, one.speed) == (other.name, other.speed) and enough

@@ -10,7 +10,7 @@ from backend.runs.nodes import Node
 from backend.runs.spec import TrainSpec
 from backend.runs.stand_in import stood_in
 
-SMALL, LARGE = (Device("cpu"),), (Device("gpu", 8e9),)
+SMALL, LARGE = (Device("cpu", 2e9),), (Device("gpu", 8e9),)
 SPEC = TrainSpec(
     1, Plan("", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 4), nodes=("a", "b")
 )
@@ -44,3 +44,19 @@ def nodes(alive: str, large: str = "", gone: str = "") -> list[Node]:
 )
 def test_who_stands_in(found: list[Node], busy: str, leader: str, taken: str):
     assert "".join(stood_in(SPEC, found, busy, leader)) == taken
+
+
+@pytest.mark.parametrize(
+    ("devices", "fits"),
+    [
+        ((Device("cpu", 1.999e9),), True),  # the kernel keeps some megabytes for itself
+        ((Device("cpu", 9e9),), True),
+        ((Device("cpu", 1.5e9),), False),
+        ((Device("cpu"),), False),  # nobody knows
+        ((Device("cpu", 2e9, speed=0.5),), False),
+        ((Device("cpu", 2e9),) * 2, False),  # the plan's devices are numbered through
+    ],
+)
+def test_which_devices_will_do(devices: tuple[Device, ...], fits: bool):
+    found = [*nodes("a", gone="cde"), Node("c", devices, True, datetime.now(UTC), {})]
+    assert stood_in(SPEC, found, "") == ("a", "c" if fits else "b")
