@@ -20,6 +20,9 @@ from backend.storage.values import to_column
 READING = {"stageflow_reading": True}
 BUSY_MILLISECONDS = 10_000
 CONNECT_SECONDS = 5
+CONNECTIONS, FILES = 10, 64
+"""What a process keeps open, of PostgreSQL's hundred connections by default, or of files: a page
+reads from several threads at once, and who waits for a connection waits in a long row."""
 
 
 class Database:
@@ -71,6 +74,7 @@ def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
             url,
             json_serializer=to_column,
             pool_pre_ping=True,
+            pool_size=CONNECTIONS,
             connect_args={"connect_timeout": CONNECT_SECONDS},
         )
         _set_up_postgresql(engine, settings.lease)
@@ -78,7 +82,7 @@ def open_engine(settings: Settings, foreign_keys: bool = True) -> Engine:
     with mended(url):
         if url.database and url.database != ":memory:":
             Path(url.database).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        engine = create_engine(url, json_serializer=to_column)
+        engine = create_engine(url, json_serializer=to_column, pool_size=FILES)
     _set_up_sqlite(engine, foreign_keys)
     return engine
 
