@@ -28,7 +28,7 @@ def loss(output, target):
     return nn.functional.cross_entropy(output, target)
 """
 """However fast the machine, an epoch lasts long enough for something to happen in it."""
-MICROBATCH, BATCH, UPDATES = 4, 4, 500
+MICROBATCH, BATCH, UPDATES = 4, 4, 300
 
 
 @pytest.fixture(scope="module")
