@@ -9,6 +9,7 @@ from typing import ParamSpec, TypeVar
 import structlog
 
 from app.components.error_box import apology, error_box
+from app.turns import turn
 from backend.errors import StageflowError
 
 P = ParamSpec("P")
@@ -46,7 +47,8 @@ def guarded(draw: Callable[P, R]) -> Callable[P, R | None]:
     @wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> R | None:
         try:
-            return draw(*args, **kwargs)
+            with turn():
+                return draw(*args, **kwargs)
         except Exception as error:
             show(error)
             return None

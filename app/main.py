@@ -9,6 +9,7 @@ from app.boundary import boundary
 from app.components.load_ahead import load_ahead
 from app.components.project_chooser import project_chooser
 from app.state import Page
+from app.turns import turn
 from backend.errors import StageflowError
 from backend.people.rights import Right
 from backend.settings import SignIn, load_settings
@@ -87,6 +88,12 @@ def main() -> None:
         layout="wide",
         initial_sidebar_state=SIDEBAR,
     )
+    with turn():
+        draw()
+
+
+def draw() -> None:
+    """The frame, and the page in it."""
     st.logo(str(HERE / "logo.svg"), icon_image=str(HERE / "icon.svg"), size="large")
     st.html(HERE / "style.css")
     load_ahead()
