@@ -9,14 +9,16 @@ from typing import Any
 
 from app.charts.palette import FORWARD, NEUTRAL
 
-MAX_POINTS = 1_000
+MAX_POINTS = 500
 X, Y = "minibatch", "value"
 FEW = 30
 
 
 def points(steps: Sequence[int], values: Sequence[float]) -> dict[str, list[float]]:
     """The data by columns. Above `MAX_POINTS` each point is the mean of neighbours."""
-    width = max(1, -(-len(steps) // MAX_POINTS))
+    width = -(-len(steps) // MAX_POINTS)
+    if width <= 1:
+        return {X: list(steps), Y: list(values)}
     starts = range(0, len(steps), width)
     return {
         X: [_mean(steps[i : i + width]) for i in starts],
