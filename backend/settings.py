@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
+from backend.setting_values import Amount, Seconds, absolute, folders, url
 
 PREFIX = "STAGEFLOW_"
 SECRETS = "STAGEFLOW_SECRETS"
@@ -39,39 +40,6 @@ class SignIn(StrEnum):
 
     OFF = "off"
     ACCOUNTS = "accounts"
-
-
-def _absolute(path: Path) -> Path:
-    try:
-        found = path.expanduser().absolute()
-        str(found).encode()  # it becomes part of URLs
-    except RuntimeError:  # "~name" of nobody
-        raise ValueError("nobody of that name has a home here") from None
-    except UnicodeEncodeError:
-        raise ValueError("a path whose name is no UTF-8") from None
-    return found
-
-
-def _folders(text: str) -> str:
-    """Folders as the system separates them, each of which there could be."""
-    for part in text.split(os.pathsep):
-        _absolute(Path(part))
-    return text
-
-
-def _url(text: str) -> str:
-    """The parser's own words hold parts of the URL, which may be a password."""
-    try:
-        _ = urlsplit(text).port
-    except ValueError:
-        raise ValueError("no URL of a host and a port") from None
-    return text
-
-
-Seconds = Annotated[float, Field(gt=0, le=1e9)]
-"""What a clock can wait: thirty years and no more."""
-Amount = Annotated[int, Field(gt=0, le=2**62)]
-"""What the kernel takes as a limit."""
 
 
 def _user() -> str:
@@ -121,18 +89,18 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
 
-    home: Annotated[Path, AfterValidator(_absolute)] = Field(
+    home: Annotated[Path, AfterValidator(absolute)] = Field(
         default_factory=lambda: user_state_path("stageflow")
     )
     database_url: str = Field(default="", repr=False)
-    redis_url: Annotated[str, AfterValidator(_url)] = Field(default="", repr=False)
+    redis_url: Annotated[str, AfterValidator(url)] = Field(default="", repr=False)
     node: str = Field(default_factory=socket.gethostname, min_length=1)
     node_address: str = ""
     host: str = "127.0.0.1"
     port: int = Field(default=8501, ge=0, le=65535)
-    public_url: Annotated[str, AfterValidator(_url)] = ""
+    public_url: Annotated[str, AfterValidator(url)] = ""
     sign_in: SignIn = SignIn.OFF
-    oidc_issuer: Annotated[str, AfterValidator(_url)] = ""
+    oidc_issuer: Annotated[str, AfterValidator(url)] = ""
     oidc_client_id: str = ""
     oidc_client_secret: str = Field(default="", repr=False)
     oidc_newcomers: str = Field(default="", pattern="^(guest|viewer|editor)?$")
@@ -147,7 +115,7 @@ class Settings(BaseSettings):
     lease: Seconds = 30.0
     stall: Seconds = 600.0
     sandbox: SandboxLevel = SandboxLevel.LIMITS
-    data: Annotated[str, AfterValidator(_folders)] = ""
+    data: Annotated[str, AfterValidator(folders)] = ""
     max_seconds: Seconds = 7 * 24 * 3600.0
     max_memory: int = Field(default=0, ge=0, le=2**62)
     max_processes: Amount = 1024
@@ -221,7 +189,7 @@ class Settings(BaseSettings):
     @property
     def data_folders(self) -> tuple[Path, ...]:
         """Where data for runs may lie on this node."""
-        return tuple(_absolute(Path(part)) for part in self.data.split(os.pathsep) if part)
+        return tuple(absolute(Path(part)) for part in self.data.split(os.pathsep) if part)
 
     @property
     def hub_folder(self) -> Path:
