@@ -13,9 +13,11 @@ from backend.storage.node_tables import ReservationRow
 from backend.storage.projects import project_of
 from backend.storage.reservations import of_live_runs
 from backend.storage.tables import Base
+from backend.storage.values import Few
 
 RUNS, NODES = Base.metadata.tables["runs"], Base.metadata.tables["nodes"]
 PROJECTS = Base.metadata.tables["projects"]
+QUEUED = Few(RUNS.c.state == RunState.QUEUED)
 
 
 class SqlLoads:
@@ -23,7 +25,7 @@ class SqlLoads:
         self._database = database
 
     def loads(self) -> Mapping[int, Load]:
-        queued = select(RUNS.c.project_id, func.count()).where(RUNS.c.state == RunState.QUEUED)
+        queued = select(RUNS.c.project_id, func.count()).where(QUEUED)
         with self._database.plain(reading=True) as connection:
             waiting: dict[int, int] = dict(
                 connection.execute(queued.group_by(RUNS.c.project_id)).all()
@@ -42,11 +44,7 @@ class SqlLoads:
 
     def waiting(self, each: int) -> Sequence[Waiting]:
         place = func.row_number().over(partition_by=RUNS.c.project_id, order_by=RUNS.c.id)
-        queued = (
-            select(RUNS.c.id, RUNS.c.project_id, place.label("place"))
-            .where(RUNS.c.state == RunState.QUEUED)
-            .subquery()
-        )
+        queued = select(RUNS.c.id, RUNS.c.project_id, place.label("place")).where(QUEUED).subquery()
         query = select(queued.c.id, queued.c.project_id).where(queued.c.place <= each)
         with self._database.plain(reading=True) as connection:
             return [Waiting(*row) for row in connection.execute(query.order_by(queued.c.id))]
@@ -67,7 +65,7 @@ def _served(connection: Connection, project_id: int) -> datetime | None:
 
 def held(connection: Connection) -> dict[int, list[tuple[int, str, int]]]:
     """By project, (run, node, devices) of the nodes that live runs hold."""
-    live = select(RUNS.c.id, RUNS.c.node, RUNS.c.project_id).where(RUNS.c.state.in_(LIVE))
+    live = select(RUNS.c.id, RUNS.c.node, RUNS.c.project_id).where(Few(RUNS.c.state.in_(LIVE)))
     rows = connection.execute(live).all()
     project = {run: owner for run, _, owner in rows}
     others = of_live_runs(ReservationRow.run_id, ReservationRow.node)

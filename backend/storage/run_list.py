@@ -5,7 +5,7 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.runs.listing import RunFilter, RunOrder, RunSort
 from backend.storage.tables import RunRow, TagRow
-from backend.storage.values import Holds
+from backend.storage.values import Few, Holds
 
 Ids = Select[int]
 
@@ -52,7 +52,8 @@ def _values(wanted: RunFilter) -> list[ColumnElement[bool]]:
     )
     found = [column == value for column, value in pairs if value is not None]
     if wanted.states:
-        found.append(RunRow.state.in_(wanted.states))
+        among = RunRow.state.in_(wanted.states)
+        found.append(among if any(state.is_final for state in wanted.states) else Few(among))
     if wanted.starred:
         found.append(RunRow.starred.is_(True))
     return found

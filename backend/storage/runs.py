@@ -22,7 +22,7 @@ from backend.storage.quotas import admit_run
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, DefinitionRow, RunRow
-from backend.storage.values import DatabaseClock, DatabaseMoment
+from backend.storage.values import DatabaseClock, DatabaseMoment, Few
 
 MAX_ID = 2**31 - 1
 """PostgreSQL's integer: a larger number is nobody's id."""
@@ -83,7 +83,7 @@ class SqlRuns:
             return dict(session.execute(query).all())
 
     def waiting(self) -> Sequence[int]:
-        query = select(RunRow.id).where(RunRow.state == RunState.QUEUED).order_by(RunRow.id)
+        query = select(RunRow.id).where(Few(RunRow.state == RunState.QUEUED)).order_by(RunRow.id)
         with self._database.read() as session:
             return session.scalars(query).all()
 
@@ -112,7 +112,9 @@ class SqlRuns:
             return _count(session, query.values(cancel_requested=True)) == 1
 
     def lost(self) -> Sequence[Run]:
-        query = select(RunRow).where(RunRow.state.in_(LIVE), RunRow.lease_until < DatabaseClock())
+        query = select(RunRow).where(
+            Few(RunRow.state.in_(LIVE)), RunRow.lease_until < DatabaseClock()
+        )
         with self._database.read() as session:
             return [_run(row) for row in session.scalars(query.order_by(RunRow.id))]
 

@@ -8,7 +8,7 @@ import orjson
 from sqlalchemy import Boolean, DateTime, Dialect, SQLColumnExpression, Text, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import Double, TypeDecorator
+from sqlalchemy.types import Double, NullType, TypeDecorator
 
 
 def clean(text: str) -> str:
@@ -101,6 +101,25 @@ def _sqlite_moment(*_: object, **__: object) -> str:
 @compiles(DatabaseMoment, "postgresql")
 def _postgresql_moment(*_: object, **__: object) -> str:
     return "clock_timestamp()"
+
+
+class Few(FunctionElement[Any]):
+    """A condition that few rows meet, such as that a run has not ended: SQLite, which knows of no
+    frequencies, would look through a long history rather than into the index."""
+
+    type = NullType()  # SQLAlchemy compares a Boolean with 1 there, and no index is found for that
+    inherit_cache = True
+
+
+@compiles(Few, "sqlite")
+def _sqlite_few(element: Few, compiler: Any, **options: Any) -> str:
+    """A hint to the planner, https://sqlite.org/lang_corefunc.html#unlikely."""
+    return f"unlikely({compiler.process(element.clauses, **options)})"
+
+
+@compiles(Few, "postgresql")
+def _postgresql_few(element: Few, compiler: Any, **options: Any) -> str:
+    return f"({compiler.process(element.clauses, **options)})"
 
 
 class Holds(FunctionElement[bool]):

@@ -56,6 +56,15 @@ def test_a_filter_is_answered_by_its_index_already_in_order(backend: Backend, wa
     assert "TEMP B-TREE FOR ORDER BY" not in plan
 
 
+@pytest.mark.parametrize(
+    "states", [(RunState.QUEUED,), (RunState.STARTING, RunState.RUNNING)], ids=["queued", "live"]
+)
+def test_what_has_not_ended_is_found_without_looking_through_what_has(backend: Backend, states):
+    plan = plan_of(backend, ids(RunFilter(states=states), RunOrder()))
+    assert "SEARCH runs USING COVERING INDEX ix_runs_state_id" in plan
+    assert "SCAN" not in plan
+
+
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("by", [RunSort.ACCURACY, RunSort.SECONDS, RunSort.NAME, RunSort.OWNER])
 def test_an_order_reads_a_narrow_index_and_not_the_runs(backend: Backend, by, descending):
