@@ -62,7 +62,7 @@ FAULTS: dict[Page, tuple[type, str]] = {
     Page.NODES: (NodeService, "list"),
 }
 LATER: dict[Page, tuple[type, str]] = {  # in what Streamlit draws again by itself
-    Page.RUN: (RunService, "metrics"),
+    Page.RUN: (RunService, "last_metrics"),
     Page.RUNS: (NodeService, "list"),
     Page.NODES: (RunService, "count"),
 }

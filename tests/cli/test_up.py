@@ -49,12 +49,18 @@ def up(home: Path, port: int, tmp_path: Path) -> Iterator["subprocess.Popen[byte
             env=os.environ | FAST | {"STAGEFLOW_HOME": str(home)},
             stdout=said,
             stderr=subprocess.STDOUT,
+            preexec_fn=_hear_ctrl_c,
         )
     try:
         yield process
     finally:
         process.terminate()
         process.wait(60)
+
+
+def _hear_ctrl_c() -> None:
+    """What a shell starts in the background is deaf to it, and so are its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def part(up: "subprocess.Popen[bytes]", module: str) -> psutil.Process | None:

@@ -1,5 +1,6 @@
 """The same supervision on PostgreSQL, and what it does when the database goes away."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from backend.runs.listing import RunFilter
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings
+from backend.storage.database import CONNECT_SECONDS
 from tests.postgres import Postgres, postgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
@@ -67,6 +69,7 @@ def test_a_run_is_kept_and_another_says_that_the_database_was_away(
         server.stop()
         (folder / "work" / "stopped").touch()
         eventually(lambda: not living(folder))
+        time.sleep(CONNECT_SECONDS + 1)  # the dying server may have taken a connection in
         server.start()
 
     lost = supervised(queued(SLEEPS), lose_the_database)
