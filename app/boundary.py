@@ -42,7 +42,8 @@ def boundary() -> Iterator[None]:
 
 
 def guarded(draw: Callable[P, R]) -> Callable[P, R | None]:
-    """The boundary around a function that Streamlit calls by itself: a fragment, a dialog."""
+    """The boundary around a function that Streamlit calls by itself, in its turn: a fragment, a
+    dialog."""
 
     @wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> R | None:
