@@ -43,6 +43,8 @@ def _name(node: Node) -> None:
     st.markdown(f"**{plain(node.name)}**")
     if node.address:
         st.caption(plain(node.address))
+    if node.alive and node.is_off:
+        st.markdown(f":orange[:small[:material/schedule: {clock(node.ahead)}]]", help=OFF)
 
 
 def devices(found: Sequence[Device]) -> str:
@@ -87,8 +89,6 @@ def _state(node: Node, busy: bool) -> None:
         st.badge("busy", icon=":material/play_circle:", color="blue")
     else:
         st.badge("free", icon=":material/check_circle:", color="green")
-    if node.alive and node.is_off:
-        st.badge(clock(node.ahead), icon=":material/schedule:", color="orange", help=OFF)
 
 
 def _runs(runs: Sequence[Run]) -> None:
