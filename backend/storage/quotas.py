@@ -10,8 +10,7 @@ from sqlalchemy import Connection, Select, func, select
 from backend.codec import from_plain
 from backend.people.project import Quota
 from backend.people.projects import ProjectArchived, QuotaReached
-from backend.runs.states import RunState
-from backend.storage.loads import held
+from backend.storage.loads import QUEUED, held
 from backend.storage.tables import Base
 
 TABLES = Base.metadata.tables
@@ -25,9 +24,7 @@ def admit_run(connection: Connection, project_id: int) -> None:
     already (this one does not count yet), or the files of the project take all of their room."""
     name, quota = _project(connection, project_id)
     if quota.queued is not None:
-        queued = select(func.count()).where(
-            RUNS.c.project_id == project_id, RUNS.c.state == RunState.QUEUED
-        )
+        queued = select(func.count()).where(RUNS.c.project_id == project_id, QUEUED)
         count = connection.scalar(queued) or 0
         if count >= quota.queued:
             raise QuotaReached(f"{count} runs of {name} are queued; {quota.queued} may be")

@@ -12,6 +12,7 @@ from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
 from backend.storage.node_tables import ReservationRow
 from backend.storage.tables import RunRow
+from backend.storage.values import Few
 
 
 class NodesTaken(StageflowError):
@@ -32,7 +33,7 @@ def reserve(
     upon which the whole transaction is to be undone. What ended runs held is free."""
     wanted = (node, *others)
     live = select(RunRow.id).where(
-        RunRow.state.in_(LIVE), RunRow.id != run_id, RunRow.node.in_(wanted)
+        Few(RunRow.state.in_(LIVE)), RunRow.id != run_id, RunRow.node.in_(wanted)
     )
     held = of_live_runs(ReservationRow.node).where(
         ReservationRow.node.in_(wanted), ReservationRow.run_id != run_id
