@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 import workers.zoo
 from workers.definitions.loader import load
@@ -101,7 +102,6 @@ def test_s2vt_is_as_large_as_the_published_file() -> None:
     ],
 )
 def test_as_many_as_transformers_has(name: str, model: str, config: str, sizes: dict) -> None:
-    transformers = pytest.importorskip("transformers")
     with torch.device("meta"):
         other = getattr(transformers, model)(getattr(transformers, config)(**sizes))
     assert num_parameters(name, {}) == sum(weight.numel() for weight in other.parameters())
