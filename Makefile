@@ -61,11 +61,10 @@ bench: setup-dev ## Tables of speed, in small sizes, 20 minutes (LONG=1: in full
 DATABASES := sqlite postgresql
 soak: setup-dev ## Faults made on purpose, several times each (FAULTS="agent paused" TIMES=5: those alone)
 	@failed=0; for database in $(DATABASES); do \
-	  for each in faults.py $(if $(FAULTS),,claims.py chaos.py); do \
+	  for each in faults.py $(if $(FAULTS),,claims.py chaos.py sessions.py); do \
 	    PYTHONPATH=. $(BIN)/python tests/soak/$$each --database $$database \
 	      $$(test $$each = faults.py && echo '$(if $(TIMES),--times $(TIMES)) $(FAULTS)') || failed=1; \
-	  done; done; \
-	$(if $(FAULTS),,PYTHONPATH=. $(BIN)/python tests/soak/sessions.py || failed=1;) exit $$failed
+	  done; done; exit $$failed
 
 screenshots: setup-dev packages ## Pictures of every page in every state, into docs/screenshots
 	$(BIN)/python -m tests.e2e.screenshots

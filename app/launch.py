@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from app.watch import Child, Kept, kept
+from app.watch import Child, Kept, kept, kept_redis
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.queue.embedded import EmbeddedRedis
@@ -69,15 +69,16 @@ def dashboard_command() -> list[str]:
 
 
 @contextmanager
-def redis(settings: Settings) -> Iterator[None]:
-    """The embedded Redis for as long as the block runs; one's own Redis is left alone."""
+def redis(settings: Settings) -> Iterator[Kept]:
+    """The embedded Redis for as long as the block runs; one's own Redis, or one that runs, is
+    left alone."""
     server = EmbeddedRedis(settings)
     if settings.redis_url or server.is_up():
-        yield
+        yield iter(())
         return
     server.start()
     try:
-        yield
+        yield kept_redis(server)
     finally:
         server.stop()
 

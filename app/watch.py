@@ -8,6 +8,7 @@ from pathlib import Path
 
 from app.commands.output import out, warn
 from backend.errors import StageflowError
+from backend.queue.embedded import EmbeddedRedis, RedisNotStarted
 
 YOUNG = 30.0
 """Seconds after its start before which the end of a process is an early one."""
@@ -17,7 +18,8 @@ LOOK = 0.2
 """Seconds between two looks."""
 
 Child = subprocess.Popen[bytes]
-Kept = Iterator[Child]
+Kept = Iterator[object]
+"""Whoever takes the next item of it has looked after a process."""
 
 
 class KeepsEnding(StageflowError):
@@ -42,11 +44,33 @@ def kept(
                 f"{how}, {early} times in a row within {YOUNG:.0f} s of its start",
                 f"The last lines of {log} say why.",
             )
-        pause = PAUSES[early - 1]
-        warn(f"{how} and is started again{f' in {pause:.0f} s' if pause else ''}: see {log}")
-        due = time.monotonic() + pause
+        due = _again(how, early, log)
         while time.monotonic() < due:
             yield child
+
+
+def kept_redis(server: EmbeddedRedis) -> Iterator[None]:
+    """Never given up: without Redis every run is still taken, a little later."""
+    early = 0
+    while True:
+        born = time.monotonic()
+        while server.pid() or server.is_up():
+            yield None
+        early = early + 1 if time.monotonic() - born < YOUNG else 1
+        due = _again("Redis ended by itself", early, server.log)
+        while time.monotonic() < due:
+            yield None
+        try:
+            server.start()
+        except RedisNotStarted as fault:
+            warn(str(fault))
+
+
+def _again(how: str, early: int, log: Path) -> float:
+    """Say what ended, and when it is started again: on the clock that only goes forward."""
+    pause = PAUSES[min(early, len(PAUSES)) - 1]
+    warn(f"{how} and is started again{f' in {pause:.0f} s' if pause else ''}: see {log}")
+    return time.monotonic() + pause
 
 
 def watch(*processes: Kept) -> None:

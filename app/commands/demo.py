@@ -39,7 +39,7 @@ def demo(
     backend = connect(settings)
     url = settings.local_address
     with (
-        launch.redis(settings),
+        launch.redis(settings) as redis,
         launch.dashboard(settings) as dashboard,
         launch.agent(backend) as agent,
     ):
@@ -49,7 +49,7 @@ def demo(
         _summary(plan, run, f"{url}/run?id={run.id}")
         if serve:
             out.print("The dashboard stays up. Stop with Ctrl-C.")
-            watch(dashboard, agent)
+            watch(dashboard, agent, redis)
 
 
 def _profile(backend: Backend) -> int:

@@ -38,8 +38,9 @@ def up(
 ) -> None:
     """Start the dashboard and a node agent, until Ctrl-C.
 
-    Either is started again when it ends by itself, after a growing pause where it keeps ending
-    soon after its start; after eight such ends in a row everything is stopped, with code 1.
+    Either is started again when it ends by itself, and so is the home's own Redis, after a growing
+    pause where it keeps ending soon after its start; after eight such ends in a row of dashboard
+    or agent everything is stopped, with code 1.
 
     Examples:
 
@@ -52,14 +53,14 @@ def up(
     exposure.check(settings)
     create_if_new(settings)
     backend = connect(settings)
-    with launch.redis(settings), launch.dashboard(settings) as dashboard:
+    with launch.redis(settings) as redis, launch.dashboard(settings) as dashboard:
         out.print(f"Dashboard: {settings.local_address}   state: {settings.home}")
         tell_first_link(backend)
         if not agent:
-            return watch(dashboard)
+            return watch(dashboard, redis)
         with launch.agent(backend) as node:
             out.print(f"Node agent: {settings.node}   stop with Ctrl-C")
-            return watch(dashboard, node)
+            return watch(dashboard, node, redis)
 
 
 def tell_first_link(backend: Backend) -> None:

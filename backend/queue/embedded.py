@@ -39,6 +39,7 @@ class EmbeddedRedis:
         self._folder = settings.redis_folder
         self._socket = settings.redis_socket
         self._pid_file = settings.redis_folder / "redis.pid"
+        self.log = settings.redis_folder / "redis.log"
 
     def is_up(self) -> bool:
         """Does it answer?"""
@@ -76,8 +77,7 @@ class EmbeddedRedis:
 
     def _launch(self) -> None:
         self._socket.unlink(missing_ok=True)
-        log = self._folder / "redis.log"
-        with log.open("wb") as output:
+        with self.log.open("wb") as output:
             server = subprocess.Popen(
                 self._command(),
                 stdin=subprocess.DEVNULL,
@@ -92,7 +92,7 @@ class EmbeddedRedis:
                 server.kill()
                 server.wait()
                 raise RedisNotStarted(
-                    f"redis-server did not start: {_last_line(log)}", f"Its log is {log}."
+                    f"redis-server did not start: {_last_line(self.log)}", f"Its log is {self.log}."
                 )
             time.sleep(POLL_SECONDS)
 

@@ -39,7 +39,7 @@ MISSING = ("no such table", "no such column", "undefinedtable", "undefinedcolumn
 def place(url: URL) -> str:
     """Where the database is, for people: its file, or its URL without the password."""
     if url.get_backend_name() == "sqlite":
-        return url.database or ":memory:"
+        return url.database or ""
     return url.render_as_string()
 
 

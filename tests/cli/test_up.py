@@ -15,6 +15,7 @@ import pytest
 
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
+from backend.queue.embedded import EmbeddedRedis
 from backend.runs.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.settings import Settings
 from tests.cli.conftest import STAGEFLOW, assert_nothing_runs
@@ -90,7 +91,7 @@ def endless(backend: Backend) -> int:
     return backend.runs.submit(spec).id
 
 
-def test_dashboard_and_agent_come_back(
+def test_dashboard_agent_and_redis_come_back(
     up: "subprocess.Popen[bytes]", home: Path, port: int, tmp_path: Path
 ) -> None:
     said = tmp_path / "said"
@@ -122,6 +123,13 @@ def test_dashboard_and_agent_come_back(
     wait(lambda: losses() > before, said)
     assert part(up, "workers.agent") not in (None, agent)
     assert said.read_text().count("ended by itself (exit code -9)") == 2
+
+    server = EmbeddedRedis(backend.settings)
+    pid = server.pid()
+    assert pid
+    os.kill(pid, signal.SIGKILL)
+    wait(lambda: server.is_up() and server.pid() != pid, said)
+    assert "Redis ended by itself" in said.read_text()
 
     up.send_signal(signal.SIGINT)
     assert up.wait(60) == 0

@@ -1,7 +1,7 @@
 """Many people at once: sessions that draw pages again, a long history, runs that report.
 
     PYTHONPATH=. python tests/soak/sessions.py [--sessions 100] [--history 100000] [--runs 20]
-        [--minutes 10] [--processes 1] [--sampled]
+        [--minutes 10] [--processes 1] [--database postgresql] [--sampled]
 
 The sessions speak Streamlit's own protocol: half look at runs that report, the others at the list,
 Start, Nodes, Compare and Plan. Each draws its whole page again every 10 s, as a click does, and
@@ -32,6 +32,7 @@ from tests.app import seed
 from tests.benchmarks.bench_history import fill
 from tests.benchmarks.bench_pages import dashboard
 from tests.benchmarks.bench_sessions import Session
+from tests.soak.database_server import server_of
 
 HERTZ = 10.0
 CLICK = 10.0  # seconds between two whole draws of a session
@@ -146,7 +147,10 @@ def measure(given: argparse.Namespace) -> bool:
         ended.set()
         clicking.join()
         taken = {page: _taken(ones) for page, ones in there.items()}
-    print(f"{len(sessions)} sessions on {len(processes)} processes, {cores:.2f} cores")
+    print(
+        f"{given.database}: {len(sessions)} sessions on {len(processes)} processes, "
+        f"{cores:.2f} cores"
+    )
     return tell(taken, held, idle)
 
 
@@ -163,10 +167,10 @@ def tell(by_page: Mapping[str, list[float]], held: list[float], idle: float) -> 
                 f"ms, p95 {1000 * _p95(seconds):5.0f} ms, most {1000 * seconds[-1]:5.0f} ms"
             )
     fifth = max(1, len(held) // 5)
-    early, late = statistics.mean(held[:fifth]), statistics.mean(held[-fifth:])
+    means = [statistics.mean(held[n * fifth : (n + 1) * fifth]) / 1e6 for n in range(5)]
     print(
         f"web process: {idle / 1e6:.0f} MB at rest, {max(held) / 1e6:.0f} MB at most "
-        f"(bar {BAR_BYTES / 1e6:.0f}); first fifth {early / 1e6:.0f} MB, last {late / 1e6:.0f} MB"
+        f"(bar {BAR_BYTES / 1e6:.0f}); by fifths of the time {', '.join(f'{m:.0f}' for m in means)}"
     )
     return _p95(taken) <= BAR_SECONDS and max(held) <= BAR_BYTES
 
@@ -182,6 +186,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--processes", type=int, default=1, help="of the dashboard")
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
     parser.add_argument("--sampled", action="store_true", help="say where the time went")
     parser.add_argument("--report", nargs="+", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -192,8 +197,12 @@ def main() -> None:
         del os.environ[name]
     os.environ["STAGEFLOW_LEASE"] = "3600"
     with tempfile.TemporaryDirectory(prefix="stageflow-soak-") as folder:
-        os.environ["STAGEFLOW_HOME"] = str(Path(folder) / "home")
-        holds = measure(given)
+        home = Path(folder) / "home"
+        home.mkdir()
+        os.environ["STAGEFLOW_HOME"] = str(home)
+        with server_of(given.database, home, None) as server:
+            os.environ["STAGEFLOW_DATABASE_URL"] = server.url
+            holds = measure(given)
     sys.exit(0 if holds else 1)
 
 

@@ -4,10 +4,12 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from app import watch
+from backend.queue.embedded import EmbeddedRedis, RedisNotStarted
 
 LOG = Path("/somewhere/agent.log")
 
@@ -94,3 +96,53 @@ def test_one_that_waits_does_not_hold_up_the_other(monkeypatch: pytest.MonkeyPat
     with pytest.raises(watch.KeepsEnding, match="dashboard"):
         watch.watch(ill, watch.kept("dashboard", command("exit 1"), LOG))
     assert len(ended) == 2
+
+
+class Redis:
+    """Starts but for the first times, and ends when it is told to."""
+
+    log = Path("/somewhere/redis.log")
+
+    def __init__(self, failures: int) -> None:
+        self._failures, self.starts, self.lives = failures, 0, True
+
+    def pid(self) -> int | None:
+        return 1 if self.lives else None
+
+    def is_up(self) -> bool:
+        return self.lives
+
+    def start(self) -> bool:
+        self.starts += 1
+        if self.starts <= self._failures:
+            raise RedisNotStarted("the disk is full", "Free some.")
+        self.lives = True
+        return True
+
+
+@pytest.mark.parametrize("failures", [0, len(watch.PAUSES) + 3])
+def test_redis_is_started_again_as_often_as_it_takes(
+    failures: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(watch, "PAUSES", tuple(0.0 for _ in watch.PAUSES))
+    server = Redis(failures)
+    looks = watch.kept_redis(cast("EmbeddedRedis", server))
+    next(looks)
+    assert not server.starts
+    server.lives = False
+    next(looks)
+    assert server.lives
+    assert server.starts == failures + 1
+    said = capsys.readouterr().err
+    assert said.count("Redis ended by itself") == failures + 1
+    assert said.count("the disk is full") == failures
+
+
+def test_redis_that_rests_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "PAUSES", (3600.0,))
+    server = Redis(0)
+    looks = watch.kept_redis(cast("EmbeddedRedis", server))
+    server.lives = False
+    for _ in range(5):
+        next(looks)
+    assert not server.starts

@@ -22,6 +22,8 @@ SECRET = "hush-hush"
         (f"postgresql+asyncpg://ada:{SECRET}@host/name", "not installed"),
         (f"postgresql+nothing://ada:{SECRET}@host/name", "not installed"),
         (f"mysql://ada:{SECRET}@host/name", "no support for mysql"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:///:memory:", "needs a file"),
     ],
 )
 def test_a_faulty_url_is_refused(url: str, said: str) -> None:
