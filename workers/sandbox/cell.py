@@ -126,20 +126,24 @@ class Cell:
         return self._process.pid
 
     def exits(self) -> dict[int, int]:
-        """Exit codes by rank of those that have ended (-9: killed by signal 9); raises
-        `SandboxFailed` where they could not be started."""
+        """Exit codes by rank of those that have ended (-9: killed by signal 9), after `end` too;
+        raises `SandboxFailed` where they could not be started."""
         code = self._process.poll()
-        while part := self._status.read(4096):
-            self._unread += part
-        *lines, self._unread = self._unread.split(b"\n")
-        for line in lines:
-            self._note(line)
+        self._hear()
         if code is None:
             return dict(self._codes)
         if not self._is_up:
             raise SandboxFailed(f"the ranks could not be started: {self._told()}")
         ended = 128 - code if code > 128 else code
         return {rank: self._codes.get(rank, ended) for rank in range(self._num_ranks)}
+
+    def _hear(self) -> None:
+        """What the launcher has told since the last time."""
+        while not self._status.closed and (part := self._status.read(4096)):
+            self._unread += part
+        *lines, self._unread = self._unread.split(b"\n")
+        for line in lines:
+            self._note(line)
 
     def _note(self, line: bytes) -> None:
         if line == launcher.UP.encode():
@@ -164,6 +168,7 @@ class Cell:
                 self._process.wait(grace + launcher.PATIENCE)
         self._process.kill()
         self._process.wait()
+        self._hear()
         self._status.close()
 
 

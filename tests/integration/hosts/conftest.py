@@ -9,7 +9,8 @@ from tests.integration.hosts.rig import LEASE, Hosts, may_make_networks
 
 @pytest.fixture(scope="module")
 def new_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Hosts]]:
-    """Make so many hosts; they are taken away when the file is done."""
+    """Make so many hosts; they are taken away when the file is done. No agent may have met an
+    exception that nobody expected."""
     if not may_make_networks():
         pytest.skip("no right to make network namespaces here")
     made: list[Hosts] = []
@@ -21,3 +22,4 @@ def new_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     yield make
     for hosts in made:
         hosts.close()
+        assert not hosts.tracebacks()

@@ -152,6 +152,11 @@ class Hosts:
     def logs(self) -> str:
         return "\n".join(p.read_text()[-3000:] for p in sorted(self._folder.glob("*.log")))
 
+    def tracebacks(self) -> list[str]:
+        """What the agents did not expect."""
+        logs = "".join(path.read_text() for path in self._folder.glob("*.log"))
+        return logs.split("Traceback (most recent call last)")[1:]
+
     def close(self) -> None:
         for agent in self._agents.values():
             if agent.poll() is None:

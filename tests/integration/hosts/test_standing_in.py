@@ -48,4 +48,5 @@ def test_a_free_node_stands_in_and_no_step_is_lost(four, spec: TrainSpec, undist
     assert attempts[0].node == "host-0"
     assert attempts[-1].step >= step
     assert attempts[-1].node == ("host-2" if lost == "host-0" else "host-0")
-    told = [line.text for line in four.backend.runs.logs(run.id)]
+    four.begin(lost)
+    four.wait(lambda: lost in four.alive)

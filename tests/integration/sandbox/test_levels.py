@@ -126,4 +126,4 @@ def test_the_exit_of_every_rank_is_told_however_soon_it_comes(tmp_path: Path):
     cell.end()
     for output in cell.outputs:
         output.close()
-    assert codes == {rank: rank for rank in range(40)}
+    assert codes == cell.exits() == {rank: rank for rank in range(40)}
