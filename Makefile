@@ -64,7 +64,8 @@ soak: setup-dev ## Faults made on purpose, several times each (FAULTS="agent pau
 	  for each in faults.py $(if $(FAULTS),,claims.py chaos.py sessions.py); do \
 	    PYTHONPATH=. $(BIN)/python tests/soak/$$each --database $$database \
 	      $$(test $$each = faults.py && echo '$(if $(TIMES),--times $(TIMES)) $(FAULTS)') || failed=1; \
-	  done; done; exit $$failed
+	  done; done; \
+	$(if $(FAULTS),,PYTHONPATH=. $(BIN)/python tests/soak/hosts.py || failed=1;) exit $$failed
 
 screenshots: setup-dev packages ## Pictures of every page in every state, into docs/screenshots
 	$(BIN)/python -m tests.e2e.screenshots
