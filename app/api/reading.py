@@ -7,13 +7,13 @@ from typing import Any, get_origin, get_type_hints
 import orjson
 from starlette.requests import Request
 
+from app.api.fields import MAX_ID
 from app.api.operation import JSON, Operation
 from app.api.problems import Refused
 from backend.codec import from_json, from_plain
 from backend.errors import InvalidInput, NotFound
 
 MAX_BODY = 8 * 1024 * 1024
-MAX_ID = 2**31 - 1
 MAX_NUMBER = 2**63
 
 

@@ -14,6 +14,8 @@ from backend.people.rights import Right, Role
 
 ROLES = (Role.VIEWER, Role.EDITOR, Role.ADMIN)
 """What a member of a project can be."""
+MAX_DIGITS = 20
+"""What is longer is no number of a project; Python refuses to read thousands of digits."""
 
 
 class ProjectArchived(StageflowError):
@@ -77,7 +79,7 @@ class ProjectService:
     def named(self, name: str) -> Project:
         """By its name, or its number. Raises `NotFound`."""
         found = self._store.find(name)
-        if found is None and name.isdecimal() and int(name) < 2**31:
+        if found is None and name.isdecimal() and len(name) <= MAX_DIGITS:
             return self._store.get(int(name))
         if found is None:
             raise NotFound(f"no project {name!r}", "List them: stageflow project list")

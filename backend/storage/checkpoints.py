@@ -9,11 +9,11 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.errors import NotFound
 from backend.runs.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.fence import Fence
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
+from backend.storage.look_up import look_up
 from backend.storage.tables import CheckpointRow
 
 Files = tuple[CheckpointFile, ...]
@@ -49,10 +49,7 @@ class SqlCheckpoints:
 
     def get(self, checkpoint_id: int) -> Checkpoint:
         with self._database.read() as session:
-            row = session.get(CheckpointRow, checkpoint_id)
-            if row is None:
-                raise NotFound(f"there is no checkpoint {checkpoint_id}")
-            return self._of(row)
+            return self._of(look_up(session, CheckpointRow, checkpoint_id))
 
     def list(self, run_id: int) -> Sequence[Checkpoint]:
         with self._database.read() as session:

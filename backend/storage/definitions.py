@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.definitions.definition import Definition, DefinitionInUse, Source
-from backend.errors import NotFound
 from backend.storage.database import Database
+from backend.storage.look_up import look_up
 from backend.storage.quotas import admit_file
 from backend.storage.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
@@ -38,7 +38,7 @@ class SqlDefinitions:
 
     def get(self, definition_id: int) -> Definition:
         with self._database.read() as session:
-            return _definition(_row(session, definition_id))
+            return _definition(look_up(session, DefinitionRow, definition_id))
 
     def find(self, name: str, version: int | None, project: int) -> Definition | None:
         query = select(DefinitionRow).where(
@@ -57,11 +57,13 @@ class SqlDefinitions:
 
     def source(self, definition_id: int) -> bytes:
         with self._database.read() as session:
-            return session.get_one(ContentRow, _row(session, definition_id).digest).data
+            return session.get_one(
+                ContentRow, look_up(session, DefinitionRow, definition_id).digest
+            ).data
 
     def delete(self, definition_id: int) -> None:
         with self._database.write() as session:
-            row = _row(session, definition_id)
+            row = look_up(session, DefinitionRow, definition_id)
             digest = row.digest
             _check_unused(session, row)
             session.delete(row)
@@ -112,13 +114,6 @@ def _find_or_add(
     )
     session.add(row)
     session.flush()
-    return row
-
-
-def _row(session: Session, definition_id: int) -> DefinitionRow:
-    row = session.get(DefinitionRow, definition_id)
-    if row is None:
-        raise NotFound(f"no definition {definition_id}", "List them: stageflow models")
     return row
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import select, update
 
 from backend.codec import from_plain, to_plain
-from backend.errors import NotFound
 from backend.links.link_test import Link, LinkState, LinkTest, Member
 from backend.storage.database import Database
+from backend.storage.look_up import look_up
 from backend.storage.node_tables import LinkTestRow
 from backend.storage.values import DatabaseClock
 
@@ -44,10 +44,7 @@ class SqlLinks:
 
     def get(self, test_id: int) -> LinkTest:
         with self._database.read() as session:
-            row = session.get(LinkTestRow, test_id)
-            if row is None:
-                raise NotFound(f"no link test {test_id}", "Ask for one on the Nodes page.")
-            return _test(row)
+            return _test(look_up(session, LinkTestRow, test_id))
 
     def waiting(self, node: str, patience: float) -> Sequence[LinkTest]:
         query = select(LinkTestRow, DatabaseClock() - LinkTestRow.asked)

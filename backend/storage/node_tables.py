@@ -7,6 +7,7 @@ from sqlalchemy import String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.storage.tables import Base
+from backend.storage.values import Id
 
 
 class NodeRow(Base):
@@ -28,7 +29,7 @@ class ReservationRow(Base):
 
     __tablename__ = "reservations"
     node: Mapped[str] = mapped_column(String(255), primary_key=True)
-    run_id: Mapped[int]
+    run_id: Mapped[int] = mapped_column(Id)
     attempt: Mapped[int]
     answered: Mapped[bool]
     address: Mapped[str | None] = mapped_column(String(255))
@@ -50,7 +51,7 @@ class LinkTestRow(Base):
     """A test of the links between nodes; `asked` in Unix seconds on the database's clock."""
 
     __tablename__ = "link_tests"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     state: Mapped[str] = mapped_column(String(16))
     members: Mapped[list[Any]]
     created_at: Mapped[datetime]

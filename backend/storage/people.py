@@ -7,12 +7,13 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.errors import InvalidInput, NotFound
+from backend.errors import InvalidInput
 from backend.people.accounts import utc_now
 from backend.people.person import Person
 from backend.people.rights import Role
 from backend.people.team import LastAdministrator
 from backend.storage.database import Database
+from backend.storage.look_up import look_up
 from backend.storage.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
 
 FORGOTTEN = timedelta(days=1)
@@ -38,7 +39,7 @@ class SqlPeople:
 
     def get(self, person_id: int) -> Person:
         with self._database.read() as session:
-            return person_of(_row(session, person_id))
+            return person_of(look_up(session, PersonRow, person_id))
 
     def find(self, name: str) -> tuple[Person, str | None] | None:
         query = select(PersonRow).where(PersonRow.key == name.strip().casefold())
@@ -65,21 +66,21 @@ class SqlPeople:
         row = IdentityRow(issuer=issuer, subject=subject, person_id=person_id)
         try:
             with self._database.write() as session:
-                _row(session, person_id).joined = True
+                look_up(session, PersonRow, person_id).joined = True
                 session.add(row)
         except IntegrityError:
             raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
 
     def set_password(self, person_id: int, password: str) -> None:
         with self._database.write() as session:
-            row = _row(session, person_id)
+            row = look_up(session, PersonRow, person_id)
             row.password, row.joined = password, True
             _end_sessions(session, person_id)
 
     def change(self, person_id: int, role: Role | None, disabled: bool | None) -> None:
         with self._database.write() as session:
             everybody = session.scalars(select(PersonRow).with_for_update()).all()
-            row = _row(session, person_id)
+            row = look_up(session, PersonRow, person_id)
             managed = _manages(row)
             row.role = role or row.role
             row.disabled = row.disabled if disabled is None else disabled
@@ -129,13 +130,6 @@ def person_of(row: PersonRow) -> Person:
 
 def _manages(row: PersonRow) -> bool:
     return row.role is Role.ADMIN and not row.disabled and row.joined
-
-
-def _row(session: Session, person_id: int) -> PersonRow:
-    row = session.get(PersonRow, person_id)
-    if row is None:
-        raise NotFound(f"no person {person_id}")
-    return row
 
 
 def _end_sessions(session: Session, person_id: int) -> None:

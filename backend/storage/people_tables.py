@@ -9,13 +9,14 @@ from backend.people.audit import Outcome
 from backend.people.person import Scope
 from backend.people.rights import Role
 from backend.storage.tables import Base, Big, one_of
+from backend.storage.values import Id
 
 
 class PersonRow(Base):
     """`key` is the name without its case; `password` an argon2id hash, null until it is set."""
 
     __tablename__ = "people"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str]
     key: Mapped[str] = mapped_column(unique=True)
     role: Mapped[Role] = mapped_column(one_of(Role))
@@ -56,7 +57,7 @@ class FailureRow(Base):
 
 class SessionRow(Base):
     __tablename__ = "sessions"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
     client: Mapped[str]
@@ -67,7 +68,7 @@ class SessionRow(Base):
 
 class TokenRow(Base):
     __tablename__ = "tokens"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     digest: Mapped[str] = mapped_column(String(64), unique=True)
     person_id: Mapped[int] = mapped_column(ForeignKey("people.id"), index=True)
     name: Mapped[str]

@@ -7,10 +7,10 @@ from sqlalchemy import select
 
 from backend.cluster.cluster import Cluster
 from backend.codec import from_plain, to_plain
-from backend.errors import NotFound
 from backend.prediction.prediction import Prediction
 from backend.runs.plans import StoredPlan
 from backend.storage.database import Database
+from backend.storage.look_up import look_up
 from backend.storage.quotas import admit
 from backend.storage.tables import PlanRow, ProfileRow
 
@@ -30,20 +30,14 @@ class SqlPlans:
             created_at=datetime.now(UTC),
         )
         with self._database.write() as session:
-            profile = session.get(ProfileRow, profile_id)
-            if profile is None:
-                raise NotFound(f"no profile {profile_id}", "Profile a model first.")
-            admit(session.connection(), profile.project_id)
+            admit(session.connection(), look_up(session, ProfileRow, profile_id).project_id)
             session.add(row)
             session.flush()
             return _plan(row)
 
     def get(self, plan_id: int) -> StoredPlan:
         with self._database.read() as session:
-            row = session.get(PlanRow, plan_id)
-            if row is None:
-                raise NotFound(f"no plan {plan_id}", "Make a plan first.")
-            return _plan(row)
+            return _plan(look_up(session, PlanRow, plan_id))
 
     def list(self, profile_id: int | None) -> Sequence[StoredPlan]:
         query = select(PlanRow).order_by(PlanRow.id.desc())

@@ -7,12 +7,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.errors import NotFound
 from backend.profiles.profile import Profile
 from backend.runs.fence import Fence
 from backend.runs.profiles import StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
+from backend.storage.look_up import look_up
 from backend.storage.quotas import admit
 from backend.storage.tables import DefinitionRow, ProfileRow, RunRow
 
@@ -23,12 +23,10 @@ class SqlProfiles:
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None) -> StoredProfile:
         with self._database.write() as session:
-            definition = session.get(DefinitionRow, definition_id)
-            if definition is None:
-                raise NotFound(f"no definition {definition_id}")
+            definition = look_up(session, DefinitionRow, definition_id)
             admit(session.connection(), definition.project_id)
-            if run_id is not None and session.get(RunRow, run_id) is None:
-                raise NotFound(f"no run {run_id}")
+            if run_id is not None:
+                look_up(session, RunRow, run_id)
             return _profile(_insert(session, profile, definition_id, run_id))
 
     def add_measured(self, fence: Fence, profile: Profile, batch: int = 0) -> int:
@@ -41,10 +39,7 @@ class SqlProfiles:
 
     def get(self, profile_id: int) -> StoredProfile:
         with self._database.read() as session:
-            row = session.get(ProfileRow, profile_id)
-            if row is None:
-                raise NotFound(f"no profile {profile_id}", "Profile a model first.")
-            return _profile(row)
+            return _profile(look_up(session, ProfileRow, profile_id))
 
     def list(self, definition_id: int | None) -> Sequence[StoredProfile]:
         query = select(ProfileRow).order_by(ProfileRow.id.desc())

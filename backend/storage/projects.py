@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.errors import InvalidInput, NotFound
+from backend.errors import InvalidInput
 from backend.people.accounts import utc_now
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Role
 from backend.storage.database import Database
+from backend.storage.look_up import look_up
 from backend.storage.people_tables import MemberRow, PersonRow
 from backend.storage.tables import ProjectRow
 
@@ -34,7 +34,7 @@ class SqlProjects:
 
     def get(self, project_id: int) -> Project:
         with self._database.read() as session:
-            return project_of(_row(session, project_id))
+            return project_of(look_up(session, ProjectRow, project_id))
 
     def find(self, name: str) -> Project | None:
         query = select(ProjectRow).where(ProjectRow.key == name.strip().casefold())
@@ -50,7 +50,7 @@ class SqlProjects:
     def keep(self, project: Project) -> None:
         try:
             with self._database.write() as session:
-                row = _row(session, project.id)
+                row = look_up(session, ProjectRow, project.id)
                 row.name, row.key = project.name, project.name.casefold()
                 row.archived = project.archived
                 row.quota = to_plain(Quota, project.quota)
@@ -86,13 +86,6 @@ def project_of(row: Any) -> Project:
         quota=from_plain(Quota, row.quota),
         retention=from_plain(Retention, row.retention),
     )
-
-
-def _row(session: Session, project_id: int) -> ProjectRow:
-    row = session.get(ProjectRow, project_id)
-    if row is None:
-        raise NotFound(f"no project {project_id}", "List them: stageflow project list")
-    return row
 
 
 def _taken(name: str) -> InvalidInput:

@@ -7,7 +7,6 @@ from sqlalchemy import Update, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.errors import NotFound
 from backend.runs.attempts import StoredAttempt
 from backend.runs.fence import Fence
 from backend.runs.listing import RunFilter, RunOrder, RunPage
@@ -18,13 +17,13 @@ from backend.sandbox_level import SandboxLevel
 from backend.storage import claims
 from backend.storage.database import Database
 from backend.storage.fence import LIVE, hold
+from backend.storage.look_up import look_up
 from backend.storage.quotas import admit_run
 from backend.storage.removal import remove_run
 from backend.storage.run_list import conditions, ordered
 from backend.storage.tables import AttemptRow, DefinitionRow, RunRow
 from backend.storage.values import DatabaseClock, DatabaseMoment, Few
 
-MAX_ID = 2**31 - 1
 """PostgreSQL's integer: a larger number is nobody's id."""
 
 
@@ -62,11 +61,11 @@ class SqlRuns:
 
     def get(self, run_id: int) -> Run:
         with self._database.read() as session:
-            return _run(_row(session, run_id))
+            return _run(look_up(session, RunRow, run_id))
 
     def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
         with self._database.read() as session:
-            return _several(session, [run_id for run_id in run_ids if 0 < run_id <= MAX_ID])
+            return _several(session, run_ids)
 
     def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage:
         """The ids come first, from an index where there is one; then the wide rows of one
@@ -88,7 +87,7 @@ class SqlRuns:
             return session.scalars(query).all()
 
     def asked(self, run_id: int) -> RunSpec | None:
-        spec = claims.asked(self._database, run_id) if 0 < run_id <= MAX_ID else None
+        spec = claims.asked(self._database, run_id)
         return None if spec is None else from_plain(RunSpec, spec)
 
     def claim(
@@ -128,7 +127,7 @@ class SqlRuns:
         with self._database.write() as session:
             if not _count(session, update(RunRow).where(*held).values(token=None)):
                 return False
-            _end_attempt(session, _row(session, lost.id), state, error)
+            _end_attempt(session, look_up(session, RunRow, lost.id), state, error)
             return True
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
@@ -139,17 +138,17 @@ class SqlRuns:
     def beat(self, fence: Fence, lease: float) -> bool:
         with self._database.write() as session:
             hold(session, fence, lease_until=DatabaseClock() + lease)
-            return _row(session, fence.run_id).cancel_requested
+            return look_up(session, RunRow, fence.run_id).cancel_requested
 
     def written(self, fence: Fence) -> int:
         with self._database.write() as session:
             hold(session, fence)
-            return _row(session, fence.run_id).last_batch
+            return look_up(session, RunRow, fence.run_id).last_batch
 
     def begin(self, fence: Fence) -> None:
         with self._database.write() as session:
             hold(session, fence)
-            row = _row(session, fence.run_id)
+            row = look_up(session, RunRow, fence.run_id)
             row.state = move(row.state, RunState.RUNNING)
 
     def isolated(self, fence: Fence, level: SandboxLevel) -> None:
@@ -172,7 +171,7 @@ class SqlRuns:
     ) -> None:
         with self._database.write() as session:
             hold(session, fence)
-            row = _row(session, fence.run_id)
+            row = look_up(session, RunRow, fence.run_id)
             if state is not RunState.QUEUED:
                 row.summary = to_plain(RunSummary, summary)
                 row.accuracy = summary.accuracy
@@ -218,13 +217,6 @@ def _queued(run_id: int) -> Update:
 def _count(session: Session, query: Update) -> int:
     done = session.scalars(query.returning(RunRow.id).execution_options(synchronize_session=False))
     return len(done.all())
-
-
-def _row(session: Session, run_id: int) -> RunRow:
-    row = session.get(RunRow, run_id) if 0 < run_id <= MAX_ID else None
-    if row is None:
-        raise NotFound(f"no run {run_id}", "List them: stageflow runs")
-    return row
 
 
 def _several(session: Session, ids: Sequence[int]) -> list[Run]:

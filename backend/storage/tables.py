@@ -24,7 +24,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_colu
 from sqlalchemy.types import Double
 
 from backend.runs.states import RunState
-from backend.storage.values import CleanText, UtcDateTime
+from backend.storage.values import CleanText, Id, UtcDateTime
 
 Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
 Big = BigInteger().with_variant(Integer(), "sqlite")
@@ -74,7 +74,7 @@ class ProjectRow(Base):
     """`key` is the name without its case."""
 
     __tablename__ = "projects"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str]
     key: Mapped[str] = mapped_column(unique=True)
     archived: Mapped[bool] = mapped_column(server_default=false())
@@ -91,7 +91,7 @@ class DefinitionRow(Base):
         UniqueConstraint("project_id", "name", "version"),
         UniqueConstraint("project_id", "name", "digest"),
     )
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
     name: Mapped[str]
     version: Mapped[int]
@@ -135,7 +135,7 @@ class RunRow(Base):
         Index("ix_runs_noted", "id", sqlite_where=NOTED, postgresql_where=NOTED),
         {"sqlite_autoincrement": True},  # the number of a deleted run is never given again
     )
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str]
     kind: Mapped[str] = mapped_column(String(16))
     definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"))
@@ -159,7 +159,7 @@ class RunRow(Base):
     starred: Mapped[bool] = mapped_column(server_default=false())
     note: Mapped[str] = mapped_column(server_default=text("''"))
     origin_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
-    plan_id: Mapped[int | None]
+    plan_id: Mapped[int | None] = mapped_column(Id)
     accuracy: Mapped[float | None]
     seconds: Mapped[float | None]
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
@@ -189,7 +189,7 @@ class CheckpointRow(Base):
 
     __tablename__ = "checkpoints"
     __table_args__ = (UniqueConstraint("run_id", "attempt", "step"),)
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
     attempt: Mapped[int]
     epoch: Mapped[int]
@@ -209,7 +209,7 @@ class TagRow(Base):
 
 class ProfileRow(Base):
     __tablename__ = "profiles"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     definition_id: Mapped[int] = mapped_column(ForeignKey("definitions.id"), index=True)
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
     body: Mapped[dict[str, Any]]
@@ -224,7 +224,7 @@ class ProfileRow(Base):
 
 class PlanRow(Base):
     __tablename__ = "plans"
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     name: Mapped[str]
     profile_id: Mapped[int] = mapped_column(ForeignKey("profiles.id"), index=True)
     cluster: Mapped[dict[str, Any]]
@@ -267,7 +267,7 @@ class SpanBatchRow(Base):
 
     __tablename__ = "span_batches"
     __table_args__ = (Index(None, "run_id", "kind", "segment"),)
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
     kind: Mapped[str] = mapped_column(String(16))
     attempt: Mapped[int] = mapped_column(server_default=text("1"))
@@ -282,7 +282,7 @@ class ArtifactRow(Base):
 
     __tablename__ = "artifacts"
     __table_args__ = (UniqueConstraint("run_id", "name"),)
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
     name: Mapped[str]
     size: Mapped[int] = mapped_column(BigInteger)

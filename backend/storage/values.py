@@ -5,10 +5,13 @@ from math import isfinite
 from typing import Any
 
 import orjson
-from sqlalchemy import Boolean, DateTime, Dialect, SQLColumnExpression, Text, literal
+from sqlalchemy import Boolean, DateTime, Dialect, Integer, SQLColumnExpression, Text, literal
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Double, NullType, TypeDecorator
+
+NOBODY = 0
+"""Ids begin at one."""
 
 
 def clean(text: str) -> str:
@@ -43,6 +46,17 @@ class CleanText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else clean(value)
+
+
+class Id(TypeDecorator[int]):
+    """A row's number, as somebody may have typed it: what the column cannot hold is nobody's.
+    PostgreSQL would take it for a fault of the query, and so would SQLite beyond 2^63."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> int | None:
+        return value if value is None or 0 < value < 2**31 else NOBODY
 
 
 class UtcDateTime(TypeDecorator[datetime]):
