@@ -84,6 +84,7 @@ class Supervision:
         self._parting = Parting(work_folder(self._folder))
         self._members: Members | None = None
         self._renewed = self._written = time.monotonic()
+        self._answers = True  # the database, at the last time that it was written to or asked
         self._watch = LeaseWatch(backend.settings.lease, lambda: None)
 
     def run(self) -> None:
@@ -206,7 +207,7 @@ class Supervision:
 
     def _ending(self, tally: Tally, guard: Guard, now: float) -> Ending | None:
         if self._watch.is_over:
-            return CUT_OFF if self._journal.is_away else HELD_UP
+            return HELD_UP if self._answers else CUT_OFF
         if tally.all_finished:
             return SUCCEEDED
         tally.breach = guard.error(now) or (self._members.error if self._members else None)
@@ -233,18 +234,25 @@ class Supervision:
                 self._journal.begin()
             with self._renewing():
                 self._journal.flush(FLUSH)
-            if now - self._renewed < self._backend.settings.heartbeat:
-                return self._backend.runs.get(self._attempt.run.id).cancel_requested
-            return self._renew()
+            cancelled = self._renew() if self._is_due(now) else self._wants_end()
         except DatabaseUnreachable:
+            self._answers = False
             return False
+        self._answers = True
+        return cancelled
 
     def _is_cancelled(self) -> bool:
         """Renew the lease when it is time, before there are ranks; was a cancel asked for?"""
-        now = time.monotonic()
-        if now - self._renewed < self._backend.settings.heartbeat:
-            return self._stop.is_set()
-        return self._renew() or self._stop.is_set()
+        cancelled = self._is_due(time.monotonic()) and self._renew()
+        return cancelled or self._stop.is_set()
+
+    def _is_due(self, now: float) -> bool:
+        """Is it time to renew the lease?"""
+        return now - self._renewed >= self._backend.settings.heartbeat
+
+    def _wants_end(self) -> bool:
+        """Does somebody want the run cancelled?"""
+        return self._backend.runs.get(self._attempt.run.id).cancel_requested
 
     def _renew(self) -> bool:
         """Renew the lease; was a cancel asked for?"""
