@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from app.whole import is_whole
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition
+from backend.whole import is_whole
 
 KEPT = "plan-"
 MOST = 12

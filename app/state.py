@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
-from app.whole import is_whole
+from backend.whole import is_whole
 
 
 class Page(StrEnum):

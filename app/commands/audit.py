@@ -12,7 +12,9 @@ from app.exports.audit import csv_of
 
 
 def audit(
-    limit: Annotated[int, typer.Option(min=1, help="How many entries, the newest first.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="How many entries, the newest first.")
+    ] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print every entry as CSV.")] = False,
 ) -> None:

@@ -9,6 +9,7 @@ from backend.codec import from_plain
 from backend.errors import InvalidInput
 from backend.runs.data_forms import FORMS
 from backend.runs.spec import DataSpec
+from backend.whole import is_whole
 
 FORM = f"FORM or FORM:PATH on the node; forms: {', '.join(FORMS)}."
 Data = Annotated[str, typer.Option(help=FORM)]
@@ -47,6 +48,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _number(word: str) -> int:
-    if not word.isdigit():
+    if not is_whole(word):
         raise InvalidInput(f"--buckets {word} is no length", "For example: --buckets 16,32,64")
     return int(word)

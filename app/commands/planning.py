@@ -26,6 +26,7 @@ from backend.profiles.document import check_profile
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
 from backend.profiles.transfer import on_device
+from backend.whole import is_whole
 
 ProfileName = Annotated[
     str, typer.Option("--profile", help="Id of a stored profile, or a file (.json, graph.txt).")
@@ -162,7 +163,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
     """A stored profile by id, or one read from a file (without an id)."""
-    if name.isdigit():
+    if is_whole(name):
         stored = connect().profiles.get(int(name))
         return stored.profile, stored.id
     path = Path(name)

@@ -10,10 +10,10 @@ from app.boundary import guarded
 from app.charts.placement import describe
 from app.formats import plain
 from app.state import Param
-from app.whole import is_whole
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
 from backend.cluster.presets import PRESETS, preset
+from backend.whole import is_whole
 
 CUSTOM = "custom"
 DEFAULT = "local:2"

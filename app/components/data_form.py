@@ -4,9 +4,9 @@ import streamlit as st
 
 from app.components.fields import Fields
 from app.state import Param
-from app.whole import is_whole
 from backend.runs.data_forms import FORMS
 from backend.runs.spec import DataSpec
+from backend.whole import is_whole
 
 DEFAULT = "the model's default"
 LAST = {"drop": "left out, others in every epoch", "keep": "in smaller microbatches"}

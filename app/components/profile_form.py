@@ -6,12 +6,12 @@ from app import services, state
 from app.components.parameter_fields import parameter_fields
 from app.formats import plain
 from app.state import Page
-from app.whole import is_whole
 from backend.codec import from_plain
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput
 from backend.profiles.roofline import PEAKS
 from backend.runs.spec import ProfileSpec
+from backend.whole import is_whole
 
 LAYERS = {"": "as suits the file", "fine": "modules without children", "blocks": "whole blocks"}
 PRECISION = {"float32": "float32", "bfloat16": "bfloat16 (autocast)"}

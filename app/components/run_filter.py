@@ -8,9 +8,9 @@ import streamlit as st
 from app import services, state
 from app.components.run_columns import COLUMNS, USUAL
 from app.state import Param
-from app.whole import is_whole
 from backend.runs.listing import RunFilter
 from backend.runs.states import RunState
+from backend.whole import is_whole
 
 KINDS = ("train", "profile")
 HIDDEN = (

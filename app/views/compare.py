@@ -10,8 +10,8 @@ from app.components.page_header import page_header
 from app.components.run_selection import MOST
 from app.state import Page, Param
 from app.visits import every
-from app.whole import is_whole
 from backend.runs.listing import RunFilter
+from backend.whole import is_whole
 
 OFFERED, FEW = 200, 3
 REFRESH = 3.0

@@ -1,6 +1,7 @@
 """The parameters of a definition, read from its file without running it."""
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -73,8 +74,8 @@ def _with_defaults(arguments: ast.arguments) -> Iterator[Parameter]:
         if value is not None:
             kind = type(value).__name__
             wanted = argument.annotation
-            if kind == "int" and isinstance(wanted, ast.Name) and wanted.id == "float":
-                kind, value = "float", float(value)
+            if type(value) is int and isinstance(wanted, ast.Name) and wanted.id == "float":
+                kind, value = "float", _real(value)
             yield Parameter(argument.arg, _kind(kind), value)
 
 
@@ -86,13 +87,21 @@ def _constant(node: ast.expr) -> Value | None:
     return value if isinstance(value, bool | int | float | str) else None
 
 
+def _real(value: int) -> float:
+    """Infinite where it is larger than any."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def _kind(name: str) -> Kind:
     return next(kind for kind in get_args(Kind) if kind == name)
 
 
 def _of_kind(parameter: Parameter, value: Value) -> Value:
     if parameter.kind == "float" and type(value) is int:
-        value = float(value)
+        value = _real(value)
     if type(value).__name__ != parameter.kind:
         raise InvalidDefinition(
             f"parameter {parameter.name} is {value!r}, which is no {parameter.kind}",

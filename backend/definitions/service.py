@@ -11,6 +11,7 @@ from backend.definitions.zoo import ZooEntry, zoo, zoo_file
 from backend.errors import NotFound
 from backend.people.audit import Access
 from backend.people.rights import Right
+from backend.whole import is_whole
 
 MAX_NAME = 100
 
@@ -109,7 +110,7 @@ class DefinitionService:
 
     def _version(self, name: str, version: str) -> Definition:
         home = self._access.home
-        found = self._store.find(name, int(version), home) if version.isdecimal() else None
+        found = self._store.find(name, int(version), home) if is_whole(version) else None
         if found is None:
             raise NotFound(f"no version {version} of {name!r}", "List them: stageflow models")
         return found

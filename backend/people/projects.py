@@ -11,11 +11,10 @@ from backend.people.person import Person
 from backend.people.ports import PersonStore
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Right, Role
+from backend.whole import is_whole
 
 ROLES = (Role.VIEWER, Role.EDITOR, Role.ADMIN)
 """What a member of a project can be."""
-MAX_DIGITS = 20
-"""What is longer is no number of a project; Python refuses to read thousands of digits."""
 
 
 class ProjectArchived(StageflowError):
@@ -79,7 +78,7 @@ class ProjectService:
     def named(self, name: str) -> Project:
         """By its name, or its number. Raises `NotFound`."""
         found = self._store.find(name)
-        if found is None and name.isdecimal() and len(name) <= MAX_DIGITS:
+        if found is None and is_whole(name):
             return self._store.get(int(name))
         if found is None:
             raise NotFound(f"no project {name!r}", "List them: stageflow project list")

@@ -1,6 +1,5 @@
 """A profile as JSON with a format name and a version, and back."""
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +10,14 @@ from backend.profiles.profile import Layer, Profile
 
 FORMAT: Literal["stageflow-profile"] = "stageflow-profile"
 VERSION: Literal[1] = 1
-OF_WEIGHTS = ("update", "adding", "renewal")
+SECONDS = (
+    *("forward", "backward", "backward_input", "backward_weight"),
+    *("update", "adding", "renewal"),
+)
+BYTES = ("output_bytes", "parameter_bytes", "saved_bytes", "buffer_bytes")
+MOST = dict.fromkeys(SECONDS, 1e9) | dict.fromkeys(BYTES, 1e18) | {"flops": 1e30}
+"""Of a layer: 32 years, an exabyte. What is larger is a slip, and no sum of these overflows."""
+MOST_SAMPLES = 10**9
 ADVICE = "Export the profile again, or profile the model again."
 
 
@@ -41,8 +47,10 @@ def check_profile(profile: Profile) -> None:
     """Raise `InvalidInput` where a planner could not use the profile."""
     if not profile.layers:
         raise InvalidInput("the profile has no layers", ADVICE)
-    if profile.microbatch < 1:
-        raise InvalidInput(f"microbatch: {profile.microbatch} is not 1 or more", ADVICE)
+    if not 1 <= profile.microbatch <= MOST_SAMPLES:
+        raise InvalidInput(
+            f"microbatch: {profile.microbatch!s:.20} is not 1 to {MOST_SAMPLES}", ADVICE
+        )
     name, count = Counter(layer.name for layer in profile.layers).most_common(1)[0]
     if count > 1:
         raise InvalidInput(f"layer {name!r} is there {count} times", ADVICE)
@@ -51,7 +59,8 @@ def check_profile(profile: Profile) -> None:
 
 
 def _check_layer(layer: Layer) -> None:
-    for field in ("forward", "backward", "output_bytes", "parameter_bytes", *OF_WEIGHTS):
+    for field, most in MOST.items():
         value = getattr(layer, field)
-        if not math.isfinite(value) or value < 0:
-            raise InvalidInput(f"layer {layer.name!r}: {field} is {value:g}, not 0 or more", ADVICE)
+        if value is not None and not 0 <= value <= most:
+            problem = f"layer {layer.name!r:.60}: {field} is {value!s:.20}"
+            raise InvalidInput(f"{problem}, not between 0 and {most:g}", ADVICE)

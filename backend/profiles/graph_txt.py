@@ -16,7 +16,7 @@ ADVICE = (
     "an edge: a tab, then nodeA -- nodeB."
 )
 _FIELD = re.compile(r"(\w+)=(\[[^\]]*\]|[^,\s]+)")
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _node(number: int, parts: list[str]) -> Node:
         sizes = [float(size) for size in fields["activation_size"].strip("[]").split(";")]
         parameters = float(fields["parameter_size"])
         values = (forward, backward, *sizes, parameters)
-        if not all(0 <= value < float("inf") for value in values):
+        if not all(0 <= value < float("inf") for value in (*values, sum(sizes))):
             raise ValueError(f"a value below 0 or not finite among {values}")
     except (KeyError, ValueError) as fault:
         raise InvalidInput(f"line {number} is not a node: {fault}", ADVICE) from None
@@ -142,5 +142,7 @@ def _topological(nodes: dict[str, Node], edges: set[tuple[str, str]]) -> list[st
     return order
 
 
-def _rank(node: str) -> tuple[int, ...]:
-    return tuple(int(number) for number in _NUMBERS.findall(node))
+def _rank(node: str) -> tuple[tuple[int, str], ...]:
+    """The numbers in the id, however long."""
+    numbers = [digits.lstrip("0") for digits in _NUMBERS.findall(node)]
+    return tuple((len(digits), digits) for digits in numbers)

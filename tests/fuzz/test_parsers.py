@@ -52,6 +52,18 @@ GRAPH = {
         "signature": {"input_specs": [{"user_input": {"arg": {"as_tensor": {"name": "x"}}}}]},
     }
 }
+GRAPH_TXT = """node1 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, \
+activation_size=38535168.0, parameter_size=0.0
+node2 -- Conv2d(3, 64, kernel_size=(3, 3), stride=(1, 1), groups=2) -- forward_compute_time=2.5, \
+backward_compute_time=1.5, activation_size=[822083584.0; 64.0], parameter_size=7168.0
+node3 -- Linear(in_features=512, out_features=10, bias=True) -- forward_compute_time=2.5, \
+backward_compute_time=1.5, activation_size=2560.0, parameter_size=20520.0
+node4 -- Fused(flops=1.5e9) -- forward_compute_time=1.0, backward_compute_time=1.5, \
+activation_size=2560.0, parameter_size=0.0
+\tnode1 -- node2
+\tnode2 -- node3
+\tnode3 -- node4
+"""
 SAFETENSORS = b'{"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}'
 MANIFEST = Manifest(1, "1", "0009", "2026-11-20", {}, {"runs": 3}, {}, ())
 
@@ -83,7 +95,10 @@ def python_with(texts: str) -> object:
 TEXTS = {
     "cluster": Parser(read_cluster, (write_cluster(local(4)),)),
     "profile": Parser(read_profile, (write_profile(PROFILE).decode(),)),
-    "graph.txt": Parser(lambda t: read_profile_file("graph.txt", t), (write_graph(PROFILE),)),
+    "graph.txt": Parser(
+        lambda t: write_profile(read_profile_file("graph.txt", t)),
+        (write_graph(PROFILE), GRAPH_TXT),
+    ),
     "plan": Parser(read_plan, (write_plan(PLAN).decode(),)),
     "program as JSON": Parser(
         lambda t: verify(read_program(t)), (write_program(PROGRAM).decode(),)
