@@ -67,6 +67,11 @@ def main() -> None:
     except StageflowError as error:
         print_error(error)
         sys.exit(1)
+    except OSError as fault:
+        place = f"{fault.filename!s:.200}: " if fault.filename else ""
+        advice = "Check the path." if place else ""
+        print_error(StageflowError(f"{place}{fault.strerror or fault}", advice))
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -9,6 +9,8 @@ from operator import mul
 
 from backend.errors import InvalidInput
 
+MOST_DEVICES = 16_384
+
 
 @dataclass(frozen=True, slots=True)
 class Device:
@@ -53,6 +55,11 @@ class Cluster:
                     f"bandwidth {level.bandwidth:g}, latency {level.latency:g}",
                     "count must be 1 or more, bandwidth above 0, latency 0 or more.",
                 )
+        if self.num_devices > MOST_DEVICES:
+            raise InvalidInput(
+                f"cluster: the levels hold {self.num_devices} devices",
+                f"Plans are made for up to {MOST_DEVICES:,}.",
+            )
         if self.levels[0].cores == 0 or any(level.cores is not None for level in self.levels[1:]):
             raise InvalidInput(
                 "cluster: cores are 0, or not those of the innermost level",

@@ -12,6 +12,10 @@ from backend.pipeline.rank_rules import RankRules
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.schedule import Schedule
 
+LARGE = 100_000
+"""Actions that a shape may claim, whatever the program holds; for more it has to hold a half of
+them before lists of that length are made."""
+
 
 class ProgramUnsound(StageflowError):
     """A program that must not run; `faults` says why."""
@@ -33,6 +37,10 @@ def verify(program: Program) -> tuple[Fault, ...]:
     if len(program.ranks) != program.shape.num_ranks:
         what = f"programs, but the shape has {program.shape.num_ranks} ranks"
         return (Fault(0, None, Rule.SEAT, f"there are {len(program.ranks)} {what}"),)
+    least = 2 * program.shape.num_stages * program.shape.microbatches
+    if least > LARGE + 2 * program.num_actions:
+        what = f"actions, but the shape's forwards and backwards alone are {least}"
+        return (Fault(0, None, Rule.SEAT, f"there are {program.num_actions} {what}"),)
     faults = (
         *_rank_faults(program, rule),
         *channel_faults(program),

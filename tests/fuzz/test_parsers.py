@@ -30,7 +30,7 @@ from backend.pipeline.verify import verify
 from backend.planning.document import read_plan, write_plan
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predicted_program
-from backend.profiles.document import read_profile, write_profile
+from backend.profiles.document import check_profile, read_profile, write_profile
 from backend.profiles.files import read_profile_file
 from backend.profiles.graph_txt import write_graph
 from backend.runs.events import Failed, Finished, Metrics, read_line, write_line
@@ -96,7 +96,7 @@ TEXTS = {
     "cluster": Parser(read_cluster, (write_cluster(local(4)),)),
     "profile": Parser(read_profile, (write_profile(PROFILE).decode(),)),
     "graph.txt": Parser(
-        lambda t: write_profile(read_profile_file("graph.txt", t)),
+        lambda t: check_profile(read_profile_file("graph.txt", t)),
         (write_graph(PROFILE), GRAPH_TXT),
     ),
     "plan": Parser(read_plan, (write_plan(PLAN).decode(),)),

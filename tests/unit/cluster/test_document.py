@@ -29,7 +29,7 @@ def test_a_device_may_be_left_out():
 @settings(deadline=None)
 @given(
     st.lists(
-        st.builds(Level, st.integers(1, 64), st.floats(1, 1e12), st.floats(0, 1)),
+        st.builds(Level, st.integers(1, 25), st.floats(1, 1e12), st.floats(0, 1)),
         min_size=1,
         max_size=3,
     ),
@@ -55,6 +55,8 @@ def test_what_is_written_is_read_back(levels, device):
         ("", "mapping"),
         ("just text", "mapping"),
         ("levels: 4", "levels: a list"),
+        ("levels: [{count: 99999999999, bandwidth: 1}]", "99999999999 devices"),
+        ("levels: [{count: 200, bandwidth: 1}, {count: 200, bandwidth: 1}]", "40000 devices"),
         ("levels: []", "levels: a list"),
         ("levels: [4]", r"levels\[0\]: a mapping"),
         ("levels: [{count: 4}]", r"levels\[0\]: bandwidth is missing"),

@@ -177,6 +177,13 @@ def test_check_returns_the_sound_and_refuses_the_unsound():
     assert f"(and {len(caught.value.faults) - 1} more)" in str(caught.value)
 
 
+def test_a_shape_that_claims_far_more_than_there_is_costs_nothing():
+    program = lower(schedule("gpipe"), Shape((1, 1), 2, 2))
+    for shape in (Shape((1, 1), 10**15), Shape((1, 1), 2, 2, chunks=10**15)):
+        (found,) = verify(replace(program, shape=shape))
+        assert "the shape's forwards and backwards alone are" in found.text
+
+
 def test_a_schedule_that_nobody_knows_is_bad_input():
     with pytest.raises(InvalidInput, match="no schedule 'mine'"):
         verify(replace(lower(schedule("gpipe"), Shape((1,), 1)), schedule="mine"))
