@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from backend.runs.spec import TrainSpec
+from backend.runs.states import RunState
 from tests.integration.hosts.rig import LEASE, Hosts, may_make_networks
+from tests.integration.hosts.slow_training import curve, training
 
 
 @pytest.fixture(scope="module")
@@ -23,3 +26,17 @@ def new_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...
     for hosts in made:
         hosts.close()
         assert not hosts.tracebacks()
+
+
+@pytest.fixture(scope="module")
+def spec(hosts: Hosts) -> TrainSpec:
+    """What the `hosts` of a file train."""
+    return training(hosts)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(hosts: Hosts, spec: TrainSpec) -> list[tuple[int, float]]:
+    """Its losses where nothing happens to it."""
+    run = hosts.finished(spec)
+    assert run.state is RunState.SUCCEEDED, (run.error, hosts.logs())
+    return curve(hosts, run.id)

@@ -6,7 +6,7 @@ import pytest
 
 from backend.runs.spec import CheckpointSpec, TrainSpec
 from backend.runs.states import RunState
-from tests.integration.hosts.slow_training import curve, newest, training
+from tests.integration.hosts.slow_training import curve, newest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -15,7 +15,7 @@ LEASE = 12
 
 
 @pytest.fixture(scope="module")
-def four(new_hosts):
+def hosts(new_hosts):
     """Three that know only their own files, and "host-2", which sees those of "host-0"."""
     hosts = new_hosts(4, LEASE)
     hosts.share_files("host-2")
@@ -23,30 +23,18 @@ def four(new_hosts):
     return hosts
 
 
-@pytest.fixture(scope="module")
-def spec(four) -> TrainSpec:
-    return training(four)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(four, spec: TrainSpec) -> list[tuple[int, float]]:
-    run = four.finished(spec)
-    assert run.state is RunState.SUCCEEDED, (run.error, four.logs())
-    return curve(four, run.id)
-
-
 @pytest.mark.parametrize("lost", ["host-1", "host-0"])
-def test_a_free_node_stands_in_and_no_step_is_lost(four, spec: TrainSpec, undisturbed, lost: str):
-    run = four.backend.runs.submit(replace(spec, checkpoints=CheckpointSpec(seconds=1)))
-    four.wait(lambda: four.backend.runs.checkpoints(run.id))
-    step = newest(four, run.id)
-    four.kill(lost)
-    ended = four.until_final(run.id)
-    assert ended.state is RunState.SUCCEEDED, (ended.error, four.logs())
-    assert curve(four, run.id) == undisturbed
-    attempts = four.backend.runs.attempts(run.id)
+def test_a_free_node_stands_in_and_no_step_is_lost(hosts, spec: TrainSpec, undisturbed, lost: str):
+    run = hosts.backend.runs.submit(replace(spec, checkpoints=CheckpointSpec(seconds=1)))
+    hosts.wait(lambda: hosts.backend.runs.checkpoints(run.id))
+    step = newest(hosts, run.id)
+    hosts.kill(lost)
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    assert curve(hosts, run.id) == undisturbed
+    attempts = hosts.backend.runs.attempts(run.id)
     assert attempts[0].node == "host-0"
     assert attempts[-1].step >= step
     assert attempts[-1].node == ("host-2" if lost == "host-0" else "host-0")
-    four.begin(lost)
-    four.wait(lambda: lost in four.alive)
+    hosts.begin(lost)
+    hosts.wait(lambda: lost in hosts.alive)
