@@ -57,8 +57,8 @@ class Cluster:
                 )
         if self.num_devices > MOST_DEVICES:
             raise InvalidInput(
-                f"cluster: the levels hold {self.num_devices} devices",
-                f"Plans are made for up to {MOST_DEVICES:,}.",
+                f"cluster: the levels hold more than {MOST_DEVICES:,} devices",
+                "Give the part of it that one training shall use.",
             )
         if self.levels[0].cores == 0 or any(level.cores is not None for level in self.levels[1:]):
             raise InvalidInput(

@@ -39,7 +39,7 @@ def verify(program: Program) -> tuple[Fault, ...]:
         return (Fault(0, None, Rule.SEAT, f"there are {len(program.ranks)} {what}"),)
     least = 2 * program.shape.num_stages * program.shape.microbatches
     if least > LARGE + 2 * program.num_actions:
-        what = f"actions, but the shape's forwards and backwards alone are {least}"
+        what = "actions, not half of the forwards and backwards that the shape claims"
         return (Fault(0, None, Rule.SEAT, f"there are {program.num_actions} {what}"),)
     faults = (
         *_rank_faults(program, rule),

@@ -53,6 +53,14 @@ def test_an_own_redis_that_is_away_is_named_without_its_password(
     assert "secret-word" not in said.out + said.err
 
 
+def test_a_path_that_no_disk_can_have_is_named(stageflow: Command, database: None) -> None:
+    said = stageflow("restore", "a" * 5000)
+    assert said.code == 1
+    assert said.err.startswith("Error: aaa")
+    assert "File name too long" in said.err
+    assert "Traceback" not in said.err
+
+
 def test_a_full_disk_is_said_and_earlier_models_stay(tmp_path: Path) -> None:
     """The home on a disk of 3 MiB: files are added until it is full."""
     small = tmp_path / "small"

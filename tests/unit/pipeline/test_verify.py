@@ -179,9 +179,10 @@ def test_check_returns_the_sound_and_refuses_the_unsound():
 
 def test_a_shape_that_claims_far_more_than_there_is_costs_nothing():
     program = lower(schedule("gpipe"), Shape((1, 1), 2, 2))
-    for shape in (Shape((1, 1), 10**15), Shape((1, 1), 2, 2, chunks=10**15)):
+    many = 10**4000  # of which Python writes no product
+    for shape in (Shape((1, 1), many), Shape((1, 1), many, chunks=many)):
         (found,) = verify(replace(program, shape=shape))
-        assert "the shape's forwards and backwards alone are" in found.text
+        assert "that the shape claims" in found.text
 
 
 def test_a_schedule_that_nobody_knows_is_bad_input():
