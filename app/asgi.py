@@ -10,17 +10,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from app import boundary, incoming
-from app.api.connection import connected
+from app import charts, components
 from app.api.site import api_routes
 from app.api.stopwatch import Stopwatch
-from app.bundle import Bundle
+from app.components.shell import boundary
 from app.gate import exposure
-from app.gate.doors import doors
 from app.gate.gate import Gate
+from app.gate.routes import sign_in_routes
+from app.server import request_limits
+from app.server.bundle import Bundle
+from app.server.connection import connected
+from app.server.prefetch import prefetch
+from app.server.sessions import Sessions
 from app.version import stageflow_version
-from app.visits import Visits
-from app.warm import warm
 from backend.errors import StageflowError
 from backend.settings import LOOPBACK, Settings, load_settings
 from backend.storage import schema
@@ -65,11 +67,11 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 app = st.App(
     HERE / "main.py",
-    routes=[Route("/healthz", healthz), *doors(), *api_routes()],
+    routes=[Route("/healthz", healthz), *sign_in_routes(), *api_routes()],
     middleware=[
         Middleware(Stopwatch),
         Middleware(Gate, connect=connected),
-        Middleware(Visits),
+        Middleware(Sessions),
         Middleware(Bundle),
     ],
     on_script_error=boundary.show,
@@ -79,8 +81,8 @@ app = st.App(
 def serve(settings: Settings) -> None:
     """Answer on the settings' host and port until interrupted. Raises `OpenToEverybody`."""
     exposure.check(settings)
-    warm()
-    incoming.limit()
+    prefetch(components, charts)
+    request_limits.apply()
     app.run(config=configuration(settings.host, settings.port))
 
 

@@ -15,13 +15,14 @@ from app.commands import (
     jobs,
     models,
     plans,
+    program,
     project,
     resume,
     serve,
     simulate,
     user,
 )
-from app.commands.output import print_error
+from app.terminal import print_error
 from backend.errors import StageflowError
 
 app = typer.Typer(
@@ -33,6 +34,7 @@ app = typer.Typer(
 app.add_typer(db.app, name="db")
 app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
+app.add_typer(program.app, name="program")
 for command in (
     serve.up,
     demo.demo,

@@ -12,20 +12,20 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
-from app.problem import Problem
+from app.server.problem import Problem
 from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
-from backend.runs.attempts import StoredAttempt
-from backend.runs.listing import RunPage
-from backend.runs.nodes import Node
-from backend.runs.occupancy import QueuedRun
+from backend.runs.attempts.attempts import StoredAttempt
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.occupancy import QueuedRun
+from backend.runs.history.listing import RunPage
+from backend.runs.history.records import LogLine, MetricPoint
 from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile
-from backend.runs.records import LogLine, MetricPoint
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec
 
 T = TypeVar("T")
 TIMEOUT = 60.0
@@ -84,6 +84,12 @@ class Client:
         body = {"profile_id": profile_id, "cluster": cluster} | question
         return self._send("POST", "/plans/propose", list[dict[str, Any]], body)
 
+    def compare(self, profile_id: int, cluster: str, **question: Any) -> dict[str, Any]:
+        """Every planner under every schedule: `plans`, best first, and those that are `refused`.
+        Without `schedule=""` under PipeDream's alone."""
+        body = {"profile_id": profile_id, "cluster": cluster} | question
+        return self._send("POST", "/plans/compare", dict[str, Any], body)
+
     def predict(self, profile_id: int, cluster: str, plan: Mapping[str, Any]) -> Prediction:
         """What a plan will do, such as a proposal's whose stages were changed by hand."""
         body = {"profile_id": profile_id, "cluster": cluster, "plan": plan}
@@ -95,6 +101,16 @@ class Client:
         """Keep a plan, such as `proposal["prediction"]["plan"]`."""
         body = {"profile_id": profile_id, "cluster": cluster, "plan": plan, "name": name}
         return self._send("POST", "/plans", StoredPlan, body)
+
+    def program(self, plan_id: int, format: str = "text", microbatches: int = 0) -> bytes:
+        """The program of a kept plan as a file: text, json, csv or trace."""
+        query = {"format": format, "microbatches": microbatches}
+        return self._ask("GET", f"/plans/{plan_id}/program", query)
+
+    def examine(self, profile_id: int, cluster: str, program: str) -> dict[str, Any]:
+        """What is wrong with a program in a file's text, and what it takes if nothing is."""
+        body = {"profile_id": profile_id, "cluster": cluster, "program": program}
+        return self._send("POST", "/programs", dict[str, Any], body)
 
     def runs(self, **wanted: Any) -> RunPage:
         """`states=["failed"]`, `text=`, `tag=`, `sort=`, `limit=`: see /api/v1/docs."""

@@ -8,10 +8,12 @@ import structlog
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import StageflowError
-from backend.prediction.propose import Proposal, propose
+from backend.pipeline.schedules.pipedream import PIPEDREAM
+from backend.prediction.answer import Answer, rank
+from backend.prediction.question import Question
 from backend.runs.plans import StoredPlan
+from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import OptimizerSpec, ProfileSpec, TrainSpec
 
 MODEL = "vgg_digits"
 MICROBATCH = 16
@@ -32,14 +34,15 @@ def plan(backend: Backend, profile_id: int, devices: int = DEVICES) -> tuple[Sto
     """The best plan with several stages, kept, and the reason for it: the example shows a
     pipeline, even on a machine where replicas would be as good."""
     cluster = local(devices)
-    found = propose(backend.profiles.get(profile_id).profile, cluster)
+    profile = backend.profiles.get(profile_id).profile
+    found = rank(Question(profile, cluster, planner="", schedule=PIPEDREAM.name))
     chosen = next((p for p in found if _is_pipeline(p)), found[0])
     kept = backend.plans.save(profile_id, cluster, chosen.prediction, name=f"{MODEL} demo")
     return kept, chosen.reason
 
 
-def _is_pipeline(proposal: Proposal) -> bool:
-    return len(proposal.prediction.plan.partition.stages) > 1
+def _is_pipeline(answer: Answer) -> bool:
+    return len(answer.prediction.plan.partition.stages) > 1
 
 
 def training(

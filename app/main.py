@@ -4,12 +4,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from app import services, state
-from app.boundary import boundary
-from app.components.load_ahead import load_ahead
-from app.components.project_chooser import project_chooser
-from app.state import Page
-from app.turns import turn
+from app import services
+from app.components.shell.boundary import boundary
+from app.components.shell.load_ahead import load_ahead
+from app.components.shell.project_chooser import project_chooser
+from app.server.page_slots import page_slot
+from app.session import state
+from app.session.state import Page
 from backend.errors import StageflowError
 from backend.people.rights import Right
 from backend.settings import SignIn, load_settings
@@ -88,7 +89,7 @@ def main() -> None:
         layout="wide",
         initial_sidebar_state=SIDEBAR,
     )
-    with turn():
+    with page_slot():
         draw()
 
 

@@ -1,14 +1,15 @@
 """How plans, partitions, ranks, people's states and cleared runs are called for people."""
 
+import re
 from datetime import UTC, tzinfo
 
 from backend.people.person import Person
+from backend.planning.catalog import title
+from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan
 from backend.runs.run import Run
 
 SHORT = 11  # characters
-BY_HAND = "by-hand"
-"""Who made a plan whose partition a person has changed."""
 
 
 def partition_name(cut: Partition) -> str:
@@ -21,12 +22,37 @@ def plan_name(plan: Plan) -> str:
     return f"{partition_name(plan.partition)} · {plan.schedule}"
 
 
+def plan_words(plan: Plan, microbatch: int) -> list[str]:
+    """What else a plan is, in words, where it is not as usual; `microbatch`: the profile's."""
+    said = {
+        f"batch {plan.batch}": plan.batch > 1,
+        f"microbatch {plan.microbatch}": plan.microbatch != microbatch,
+        f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
+        f"{plan.lanes} pipelines": plan.lanes > 1,
+        "recomputed": plan.recompute,
+    }
+    return [words for words, is_so in said.items() if is_so]
+
+
+def planner_name(name: str) -> str:
+    """A planner in a word or two: "PipeDream-2BW", "Best"; of a plan by hand "Edited by hand"."""
+    return "Edited by hand" if name == BY_HAND else re.split("[:,]", title(name))[0]
+
+
 def rank_names(plan: Plan) -> tuple[str, ...]:
-    """One per rank, in rank order: "rank 0 · stage 0"."""
-    stages = (
-        number for number, stage in enumerate(plan.partition.stages) for _ in range(stage.replicas)
-    )
-    return tuple(f"rank {rank} · stage {stage}" for rank, stage in enumerate(stages))
+    """One per rank, in rank order: "rank 0 · stage 0"; with several chunks on a device "rank 0 ·
+    stages 0, 2", of the second parallel pipeline "rank 2 · stage 0 · pipeline 1"."""
+    cut = plan.partition
+    places = []
+    for position, replicas in enumerate(cut.replicas):
+        held = range(position, len(cut.stages), cut.positions)
+        places += [f"stage{'s' * (len(held) > 1)} {', '.join(map(str, held))}"] * replicas
+    names = [
+        place if plan.lanes == 1 else f"{place} · pipeline {pipeline}"
+        for pipeline in range(plan.lanes)
+        for place in places
+    ]
+    return tuple(f"rank {rank} · {name}" for rank, name in enumerate(names))
 
 
 def person_state(person: Person) -> str:

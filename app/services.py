@@ -5,9 +5,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from app import state
-from app.api.connection import connected
 from app.gate.visitors import by_cookie, cookie_name, forget
+from app.server.connection import connected
+from app.session import state
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.people.rights import Actor

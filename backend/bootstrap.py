@@ -5,44 +5,44 @@ from dataclasses import dataclass
 
 from backend.definitions.service import DefinitionService
 from backend.links.service import LinkService
-from backend.notifications.bell import bell_for
+from backend.notifications.notifier import notifier_for
 from backend.people.accounts import AccountService
 from backend.people.audit import Access, AuditService
 from backend.people.projects import ProjectService
 from backend.people.rights import Actor, operator
 from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
-from backend.runs.dispatch import DispatchService
-from backend.runs.labels import LabelService
-from backend.runs.nodes import NodeService
+from backend.runs.dispatch.dispatch import DispatchService
+from backend.runs.dispatch.nodes import NodeService
+from backend.runs.history.labels import LabelService
+from backend.runs.history.retention import RetentionService
 from backend.runs.plans import PlanService
-from backend.runs.ports import Bell, Queue, Stores
+from backend.runs.ports import Notifier, Queue, Stores
 from backend.runs.profiles import ProfileService
-from backend.runs.retention import RetentionService
 from backend.runs.service import RunService
 from backend.settings import Settings, load_settings
 from backend.storage import schema
-from backend.storage.artifacts import SqlArtifacts
-from backend.storage.audit import SqlAuditLog
-from backend.storage.checkpoints import SqlCheckpoints
 from backend.storage.database import Database, open_engine
 from backend.storage.definitions import SqlDefinitions
-from backend.storage.keys import SqlKeys
-from backend.storage.labels import SqlLabels
-from backend.storage.leases import SqlLeases
-from backend.storage.links import SqlLinks
-from backend.storage.loads import SqlLoads
-from backend.storage.logs import SqlLogs
-from backend.storage.metrics import SqlMetrics
-from backend.storage.nodes import SqlNodes
-from backend.storage.people import SqlPeople
+from backend.storage.nodes.leases import SqlLeases
+from backend.storage.nodes.links import SqlLinks
+from backend.storage.nodes.loads import SqlLoads
+from backend.storage.nodes.nodes import SqlNodes
+from backend.storage.nodes.reservations import SqlReservations
+from backend.storage.people.audit import SqlAuditLog
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
+from backend.storage.people.projects import SqlProjects
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
-from backend.storage.projects import SqlProjects
-from backend.storage.reservations import SqlReservations
-from backend.storage.retention import SqlClearing
-from backend.storage.runs import SqlRuns
-from backend.storage.spans import SqlSpans
+from backend.storage.runs.artifacts import SqlArtifacts
+from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.runs.labels import SqlLabels
+from backend.storage.runs.logs import SqlLogs
+from backend.storage.runs.metrics import SqlMetrics
+from backend.storage.runs.retention import SqlClearing
+from backend.storage.runs.runs import SqlRuns
+from backend.storage.runs.spans import SqlSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class Backend:
     audit: AuditService
     database: Database
     queue: Queue
-    bell: Bell
+    notifier: Notifier
 
     def acting(self, actor: Actor, project: int | None = None) -> "Backend":
         """The same services, on the same connections, for somebody else, who has chosen one of
         their projects (None: lists show all of them)."""
         if (actor, project) == (self.actor, self.access.project):
             return self
-        return services(self.settings, self.database, self.queue, self.bell, actor, project)
+        return services(self.settings, self.database, self.queue, self.notifier, actor, project)
 
     def within(self, project: int) -> "Backend":
         """The same for one project alone. Raises `NotFound` where the actor does not see it."""
@@ -84,7 +84,7 @@ class Backend:
 
     def close(self) -> None:
         """Let the last notifications out and give back every database connection."""
-        self.bell.close()
+        self.notifier.close()
         self.database.close()
 
 
@@ -104,20 +104,20 @@ def connect(settings: Settings | None = None) -> Backend:
 
 def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
     """The services on a given database and queue."""
-    return services(settings, database, queue, bell_for(settings), operator(settings.user))
+    return services(settings, database, queue, notifier_for(settings), operator(settings.user))
 
 
 def services(
     settings: Settings,
     database: Database,
     queue: Queue,
-    bell: Bell,
+    notifier: Notifier,
     actor: Actor,
     project: int | None = None,
 ) -> Backend:
     """The services in the actor's name, seeing what the actor sees. Agents see everything."""
-    seen = database.reaching(actor.reach)
-    chosen = seen if project is None else database.reaching(_one(actor, project))
+    seen = database.restricted_to(actor.visible)
+    chosen = seen if project is None else database.restricted_to(_one(actor, project))
     stores, listed = stores_on(settings, seen), stores_on(settings, chosen)
     whole = stores_on(settings, database)
     people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
@@ -129,8 +129,10 @@ def services(
         definitions=DefinitionService(stores.definitions, listed.definitions, access),
         profiles=ProfileService(stores.profiles, listed.profiles, stores.definitions, access),
         plans=PlanService(stores.plans, listed.plans, stores.profiles, access),
-        runs=RunService(stores, listed.runs, queue, bell, settings.node, settings.lease, access),
-        dispatch=DispatchService(whole, queue, bell, settings.lease, place_of(settings)),
+        runs=RunService(
+            stores, listed.runs, queue, notifier, settings.node, settings.lease, access
+        ),
+        dispatch=DispatchService(whole, queue, notifier, settings.lease, place_of(settings)),
         labels=LabelService(stores.labels, listed.labels, access),
         nodes=NodeService(stores.nodes, settings.lease),
         links=LinkService(SqlLinks(database), queue, access),
@@ -144,13 +146,13 @@ def services(
         audit=AuditService(access),
         database=database,
         queue=queue,
-        bell=bell,
+        notifier=notifier,
     )
 
 
 def _one(actor: Actor, project: int) -> frozenset[int]:
     """Nothing where it is not theirs."""
-    return frozenset({project} if actor.reach is None or project in actor.reach else ())
+    return frozenset({project} if actor.visible is None or project in actor.visible else ())
 
 
 def place_of(settings: Settings) -> str:

@@ -1,8 +1,8 @@
 """Frozen dataclasses to JSON and back, validated on the way in."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -38,16 +38,6 @@ def from_plain(kind: type[T] | Any, data: object) -> T:
         return _adapter(kind).validate_python(data)  # type: ignore[no-any-return]
     except ValidationError as fault:
         raise InvalidInput(_first(fault)) from None
-
-
-def schemas(
-    kinds: Mapping[str, tuple[Any, Literal["validation", "serialization"]]], place: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """JSON schemas by the keys of `kinds` (a type that comes in, or goes out), and the
-    definitions to which they refer; `place` is where these are put, "#/$defs/{model}"."""
-    asked = [(key, mode, _adapter(kind)) for key, (kind, mode) in kinds.items()]
-    found, rest = TypeAdapter.json_schemas(asked, ref_template=place)
-    return {key: schema for (key, _), schema in found.items()}, rest.get("$defs", {})
 
 
 def _first(fault: ValidationError) -> str:

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class SandboxLevel(StrEnum):
-    """The strongest first; docs/sandbox.md says what each one stops and what it does not."""
+    """The strongest first; docs/guide/sandbox.md says what each one stops and what it does not."""
 
     BUBBLEWRAP = "bubblewrap"
     LIMITS = "limits"

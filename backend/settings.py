@@ -82,7 +82,7 @@ class Settings(BaseSettings):
     sandbox       the weakest sandbox in which a run may be carried
     data          folders whose files runs on this node may read, separated by the system's path
                   separator (":"); empty = none
-    max_*         what one run may use on a node, see docs/sandbox.md: seconds, bytes of memory
+    max_*         what one run may use on a node (docs/guide/sandbox.md): seconds, bytes of memory
                   (0 = four fifths of the machine's), processes and threads, bytes of one file,
                   bytes and number of all files in its folder
     """

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from backend.storage import node_tables, people_tables, tables  # noqa: F401 - to know them all
+from backend.storage.tables import tables
 
 
 def migrate() -> None:

@@ -10,9 +10,8 @@ from celery.signals import worker_init, worker_shutting_down
 
 from backend.bootstrap import connect
 from backend.queue.client import celery_app
-from backend.queue.messages import queue_name
+from backend.queue.messages import LOOK, RUN, queue_name
 from backend.settings import Settings
-from workers import tasks
 from workers.node_agent import NodeAgent
 
 LAST_WAY_OUT = 2.0
@@ -27,7 +26,7 @@ def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
     backend.dispatch.go_by(settings.node)
     agent = NodeAgent(backend)
     app = celery_app(settings)
-    tasks.register(app, agent)
+    _register(app, agent)
 
     def start(**_: Any) -> None:
         agent.start()
@@ -40,6 +39,18 @@ def node_app(settings: Settings) -> tuple[Celery, NodeAgent]:
     worker_init.connect(start, weak=False)
     worker_shutting_down.connect(stop, weak=False)
     return app, agent
+
+
+def _register(app: Celery, agent: NodeAgent) -> None:
+    """Answer the messages of `backend.queue`: an id comes in, a call is made."""
+
+    @app.task(name=RUN)  # type: ignore[untyped-decorator]  # celery has no types
+    def run(run_id: int) -> None:
+        agent.run(run_id)
+
+    @app.task(name=LOOK)  # type: ignore[untyped-decorator]  # celery has no types
+    def look() -> None:
+        agent.look_for_links()
 
 
 def _force_out(agent: NodeAgent) -> None:

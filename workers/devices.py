@@ -1,16 +1,15 @@
 """What this machine has to compute with, asked without importing torch."""
 
-import shutil
-import subprocess
 from importlib import metadata
 from platform import python_version
 
 import psutil
 
 from backend.cluster.cluster import Device
+from workers import use
 
-QUERY = ("nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
-MIB = 1024**2
+FIRST = 20.0
+"""Seconds for nvidia-smi, which may have to load the driver."""
 
 
 def devices() -> tuple[Device, ...]:
@@ -20,24 +19,8 @@ def devices() -> tuple[Device, ...]:
 
 
 def gpus() -> tuple[Device, ...]:
-    """One device per line of nvidia-smi; none where it is missing or fails."""
-    if shutil.which(QUERY[0]) is None:
-        return ()
-    try:
-        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return parse_gpus(answer.stdout)
-
-
-def parse_gpus(table: str) -> tuple[Device, ...]:
-    """Lines "name, MiB"; memory None where the driver gives no number ("[N/A]")."""
-    found = []
-    for line in filter(str.strip, table.splitlines()):
-        name, _, mebibytes = line.rpartition(",")
-        size = mebibytes.strip()
-        found.append(Device(name.strip(), float(size) * MIB if size.isdigit() else None))
-    return tuple(found)
+    """The GPUs that nvidia-smi names; memory None where the driver gives no number."""
+    return tuple(Device(gpu.name, gpu.total) for gpu in use.gpus(FIRST))
 
 
 def cores() -> tuple[Device, ...]:

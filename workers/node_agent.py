@@ -14,18 +14,17 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
-from backend.runs.attempt import Attempt
-from backend.runs.retention import PERIOD
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.history.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.devices import devices, gpus, versions
-from workers.links.part import Part
+from workers.links.participant import Participant
 from workers.sandbox.sandbox import detect
-from workers.supervisor import orphans
-from workers.supervisor.leftover import delivered, spool_folder
-from workers.supervisor.membership import Membership
-from workers.supervisor.spool import leftovers
+from workers.supervisor.ranks import orphans
+from workers.supervisor.reporting.spool_recovery import left_spools, recovered, spool_folder
 from workers.supervisor.supervision import Supervision
+from workers.supervisor.team.member import TeamMember
 from workers.use import use
 
 LOOK_OUT = 2.0
@@ -60,8 +59,8 @@ class NodeAgent:
         """End what a dead agent left behind, then report the node and look out for runs."""
         log.info("sandbox: %s %s", self._sandbox.level, self._sandbox.reason)
         settings = self._backend.settings
-        self._left = leftovers(spool_folder(settings))
-        with suppress(StageflowError):  # it is tried again
+        self._left = left_spools(spool_folder(settings))
+        with suppress(StageflowError, OSError):  # it is tried again
             self._reap()
         self._repeat(self._beat, settings.heartbeat)
         self._repeat(self._clean, PERIOD)
@@ -128,7 +127,7 @@ class NodeAgent:
         if asked is None or self._stop.is_set() or not self._backend.dispatch.answer(asked, node):
             return False
         log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
-        Membership(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
+        TeamMember(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
         log.info("run %d: the share ended", asked.run_id)
         return True
 
@@ -145,7 +144,7 @@ class NodeAgent:
             log.info("link test %d", test.id)
             address = own_address(settings.node_address)
             links = self._backend.links
-            Part(links, test, settings.node, address, lambda: not self._stop.is_set()).play()
+            Participant(links, test, settings.node, address, lambda: not self._stop.is_set()).play()
         finally:
             self._slot.release()
 
@@ -190,7 +189,7 @@ class NodeAgent:
             log.warning("ended the processes that a dead agent left in %s", folder)
             self._gone.add(orphans.attempt_of(folder))
         while self._left:
-            if attempt := delivered(self._backend, self._left[0]):
+            if attempt := recovered(self._backend, self._left[0]):
                 self._gone.add(attempt)
             self._left.pop(0)
         for run_id, number in sorted(self._gone):

@@ -5,14 +5,14 @@ import subprocess
 
 import psutil
 
-from backend.runs.nodes import Use
+from backend.runs.dispatch.nodes import Use
 
 QUERY = (
     "nvidia-smi",
     "--query-gpu=name,utilization.gpu,memory.used,memory.total,temperature.gpu",
     "--format=csv,noheader,nounits",
 )
-SECONDS = 5
+SECONDS = 5.0
 MIB = 1024**2
 
 
@@ -41,12 +41,12 @@ def hottest() -> float | None:
     return max((float(sensor.current) for group in groups for sensor in group), default=None)
 
 
-def gpus() -> tuple[Use, ...]:
+def gpus(seconds: float = SECONDS) -> tuple[Use, ...]:
     """By nvidia-smi; none where it is missing, fails or takes too long."""
     if shutil.which(QUERY[0]) is None:
         return ()
     try:
-        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=SECONDS, check=True)
+        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=seconds, check=True)
     except (OSError, subprocess.SubprocessError):
         return ()
     return parse(answer.stdout)

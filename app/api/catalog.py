@@ -1,16 +1,18 @@
 """Every operation of the REST API, in the order in which it is documented."""
 
 from app.api.operation import Operation
-from app.api.operations import definitions, nodes, plans, profiles, projects, records, runs
+from app.api.operations import (
+    definitions,
+    nodes,
+    plans,
+    profiles,
+    programs,
+    projects,
+    records,
+    runs,
+)
 
-PREFIX = "/api/v1"
-
-OPERATIONS: tuple[Operation, ...] = (
-    *definitions.OPERATIONS,
-    *profiles.OPERATIONS,
-    *plans.OPERATIONS,
-    *runs.OPERATIONS,
-    *records.OPERATIONS,
-    *nodes.OPERATIONS,
-    *projects.OPERATIONS,
+NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
+OPERATIONS: tuple[Operation, ...] = tuple(
+    route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
 )

@@ -69,8 +69,10 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
         parts.append(f"<p>Takes {_kind(body['schema'])}</p>")
     for status, answer in operation["responses"].items():
         if status != "default":
-            ((media, given),) = answer["content"].items()
-            what = _kind(given["schema"]) if media == "application/json" else escape(media)
+            what = " or ".join(
+                _kind(given["schema"]) if "schema" in given else escape(media)
+                for media, given in answer["content"].items()
+            )
             parts.append(f"<p>Gives {what} <span class='soft'>({status})</span></p>")
     parts.append(f"<pre>{escape(_curl(path, method))}</pre>")
     return (

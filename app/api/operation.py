@@ -1,67 +1,87 @@
-"""What one operation of the REST API is: plain data, from which its route, its validation and
-its OpenAPI entry are made."""
+"""What every operation of the REST API has in common: its path and method are its decorator's, its
+name is its function's, its summary the docstring, its answer's type the one that is returned."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+import time
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, get_type_hints
 
-from backend.bootstrap import Backend
+from fastapi import APIRouter, Request, Response
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Path
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
 
-Method = Literal["GET", "POST", "PATCH", "DELETE"]
-JSON = "application/json"
+from app.api.problems import answer
+from app.api.reading import JSON, checked
+from app.server import measures
+from app.server.problem import Problem
+from backend.codec import to_json
 
-
-@dataclass(frozen=True, slots=True)
-class NoQuery:
-    """The operation takes no parameters in its query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request, validated: `path` by name, `query` and `body` as the operation's types."""
-
-    backend: Backend
-    path: Mapping[str, Any]
-    query: Any
-    body: Any
-
-    def within(self, project_id: int | None) -> Backend:
-        """The services in one project, where one is named. Raises `NotFound`."""
-        return self.backend.within(project_id) if project_id else self.backend
-
-    @property
-    def id(self) -> int:
-        """The number in the path."""
-        return int(self.path["id"])
+PREFIX = "/api/v1"
+NONE = "none"
+"""The operation of a request that no operation answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """An answer that is no JSON: bytes, or a file on disk that is streamed."""
+class Operation(APIRoute):
+    """A route whose errors are problems and whose duration is measured."""
 
-    content: bytes | Path
-    name: str
-    media: str
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`answer` is the type of the JSON that comes back, None for a `File`; `query` and `body`
-    are frozen dataclasses."""
-
-    name: str
-    method: Method
-    path: str
-    summary: str
-    handle: Callable[[Call], Any]
-    answer: Any
-    query: type = NoQuery
-    body: type | None = None
-    status: int = 200
-    media: str = JSON
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        status = options.get("status_code") or 200
+        options["summary"] = options.get("summary") or " ".join((endpoint.__doc__ or "").split())
+        options["operation_id"] = endpoint.__name__
+        options["tags"] = [path.removeprefix(PREFIX).split("/")[1]]
+        problem = {"model": Problem, "description": "What went wrong"}
+        options["responses"] = {**options["responses"], "default": problem}
+        super().__init__(path, _answering(endpoint, status), **options)
+        self.description = ""  # the docstring is the summary
 
     @property
-    def group(self) -> str:
-        """The first noun of the path, under which the operation is documented."""
-        return self.path.split("/")[1]
+    def body(self) -> Any:
+        """The type of what it takes as JSON, None where it takes nothing."""
+        return self.body_field.field_info.annotation if self.body_field else None
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """That of FastAPI, with stricter reading, problems and measures."""
+        handle = super().get_route_handler()
+        known = [
+            each.alias
+            for each in get_flat_params(self.dependant)
+            if not isinstance(each.field_info, Path)
+        ]
+
+        async def measured(request: Request) -> Response:
+            started = time.perf_counter()
+            try:
+                response = await handle(await checked(request, known, self.body))
+            except Exception as error:
+                response = answer(error)
+            measures.observe(self.name, response.status_code, time.perf_counter() - started)
+            return response
+
+        return measured
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A HEAD is answered as a GET is; the server leaves the body out."""
+        if scope["method"] == "HEAD" and self.methods == {"GET"}:
+            return await self.app(scope, receive, send)
+        return await super().handle(scope, receive, send)
+
+
+def router() -> APIRouter:
+    """For the operations of one noun."""
+    return APIRouter(prefix=PREFIX, route_class=Operation)
+
+
+def _answering(handle: Callable[..., Any], status: int) -> Callable[..., Response]:
+    """`handle`, which makes the JSON too: all of it in one thread, none in the event loop."""
+    kind = get_type_hints(handle)["return"]
+
+    @wraps(handle)
+    def inside(**given: Any) -> Response:
+        found = handle(**given)
+        if isinstance(found, Response):
+            return found
+        return Response(to_json(kind, found), status_code=status, media_type=JSON)
+
+    return inside

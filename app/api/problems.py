@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from secrets import token_hex
 
 import structlog
-from starlette.responses import Response
+from fastapi import Response
+from fastapi.exceptions import RequestValidationError
 
-from app.problem import Problem
+from app.server.problem import Problem
 from backend.codec import to_json
-from backend.errors import NotFound, StageflowError
+from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.people.audit import NotAllowed
 from backend.people.projects import ProjectArchived, QuotaReached
+from backend.runs.attempts.recovery import NothingToResume
 from backend.runs.ports import QueueUnreachable
-from backend.runs.recovery import NothingToResume
 from backend.runs.service import NotEnded
 from backend.runs.states import IllegalMove
 from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
@@ -32,6 +33,14 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (QueueUnreachable, 503),
 )
 UNUSABLE = 422
+IN_JSON = {
+    "dataclass_type": "Input should be an object",
+    "dict_type": "Input should be an object",
+    "list_type": "Input should be a valid array",
+    "tuple_type": "Input should be a valid array",
+    "none_required": "Input should be null",
+}
+"""What Pydantic says of JSON; FastAPI lets it check the values of Python that JSON became."""
 
 log = structlog.get_logger("api")
 
@@ -54,6 +63,8 @@ def answer(error: Exception) -> Response:
             return _response(error, error.status, error.headers)
         case StageflowError():
             return _response(error, status_of(error))
+        case RequestValidationError():
+            return _response(InvalidInput(_first(error)), UNUSABLE)
         case _:
             return _response(_ours(error), 500)
 
@@ -61,6 +72,13 @@ def answer(error: Exception) -> Response:
 def status_of(error: StageflowError) -> int:
     """Whatever is not in the table is a value that cannot be used."""
     return next((status for kind, status in STATUSES if isinstance(error, kind)), UNUSABLE)
+
+
+def _first(fault: RequestValidationError) -> str:
+    """The first value that cannot be used: its name in the query or the body, and why."""
+    error = fault.errors()[0]
+    place = ".".join(str(part) for part in error["loc"][1:]) or "value"
+    return f"{place}: {IN_JSON.get(error['type'], error['msg'])}"
 
 
 class ServerFault(StageflowError):

@@ -1,49 +1,49 @@
-"""A request's path, query and body, checked and typed before any service sees them."""
+"""What is asked of a request before FastAPI checks the types: known names, JSON, no huge number."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any, get_origin, get_type_hints
+from typing import Any
 
 import orjson
-from starlette.requests import Request
+from fastapi import Request
 
 from app.api.fields import MAX_ID
-from app.api.operation import JSON, Operation
 from app.api.problems import Refused
-from backend.codec import from_json, from_plain
 from backend.errors import InvalidInput, NotFound
 
+JSON = "application/json"
 MAX_BODY = 8 * 1024 * 1024
 MAX_NUMBER = 2**63
 
 
-def read_path(request: Request) -> Mapping[str, Any]:
-    """Raises `NotFound` on a number that nothing can have."""
+class Parsed(Request):
+    """A request whose body has been read: `data`, which means `plain`."""
+
+    def __init__(self, request: Request, data: bytes, plain: Any) -> None:
+        super().__init__(request.scope, request.receive)
+        self._data, self._plain = data, plain
+
+    async def body(self) -> bytes:
+        return self._data
+
+    async def json(self) -> Any:
+        return self._plain
+
+
+async def checked(request: Request, parameters: Sequence[str], body: Any) -> Request:
+    """`request`, its body read if it is to be of the dataclass `body`. `parameters` are the names
+    that its query may hold. Raises `NotFound`, `InvalidInput` and `Refused` (400, 413, 415)."""
     for value in request.path_params.values():
         if isinstance(value, int) and not 0 < value <= MAX_ID:
             raise NotFound(f"there is no number {value}", f"Ids go from 1 to {MAX_ID}.")
-    return request.path_params
-
-
-def read_query(operation: Operation, request: Request) -> Any:
-    """The query as the operation's type. Raises `InvalidInput` naming the parameter."""
-    kinds = get_type_hints(operation.query)
-    given: dict[str, Any] = {}
-    for name, value in request.query_params.multi_items():
-        if name not in kinds:
-            known = ", ".join(kinds) or "none"
+    for name in request.query_params:
+        if name not in parameters:
+            known = ", ".join(parameters) or "none"
             raise InvalidInput(f"no parameter {name[:100]!r}", f"There are: {known}.")
-        if get_origin(kinds[name]) is tuple:
-            given.setdefault(name, []).append(value)
-        else:
-            given[name] = value
-    return from_plain(operation.query, given)
+    return request if body is None else await _parsed(request, body)
 
 
-async def read_body(operation: Operation, request: Request) -> Any:
-    """The body as the operation's type. Raises `Refused` (400, 413, 415) and `InvalidInput`."""
-    if operation.body is None:
-        return None
+async def _parsed(request: Request, body: type) -> Parsed:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Refused(415, f"the body must be {JSON}", f"Send 'Content-Type: {JSON}'.")
     data = await _limited(request)
@@ -51,9 +51,9 @@ async def read_body(operation: Operation, request: Request) -> Any:
         plain = orjson.loads(data)
     except orjson.JSONDecodeError as fault:
         raise Refused(400, f"the body is no JSON: {fault}", "Send one JSON object.") from None
-    _check_fields(operation.body, plain)
+    _check_fields(body, plain)
     _check_numbers(plain)
-    return from_json(operation.body, data)
+    return Parsed(request, data, plain)
 
 
 async def _limited(request: Request) -> bytes:

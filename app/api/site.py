@@ -1,40 +1,26 @@
 """What is mounted on the server: the API, its documents and the measures."""
 
-from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 
 import orjson
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
 
-from app.api import measures
 from app.api.catalog import OPERATIONS
-from app.api.connection import connected
-from app.api.endpoint import routes
 from app.api.handbook import POLICY, handbook
 from app.api.openapi import document
-from app.api.problems import answer
-
-Answer = Callable[[Request], Response]
-
-
-def answering(handle: Answer) -> Answer:
-    """`handle`, with its errors as problems. Runs in a thread."""
-
-    @wraps(handle)
-    def inside(request: Request) -> Response:
-        try:
-            return handle(request)
-        except Exception as error:
-            return answer(error)
-
-    return inside
+from app.api.operation import NONE, PREFIX
+from app.api.problems import Refused, answer
+from app.api.reading import JSON
+from app.server import measures
+from app.server.connection import connected
+from backend.errors import NotFound
 
 
-@answering
 def _openapi(_request: Request) -> Response:
-    return Response(_document(), media_type="application/json")
+    return Response(_document(), media_type=JSON)
 
 
 @cache
@@ -42,7 +28,6 @@ def _document() -> bytes:
     return orjson.dumps(document())
 
 
-@answering
 def _handbook(_request: Request) -> Response:
     return HTMLResponse(_page(), headers={"Content-Security-Policy": POLICY})
 
@@ -52,23 +37,41 @@ def _page() -> str:
     return handbook(document())
 
 
-@answering
 def _metrics(_request: Request) -> Response:
     return Response(measures.exposition(connected), media_type=measures.CONTENT_TYPE)
 
 
+async def _no_operation(request: Request, error: Exception) -> Response:
+    """No such path, or not by this method."""
+    if not isinstance(error, HTTPException) or error.status_code != 405:
+        place = request.url.path[:200]
+        return answer(NotFound(f"no {place}", f"GET {PREFIX}/openapi.json lists all."))
+    measures.observe(NONE, 405, 0.0)
+    found = [each for each in ROUTES if each.matches(request.scope)[0] is not Match.NONE]
+    allowed = ", ".join(method for route in found for method in sorted(route.methods or ()))
+    sentence = f"{request.method} is not offered here"
+    return answer(Refused(405, sentence, f"Use {allowed}.", {"Allow": allowed}))
+
+
+async def _fault(_request: Request, error: Exception) -> Response:
+    return answer(error)
+
+
+ROUTES: tuple[Route, ...] = (
+    *OPERATIONS,
+    Route(f"{PREFIX}/openapi.json", _openapi),
+    Route(f"{PREFIX}/docs", _handbook),
+    Route("/api", _handbook),
+    Route("/metrics", _metrics),
+)
+
+
 def api_routes() -> list[BaseRoute]:
     """/api/v1 with its documents, /api/v1/docs for people, /metrics for Prometheus."""
-    return [
-        Route("/metrics", _metrics),
-        Mount(
-            "/api/v1",
-            routes=[
-                Route("/openapi.json", _openapi),
-                Route("/docs", _handbook),
-                *routes(OPERATIONS, connected),
-            ],
-        ),
-        Route("/api", _handbook),
-        Mount("/api", routes=routes((), connected)),
-    ]
+    api = FastAPI(
+        routes=list(ROUTES),
+        openapi_url=None,
+        redirect_slashes=False,
+        exception_handlers={HTTPException: _no_operation, Exception: _fault},
+    )
+    return [Route(path, api) for path in ("/api", "/api/{rest:path}", "/metrics")]

@@ -4,7 +4,7 @@ import time
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api import measures
+from app.server import measures
 
 KINDS = (
     ("/api/", "api"),

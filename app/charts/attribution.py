@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.charts import palette
+from app.charts.deviations import Cause
 from app.charts.frame import figure
 from app.formats import percent, seconds
-from backend.prediction.compare import Cause
 
 CAUSES: dict[Cause, str] = {
     Cause.FORWARD: palette.FORWARD,

@@ -1,9 +1,10 @@
-"""A timeline as bytes for the canvas that draws it (`app/components/canvas/canvas.js`).
+"""A timeline as bytes for the canvas that draws it (`app/components/timeline/canvas/canvas.js`).
 
 u32 length of a JSON header, the header, then columns of numbers, each at a multiple of 8.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,12 @@ from numpy.typing import NDArray
 
 from app.charts import palette
 from app.charts.bars import KINDS, Bars
+from backend.pipeline.kinds import FACTS
 
-WORDS = {
-    "F": "forward",
-    "B": "backward",
-    "I": "backward, inputs",
-    "W": "backward, weights",
-    "C": "recompute",
-    "D": "loading data",
-    "S": "optimizer",
-    "R": "all-reduce",
-    "A": "averaging",
-    ">": "send",
-    "<": "receive",
-}
+HERE = Path(__file__).parents[1] / "components" / "timeline" / "canvas"
+SCRIPT, STYLE = HERE / "canvas.js", HERE / "canvas.css"
+LEGIBLE = 10  # microbatches side by side whose numbers can be read
+WORDS = {facts.letter: facts.word for facts in FACTS.values()} | {"D": "loading data"}
 TYPES = {"f4": "f32", "i4": "i32", "i2": "i16", "i1": "i8", "u4": "u32", "u1": "u8"}
 TICKS = 2**32 - 1  # of the whole time axis: a start is one of them
 Columns = dict[str, NDArray[Any]]
@@ -74,6 +67,20 @@ def canvas_bytes(
     return _joined(header, sets, ends)
 
 
+def row_names(known: Sequence[str], bars: Bars) -> list[str]:
+    """The name of each rank's row: those that are `known`, then plain ones."""
+    return [*known, *(f"rank {rank}" for rank in range(len(known), bars.num_ranks))]
+
+
+def opening(bars: Bars) -> tuple[float, float] | None:
+    """The window in which the first microbatches are worked on, in seconds; None where that
+    is all there is."""
+    first = (bars.microbatch >= 0) & (bars.microbatch < LEGIBLE)
+    if not first.any() or bars.microbatch.max() < 1.5 * LEGIBLE:
+        return None
+    return float(np.min(bars.start[first])), float(np.max(bars.end[first]))
+
+
 def _look(letter: str) -> dict[str, object]:
     word = WORDS[letter]
     colour = palette.COLOURS[word]
@@ -86,7 +93,7 @@ def _end(bars: Bars) -> float:
 
 
 def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None = None) -> Columns:
-    """What takes time and is drawn, by track: a rank's computes and meetings, then what it does
+    """What takes time and is drawn, by track: a rank's computes and collectives, then what it does
     beside them, sends and the loading of data. Receives are the gaps between them. Starts are
     ticks, numbers as narrow as they can be."""
     beside = (bars.kind == KINDS.index(">")) | (bars.kind == KINDS.index("D"))
@@ -116,7 +123,7 @@ def _by_track(track: NDArray[Any], start: NDArray[np.float64]) -> NDArray[np.int
     return order if (later | ~same).all() else np.lexsort((start, track))
 
 
-def _narrow(values: NDArray[np.int32]) -> NDArray[Any]:
+def _narrow(values: NDArray[np.int64]) -> NDArray[Any]:
     most = int(values.max(initial=0))
     return values.astype(np.int8 if most < 2**7 else np.int16 if most < 2**15 else np.int32)
 

@@ -1,8 +1,8 @@
-"""Measured beside predicted and where time went, over columns: the same figures as
-`backend.prediction.compare` and `backend.pipeline.bubbles`, for timelines of any length."""
+"""Measured beside predicted, and where each rank's time went, for timelines of any length."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,24 @@ from numpy.typing import NDArray
 
 from app.charts.bars import KINDS, Bars
 from app.charts.canvas import WORDS, partners
-from backend.prediction.compare import Cause
+
+
+class Cause(StrEnum):
+    """What a rank's second was spent on."""
+
+    FORWARD = "forward"
+    RECOMPUTE = "recompute"
+    BACKWARD = "backward"
+    BACKWARD_INPUT = "backward, inputs"
+    BACKWARD_WEIGHT = "backward, weights"
+    STEP = "optimizer"
+    ALL_REDUCE = "all-reduce"
+    AVERAGE = "averaging"
+    DATA = "data"
+    CHECKPOINT = "checkpoint"
+    WAITING = "waiting"
+    IDLE = "idle"
+
 
 CAUSES = {
     "F": Cause.FORWARD,
@@ -28,9 +45,14 @@ NONE: Mapping[Cause, Bars] = {}
 
 
 def spent(bars: Bars, beside: Mapping[Cause, Bars] = NONE) -> tuple[dict[Cause, float], ...]:
-    """Per rank the seconds by cause, as `backend.prediction.compare.attribution`. `beside` says
-    when what was done for which action (its samples loaded, its weights copied): as far as
-    that fell into the action itself it is told apart from it."""
+    """Per rank the seconds by cause; they add up to the makespan.
+
+    Waiting is time inside a receive; sends overlap with compute and count nowhere. Idle is
+    what is left: fill, drain, and in a predicted timeline the wait for the others of an
+    all-reduce, which a measured one has inside the all-reduce. `beside` says when what was done
+    for which action (its samples loaded, its weights copied): as far as that fell into the
+    action itself it is told apart from it.
+    """
     ranks, kinds = bars.num_ranks, len(KINDS)
     places = bars.rank.astype(np.int64) * kinds + bars.kind
     sums = np.bincount(places, weights=bars.seconds, minlength=ranks * kinds)

@@ -25,7 +25,7 @@ FEW = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """A run's points: `smoothed` beside the `values` as they were told."""
 
     name: str
@@ -34,7 +34,7 @@ class Line:
     smoothed: Sequence[float]
 
 
-def rows(lines: Sequence[Line]) -> dict[str, list[Any]]:
+def rows(lines: Sequence[Curve]) -> dict[str, list[Any]]:
     """The data by columns."""
     return {
         RUN: [line.name for line in lines for _ in line.x],
@@ -45,7 +45,7 @@ def rows(lines: Sequence[Line]) -> dict[str, list[Any]]:
 
 
 def overlay(
-    lines: Sequence[Line],
+    lines: Sequence[Curve],
     *,
     axis: str,
     name: str,

@@ -15,7 +15,16 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
     """One cell per device in the hue of its stage, empty where it has none; servers apart."""
     inner = cluster.levels[0].count
     places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
-    holder = {device: n for n, stage in enumerate(cut.stages) for device in stage.devices}
+    devices = range(cluster.num_devices)
+    holder = {
+        device: position
+        for position, stage in enumerate(cut.stages[: cut.positions])
+        for device in stage.devices
+    }
+    held: dict[int | None, str] = {
+        position: ", ".join(map(str, range(position, len(cut.stages), cut.positions)))
+        for position in range(cut.positions)
+    }
     drawing = figure(height=64, legend=False)
     drawing.add_bar(
         x=places,
@@ -28,12 +37,12 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
             ],
             "line": {"width": 0},
         },
-        text=[_text(holder.get(d), cluster.num_devices) for d in range(cluster.num_devices)],
+        text=[_text(held.get(holder.get(d)), cluster.num_devices) for d in devices],
         textposition="inside",
         insidetextanchor="middle",
         textangle=0,
         textfont={"color": "#1B2430", "size": 11},
-        hovertext=[_hover(cluster, d, holder.get(d)) for d in range(cluster.num_devices)],
+        hovertext=[_hover(cluster, d, held.get(holder.get(d))) for d in devices],
         hoverinfo="text",
     )
     servers = range(-(-cluster.num_devices // inner))
@@ -49,14 +58,14 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
     return drawing
 
 
-def _text(stage: int | None, num_devices: int) -> str:
-    if stage is None:
+def _text(stages: str | None, num_devices: int) -> str:
+    if stages is None:
         return "·"
-    return f"stage {stage}" if num_devices <= FEWEST else str(stage)
+    return f"stage {stages}" if num_devices <= FEWEST else stages
 
 
-def _hover(cluster: Cluster, device: int, stage: int | None) -> str:
-    holds = "no stage" if stage is None else f"stage {stage}"
+def _hover(cluster: Cluster, device: int, stages: str | None) -> str:
+    holds = "no stage" if stages is None else f"stage {stages}"
     return f"<b>device {device}</b> · {holds}<br>{describe(cluster)}"
 
 

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from app.charts import layers, palette
 from app.charts.frame import figure
 from app.formats import change, seconds, time_unit
-from app.profile_pair import LayerPair, ProfilePair
+from backend.profiles.pair import LayerPair, ProfilePair
 
 COLOURS = (palette.FORWARD, palette.BACKWARD)
 

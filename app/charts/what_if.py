@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from app.charts import palette
 from app.charts.frame import figure
 from app.formats import NOTHING
-from app.variations import Axis, Point, changes, plan_word
+from backend.comparison.variations import Axis, Point, changes, plan_word
 
 TITLES = {
     Axis.DEVICES: "devices",

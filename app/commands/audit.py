@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app.commands.acting import connect
-from app.commands.output import print_json, print_table
+from app.commands.options.acting import connect
 from app.exports.audit import csv_of
+from app.terminal import print_json, print_table
 
 
 def audit(

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.output import out, print_table, warn
+from app.terminal import out, print_table, warn
 from app.version import stageflow_version
 from backend.settings import load_settings
 from backend.storage.backup.archive import back_up

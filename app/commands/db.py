@@ -2,7 +2,7 @@
 
 import typer
 
-from app.commands.output import out
+from app.terminal import out
 from backend.settings import load_settings
 from backend.storage import schema
 

@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
-from app import example, formats, launch
+from app import example, formats
 from app.commands.follow import follow
 from app.commands.jobs import submit
-from app.commands.output import err, out, print_table
 from app.commands.serve import Host, Port, settings_for
-from app.watch import watch
+from app.server import launch
+from app.server.watch import watch
+from app.terminal import err, out, print_table
 from backend.bootstrap import Backend, connect
 from backend.runs.plans import StoredPlan
 from backend.runs.run import Run

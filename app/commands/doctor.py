@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from app import formats, launch
-from app.commands.output import print_json, print_table
+from app import formats
+from app.server import launch
+from app.terminal import print_json, print_table
 from backend.bootstrap import connect
 from backend.errors import StageflowError
 from backend.queue.client import ping
@@ -44,7 +45,7 @@ def doctor(
     """Look at Python, torch, devices, port, Redis, database, disk, workers and sandbox.
 
     Ends with code 1 if something that is needed is missing, or, with --deep, where what is
-    stored breaks a rule that must hold whatever happened (docs/reliability.md).
+    stored breaks a rule that must always hold.
 
     Examples:
 
@@ -189,7 +190,10 @@ def _sandbox(settings: Settings) -> Finding:
     found = ", ".join(f"{name}: {level}" for name, level in levels.items())
     if all(level is SandboxLevel.BUBBLEWRAP for level in levels.values()):
         return Finding("sandbox", True, found)
-    advice = "Install bubblewrap where it is missing; docs/sandbox.md says what it adds."
+    advice = (
+        "Install bubblewrap on that node: without it uploaded code can read the agent's files and "
+        "reach the network."
+    )
     weak = [name for name, level in levels.items() if not level.reaches(settings.sandbox)]
     if weak:
         advice = f"Runs on {', '.join(weak)} are refused: they need {settings.sandbox}. {advice}"

@@ -14,8 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from app import launch
-from app.commands.output import err, warn
+from app.server import launch
+from app.terminal import err, warn
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.runs.run import Run

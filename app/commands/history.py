@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from app import formats
-from app.commands.acting import connect
-from app.commands.output import err, out, print_json, print_table
-from app.export import run_document
+from app.commands.options.acting import connect
 from app.exports.catalog import EXPORTS, export_named
+from app.exports.run_document import run_document
 from app.naming import cleared
-from backend.runs.listing import RunFilter
-from backend.runs.records import LogLine
+from app.terminal import err, out, print_json, print_table
+from backend.runs.history.listing import RunFilter
+from backend.runs.history.records import LogLine
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

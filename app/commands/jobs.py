@@ -6,8 +6,11 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.acting import connect
-from app.commands.data import (
+from app.commands.follow import follow, node_agent
+from app.commands.history import show
+from app.commands.options.acting import connect
+from app.commands.options.checkpoints import Keep, SaveSeconds, SaveUpdates
+from app.commands.options.data import (
     Buckets,
     Data,
     HeldOut,
@@ -17,10 +20,7 @@ from app.commands.data import (
     Targets,
     data_spec,
 )
-from app.commands.follow import follow, node_agent
-from app.commands.history import show
-from app.commands.keeping import Keep, SaveSeconds, SaveUpdates
-from app.commands.numbers import (
+from app.commands.options.updates import (
     Clip,
     Decay,
     Precision,
@@ -28,15 +28,16 @@ from app.commands.numbers import (
     WeightDecay,
     precision_of,
 )
-from app.commands.output import err, out, print_json, print_table, warn
+from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
 from backend.definitions.parameters import parsed
 from backend.errors import InvalidInput
+from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
+from backend.runs.request.spec import CheckpointSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import CheckpointSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
 
 Model = Annotated[
     str,
@@ -174,7 +175,7 @@ def run(
     length: Length = 64,
     last: Last = "drop",
     buckets: Buckets = "",
-    optimizer: Annotated[str, typer.Option(help="sgd, momentum, adam or adamw.")] = "momentum",
+    optimizer: Annotated[str, typer.Option(help=f"One of {', '.join(OPTIMIZERS)}.")] = "momentum",
     learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
     weight_decay: WeightDecay = 0.0,
     clip: Clip = None,

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.acting import connect
-from app.commands.output import print_json, print_table
+from app.commands.options.acting import connect
+from app.terminal import print_json, print_table
 
 
 def models(

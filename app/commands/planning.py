@@ -1,31 +1,26 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from app import formats
-from app.commands.acting import connect
+from app.commands.options.acting import connect
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.pipeline.schedules.catalog import schedule as schedule_named
-from backend.planning.memory import extra_copies
+from backend.planning.optimizers import OPTIMIZERS
 from backend.prediction.answer import Answer
-from backend.prediction.lanes import gain_of_lanes
-from backend.prediction.search import Question
-from backend.profiles.document import check_profile
+from backend.prediction.question import Question, RecomputePolicy
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
-from backend.profiles.transfer import on_device
 from backend.whole import is_whole
 
 ProfileName = Annotated[
@@ -58,9 +53,22 @@ Target = Annotated[
 MeasuredOn = Annotated[
     str, typer.Option("--measured-on", help="What the profile was measured on, for --on (v100).")
 ]
+Precision = Annotated[
+    str, typer.Option("--precision", help="Of the compute, for --on (default: the profile's).")
+]
 Also = Annotated[
     list[str] | None,
     typer.Option("--also", help="The same model's profile at another microbatch size; again."),
+]
+Recomputation = Annotated[
+    RecomputePolicy,
+    typer.Option("--recompute", help="Compute activations again: where it must be, never, always."),
+]
+Chunks = Annotated[
+    int, typer.Option("--chunks", help="Stages on a device under a schedule that interleaves.")
+]
+Pipelines = Annotated[
+    int, typer.Option("--pipelines", help="Most parallel pipelines of AvgPipe on the same devices.")
 ]
 Lanes = Annotated[
     tuple[float, float] | None,
@@ -69,7 +77,7 @@ Lanes = Annotated[
         help="Seconds per microbatch of one lane alone, and of each of two on one device.",
     ),
 ]
-Optimizer = Annotated[str, typer.Option("--optimizer", help="sgd, momentum, adam or adamw.")]
+Optimizer = Annotated[str, typer.Option("--optimizer", help=f"One of {', '.join(OPTIMIZERS)}.")]
 Memory = Annotated[
     float | None, typer.Option("--memory", min=1, help="Bytes of every device (16e9).")
 ]
@@ -89,7 +97,7 @@ HEAD = [
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlanOptions:
     """What the options ask; `profile_id` of a stored profile, None of one from a file."""
 
     question: Question
@@ -105,42 +113,31 @@ def options(
     microbatches: Microbatches = 4,
     optimizer: Optimizer = "momentum",
     memory: Memory = None,
+    recompute: Recomputation = RecomputePolicy.AUTO,
+    chunks: Chunks = 2,
+    pipelines: Pipelines = 3,
     target: Target = "",
     measured_on: MeasuredOn = "",
     also: Also = None,
     lanes: Lanes = None,
-) -> Asked:
+    precision: Precision = "",
+) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
-    check_profile(found)
-    where = find_cluster(cluster, devices)
-    if schedule:
-        schedule_named(schedule)
-    extra_copies(optimizer)
-    if memory is not None:
-        if not isfinite(memory):
-            raise InvalidInput(f"--memory {memory} is no number of bytes", "Such as 16e9.")
-        each = tuple(replace(device, memory=memory) for device in where.devices)
-        where = replace(where, device=replace(where.device, memory=memory), devices=each)
-    further = tuple(_further(found, name) for name in also or ())
-    if target:
-        found, profile_id = on_device(found, target, measured_on), None
-        further = tuple(on_device(other, target, measured_on) for other in further)
-    gain = gain_of_lanes(*lanes) if lanes else 1.0
-    question = Question(found, where, schedule, microbatches, optimizer, gain, further)
-    return Asked(question, profile_id)
-
-
-def _further(profile: Profile, name: str) -> Profile:
-    """The same model's profile at another microbatch size. Raises `InvalidInput`."""
-    found, _ = find_profile(name, None)
-    check_profile(found)
-    if [layer.name for layer in found.layers] != [layer.name for layer in profile.layers]:
-        raise InvalidInput(
-            f"--also {name} has {len(found.layers)} layers that are not the profile's",
-            "Give profiles of one model at other microbatch sizes.",
-        )
-    return found
+    question = Question(
+        found,
+        find_cluster(cluster, devices),
+        planner="",
+        schedule=schedule,
+        batch=microbatches,
+        optimizer=optimizer,
+        recompute=recompute,
+        chunks=chunks,
+        pipelines=pipelines,
+        further=tuple(find_profile(name, None)[0] for name in also or ()),
+    )
+    changed = question.under(memory, target, measured_on, precision, lanes)
+    return PlanOptions(changed, None if target else profile_id)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
@@ -221,6 +218,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "recompute": plan.recompute,
         "lanes": plan.lanes,
         "advance": plan.advance,
+        "chunks": plan.partition.chunks,
         "order": chosen["partition"]["order"],
         "stages": [
             stage | {"layers": [layer.name for layer in layers[stage["first"] : stage["stop"]]]}

@@ -1,28 +1,25 @@
 """Planning without a worker: partitions ranked by what the simulator predicts."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from app.commands.acting import connect
-from app.commands.output import err, out, print_json, print_table
-from app.commands.planning import HEAD, Asked, Json, asking, plain, row
-from app.cuts import read_cut
-from app.naming import BY_HAND
+from app.commands.options.acting import connect
+from app.commands.planning import HEAD, Json, PlanOptions, asking, plain, row
+from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
-from backend.errors import InvalidInput, StageflowError
-from backend.planning.baselines import data_parallel
-from backend.planning.catalog import PLANNERS, SEARCHES
-from backend.prediction.answer import Answer, answer, judge
-from backend.prediction.search import Question
+from backend.errors import InvalidInput
+from backend.prediction.answer import Answer, cut_by_hand, rank
+from backend.prediction.question import PLANNER_NAMES
 
 
 @asking
 def plan(
-    asked: Asked,
+    asked: PlanOptions,
     planner: Annotated[
         str,
-        typer.Option(help=f"{', '.join((*PLANNERS, *SEARCHES))} (default: all, ranked)."),
+        typer.Option(help=f"{', '.join(PLANNER_NAMES)} (default: all, ranked)."),
     ] = "",
     cut: Annotated[
         str,
@@ -45,8 +42,8 @@ def plan(
 
         stageflow plan --profile 1 --devices 4 --cut 14x3-20x1
     """
-    question = asked.question
-    answers = _answers(question, planner, cut)
+    question = replace(asked.question, planner=planner)
+    answers = [cut_by_hand(question, cut)] if cut else rank(question)
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
     if as_json:
         plans = [plain(question.profile, each) for each in answers]
@@ -60,34 +57,6 @@ def plan(
     if plan_id is not None:
         out.print(f"saved as plan {plan_id}. Run it: stageflow run --plan {plan_id}")
     return None
-
-
-def _answers(question: Question, planner: str, cut: str) -> list[Answer]:
-    """What the planner says, or all of them, or what becomes of a partition by hand."""
-    if not cut:
-        return [answer(planner, question)] if planner else _ranked(question)
-    if planner:
-        raise InvalidInput("--cut is a partition by hand", "Leave --planner out.")
-    whole = data_parallel(question.profile, question.cluster)
-    partition = read_cut(cut, whole, question.cluster.num_devices)
-    return [judge(question, question.predict(question.plan(BY_HAND, partition)))]
-
-
-def _ranked(asked: Question) -> list[Answer]:
-    """Each planner's, the most samples/s first; one of those that found the same plan."""
-    found: dict[object, Answer] = {}
-    faults: list[StageflowError] = []
-    for name in (*PLANNERS, *SEARCHES):
-        try:
-            one = answer(name, asked)
-        except StageflowError as fault:
-            faults.append(fault)
-            continue
-        made = one.prediction.plan
-        found.setdefault((made.partition, made.schedule, made.microbatch, made.lanes), one)
-    if not found:
-        raise faults[0]
-    return sorted(found.values(), key=lambda one: -one.prediction.samples_per_second)
 
 
 def _save(profile_id: int | None, cluster: Cluster, found: Answer) -> int:

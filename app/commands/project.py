@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.acting import connect
-from app.commands.output import out, print_json, print_table
+from app.commands.options.acting import connect
+from app.terminal import out, print_json, print_table
 from backend.people.project import Project, Quota, Retention
 from backend.people.rights import Role
 

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.acting import connect
 from app.commands.follow import follow, node_agent
 from app.commands.history import Json, RunId, show
-from app.commands.output import out, print_json, print_table
+from app.commands.options.acting import connect
+from app.terminal import out, print_json, print_table
 
 
 def resume(

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from app import launch
-from app.commands.output import out
 from app.gate import exposure
 from app.gate.rules import WELCOME
-from app.watch import watch
+from app.server import launch
+from app.server.watch import watch
+from app.terminal import out
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings, SignIn, load_settings
 from backend.storage import schema

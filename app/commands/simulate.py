@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from app.commands.output import out, print_json, print_table
+from app.terminal import out, print_json, print_table
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import idle_causes, total
 from backend.pipeline.exchange.chrome_trace import write_trace
-from backend.pipeline.held import in_flight, live_versions
+from backend.pipeline.held import in_flight, live_versions, most
 from backend.pipeline.program import Program
 from backend.pipeline.timeline import Timeline
 from backend.pipeline.verify import check
@@ -60,18 +60,20 @@ def simulate(
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
     check(program)
-    figures = _figures(program, timeline, durations)
+    rate = bubble_rate(timeline, shape.microbatches * durations.microbatch_seconds)
+    told = figures(program, timeline, rate)
     if trace:
         _write(trace, write_trace(timeline, shape))
     if as_json:
-        return print_json(figures)
-    print_table("", ["", ""], _rows(figures))
+        return print_json(told)
+    print_table("", ["", ""], rows(told))
     if trace:
         out.print(f"timeline written to {trace}: open it at https://ui.perfetto.dev")
     return None
 
 
-def _figures(program: Program, timeline: Timeline, durations: UniformDurations) -> dict[str, Any]:
+def figures(program: Program, timeline: Timeline, bubble_rate: float) -> dict[str, Any]:
+    """What `simulate` says of a program; `bubble_rate` is a share of the makespan."""
     shape = program.shape
     causes = idle_causes(program, timeline)
     return {
@@ -82,21 +84,25 @@ def _figures(program: Program, timeline: Timeline, durations: UniformDurations) 
         "chunks": shape.chunks,
         "advance": shape.advance,
         "makespan": cost_seconds(timeline),
-        "bubble_rate": bubble_rate(timeline, shape.microbatches * durations.microbatch_seconds),
+        "bubble_rate": bubble_rate,
         "causes": {str(idle): seconds for idle, seconds in total(causes).items()},
         "causes_per_rank": [{str(idle): one[idle] for idle in one} for one in causes],
-        "in_flight": [max(in_flight(actions)) for actions in program.ranks],
+        "in_flight": most(program, in_flight(program.rows)),
         "versions": [
-            max(max(live_versions(program.ranks[seat.rank], stage)) for stage in seat.stages)
-            for seat in shape.seats
+            max(versions)
+            for versions in zip(
+                *(most(program, live_versions(program, chunk)) for chunk in range(shape.chunks)),
+                strict=True,
+            )
         ],
     }
 
 
-def _rows(figures: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [(name, str(value)) for name, value in figures.items() if "causes" not in name]
-    idle = [(f"idle: {cause}", f"{value:g}") for cause, value in figures["causes"].items()]
-    return rows + idle
+def rows(told: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same as a table."""
+    shown = [(name, str(value)) for name, value in told.items() if "causes" not in name]
+    idle = [(f"idle: {cause}", f"{value:g}") for cause, value in told["causes"].items()]
+    return shown + idle
 
 
 def _write(path: Path, text: str) -> None:

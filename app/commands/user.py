@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from app import formats
-from app.commands.acting import connect
-from app.commands.output import out, print_json, print_table
+from app.commands.options.acting import connect
 from app.commands.serve import welcome_url
 from app.naming import person_state
+from app.terminal import out, print_json, print_table
 from backend.bootstrap import Backend
 from backend.people.rights import Role
 

@@ -4,14 +4,14 @@ import csv
 from collections.abc import Iterable
 from io import StringIO
 
-from backend.people.audit import Entry
+from backend.people.audit import AuditEntry
 
 COLUMNS = ("id", "time", "actor", "action", "target", "outcome")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins so would be computed by a spreadsheet."""
 
 
-def csv_of(entries: Iterable[Entry]) -> str:
+def csv_of(entries: Iterable[AuditEntry]) -> str:
     """One line per entry, in the order given."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")

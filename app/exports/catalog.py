@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import orjson
 
-from app.export import run_document
 from app.exports.chrome import chrome_trace
+from app.exports.run_document import run_document
 from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
+from app.exports.timeline_page import timeline_page
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
 from backend.runs.run import Run
@@ -45,14 +46,10 @@ def _log(backend: Backend, run: Run) -> bytes:
     ).encode()
 
 
-def _page(backend: Backend, run: Run) -> bytes:
-    from app.exports.timeline_page import timeline_page  # Plotly is slow to import
-
-    return timeline_page(backend, run)
-
-
 def _picture(backend: Backend, run: Run) -> bytes:
-    from app.exports.timeline_picture import timeline_picture  # so is what it draws with
+    from app.exports.timeline_picture import (
+        timeline_picture,  # what it draws with is slow to import
+    )
 
     return timeline_picture(backend, run)
 
@@ -66,7 +63,7 @@ EXPORTS = {
         Export("parquet", "Metrics, as Parquet", "-metrics.parquet", PARQUET, metrics_parquet),
         Export("spans", "Timelines, as Parquet", "-spans.parquet", PARQUET, spans_parquet),
         Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", chrome_trace),
-        Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", _page),
+        Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", timeline_page),
         Export("png", "Timeline, as a picture", ".png", "image/png", _picture),
         Export("log", "Log, as text", ".log", "text/plain; charset=utf-8", _log),
     )

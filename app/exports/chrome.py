@@ -9,7 +9,7 @@ from app.exports.tables import KINDS
 from backend.bootstrap import Backend
 from backend.pipeline.exchange.chrome_trace import write_trace
 from backend.pipeline.timeline import Timeline
-from backend.runs.records import TimelineKind
+from backend.runs.history.records import TimelineKind
 from backend.runs.run import Run
 
 APART = 1000

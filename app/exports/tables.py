@@ -6,9 +6,10 @@ from typing import get_args
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from app.exports.run_document import columns
 from backend.bootstrap import Backend
-from backend.pipeline.notation import format_action
-from backend.runs.records import TimelineKind
+from backend.pipeline.timeline import Timeline
+from backend.runs.history.records import TimelineKind
 from backend.runs.run import Run
 
 KINDS: tuple[TimelineKind, ...] = ("measured", "predicted")
@@ -77,17 +78,10 @@ def metrics(backend: Backend, run: Run) -> pa.Table:
 
 def _spans(backend: Backend, run: Run, kind: TimelineKind, segment: int) -> pa.Table:
     timeline = backend.runs.timeline(run.id, kind, segment)
-    spans = timeline.spans if timeline else ()
+    spans = columns(timeline or Timeline.of(())) or {}
+    number = len(spans["rank"])
     return pa.table(
-        {
-            "kind": [kind] * len(spans),
-            "segment": [segment] * len(spans),
-            "rank": [span.rank for span in spans],
-            "index": [span.index for span in spans],
-            "action": [format_action(span.action) for span in spans],
-            "start": [span.start for span in spans],
-            "end": [span.end for span in spans],
-        },
+        {"kind": [kind] * number, "segment": [segment] * number, **spans},
         SPANS,
     )
 

@@ -1,19 +1,17 @@
 """A run's timeline as a PNG, drawn without a browser."""
 
-from collections.abc import Iterable
 from io import BytesIO
 from math import floor, log10
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from app.charts import palette
-from app.charts.timeline import Stretch, microbatch
-from app.exports.last_segment import Picture, last_segment
+from app.charts.bars import KINDS, Bars
+from app.charts.canvas import WORDS, row_names
+from app.exports.last_segment import LastSegment, last_segment
 from app.formats import seconds
 from backend.bootstrap import Backend
-from backend.pipeline.actions import Recv, Send
-from backend.pipeline.kinds import kind
-from backend.pipeline.timeline import Span
 from backend.runs.run import Run
 
 MOST = 600  # bars that can be told apart on so many pixels
@@ -27,7 +25,7 @@ TICKS = 8
 def timeline_picture(backend: Backend, run: Run) -> bytes:
     """The last segment, measured above predicted, as much as the width holds. Raises
     `NotFound` where there is no timeline yet."""
-    found = last_segment(backend, run, MOST)
+    found = last_segment(backend, run)
     image = Image.new("RGB", (WIDTH, TOP + ROW * found.measured.num_ranks + BOTTOM), PAPER)
     _Page(ImageDraw.Draw(image), found).draw()
     sink = BytesIO()
@@ -35,57 +33,78 @@ def timeline_picture(backend: Backend, run: Run) -> bytes:
     return sink.getvalue()
 
 
+def legible(found: LastSegment) -> int:
+    """How many of the first microbatches have about `MOST` bars."""
+    total, ghost = found.num_microbatches, found.predicted
+    bars = len(found.measured) + (len(ghost) if ghost is not None else 0)
+    return max(1, min(total, total * MOST // max(bars, 1)))
+
+
+def _until(bars: Bars | None, stop: int) -> float:
+    """When the microbatches before `stop` are done."""
+    if bars is None:
+        return 0.0
+    return float(bars.end[(bars.microbatch >= 0) & (bars.microbatch < stop)].max(initial=0.0))
+
+
 class _Page:
     """The pen, and where a second lies."""
 
-    def __init__(self, pen: ImageDraw.ImageDraw, found: Picture) -> None:
+    def __init__(self, pen: ImageDraw.ImageDraw, found: LastSegment) -> None:
         self._pen, self._found = pen, found
-        ghost = found.predicted.seconds if found.predicted else 0.0
-        self._extent = max(found.measured.seconds, ghost) or 1.0
+        self._shown = legible(found)
+        self._stop = _until(found.measured, self._shown)
+        self._extent = max(self._stop, _until(found.predicted, self._shown)) or 1.0
 
     def draw(self) -> None:
-        self._text((40, 24), self._found.title, 34)
-        self._text((40, 68), self._found.line, 22, QUIET)
+        found = self._found
+        said = f"microbatches 0 to {self._shown - 1} of {found.num_microbatches}"
+        self._text((40, 24), found.title, 34)
+        self._text((40, 68), f"{found.line}, {said} · measured above predicted", 22, QUIET)
         self._legend()
         self._rows()
         self._axis()
-        self._bars(self._found.measured, 0, BAR, labels=True)
-        if self._found.predicted:
-            self._bars(self._found.predicted, BAR + 3, GHOST, labels=False)
+        self._bars(found.measured, 0, BAR, labels=True)
+        if found.predicted is not None:
+            self._bars(found.predicted, BAR + 3, GHOST, labels=False)
 
     def _at(self, time: float) -> float:
         return GUTTER + min(max(time / self._extent, 0.0), 1.0) * (WIDTH - GUTTER - RIGHT)
 
+    def _drawn(self, bars: Bars) -> list[int]:
+        """What takes time in the window; waiting for a receive is the gap."""
+        busy = (bars.end > bars.start) & (bars.kind != KINDS.index("<"))
+        return [int(row) for row in np.flatnonzero(busy & (bars.start < self._extent))]
+
     def _legend(self) -> None:
-        left = GUTTER
-        for word in dict.fromkeys(kind(span.action) for span in _drawn(self._found.measured)):
+        left, bars = GUTTER, self._found.measured
+        for word in dict.fromkeys(_word(bars, row) for row in self._drawn(bars)):
             self._pen.rectangle((left, 112, left + 18, 130), fill=palette.COLOURS[word])
             self._text((left + 26, 108), word, 20, QUIET)
             left += 60 + int(self._pen.textlength(word, _font(20)))
 
     def _rows(self) -> None:
-        for rank in range(self._found.measured.num_ranks):
+        for rank, name in enumerate(row_names(self._found.rank_names, self._found.measured)):
             top = TOP + ROW * rank
-            named = dict(enumerate(self._found.rank_names)).get(rank, f"rank {rank}")
-            self._text((40, top + 10), named, 20)
-            stop = self._at(self._found.measured.seconds)
-            self._pen.rectangle((GUTTER, top, stop, top + BAR), fill=REST)
+            self._text((40, top + 10), name, 20)
+            self._pen.rectangle((GUTTER, top, self._at(self._stop), top + BAR), fill=REST)
 
-    def _bars(self, stretch: Stretch, below: int, height: int, *, labels: bool) -> None:
-        for span in _drawn(stretch):
-            colour = palette.COLOURS[kind(span.action)]
-            top = TOP + ROW * span.rank + below
-            thin = isinstance(span.action, Send)
-            first, last = self._at(span.start), self._at(span.end)
+    def _bars(self, bars: Bars, below: int, height: int, *, labels: bool) -> None:
+        for row in self._drawn(bars):
+            colour = palette.COLOURS[_word(bars, row)]
+            top = TOP + ROW * int(bars.rank[row]) + below
+            thin = bars.kind[row] == KINDS.index(">")
+            first, last = self._at(float(bars.start[row])), self._at(float(bars.end[row]))
             box = (first, top + height - 4 if thin else top, max(last - 1, first), top + height)
             self._pen.rectangle(box, fill=colour if labels else _pale(colour))
             if labels and not thin:
-                self._label(span, (first + last) / 2, top + height / 2, last - first, colour)
+                middle = ((first + last) / 2, top + height / 2)
+                self._label(int(bars.microbatch[row]), middle, last - first, colour)
 
-    def _label(self, span: Span, x: float, y: float, wide: float, colour: str) -> None:
-        word = str(microbatch(span.action)) if microbatch(span.action) >= 0 else ""
+    def _label(self, microbatch: int, at: tuple[float, float], wide: float, colour: str) -> None:
+        word = str(microbatch) if microbatch >= 0 else ""
         if word and self._pen.textlength(word, _font(18)) + 4 < wide:
-            self._pen.text((x, y), word, palette.on(colour), _font(18), anchor="mm")
+            self._pen.text(at, word, palette.on(colour), _font(18), anchor="mm")
 
     def _axis(self) -> None:
         bottom = TOP + ROW * self._found.measured.num_ranks
@@ -106,9 +125,8 @@ def round_step(least: float) -> float:
     return next(power * by for by in (1, 2, 5, 10) if power * by >= least * (1 - 1e-9))
 
 
-def _drawn(stretch: Stretch) -> Iterable[Span]:
-    """What takes time; waiting for a receive is the gap."""
-    return (s for s in stretch.spans if s.seconds > 0 and not isinstance(s.action, Recv))
+def _word(bars: Bars, row: int) -> str:
+    return WORDS[KINDS[bars.kind[row]]]
 
 
 def _pale(colour: str) -> str:

@@ -8,13 +8,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.endpoint import ACTOR
+from app.api.caller import ACTOR
 from app.api.problems import Refused, answer
 from app.gate import origin
 from app.gate.headers import guarded
 from app.gate.offers import Offers
-from app.gate.pace import Pace
-from app.gate.rules import SIGN_IN, Rule, rule_for
+from app.gate.rate_limit import RateLimit
+from app.gate.rules import SIGN_IN, AccessRule, rule_for
 from app.gate.visitors import actor_of
 from backend.bootstrap import Backend
 from backend.people.rights import Actor
@@ -35,7 +35,7 @@ class Gate:
     def __init__(self, app: ASGIApp, connect: Callable[[], Backend]) -> None:
         self._app = app
         self._connect = connect
-        self._callers, self._strangers = Pace(), Pace()
+        self._callers, self._strangers = RateLimit(), RateLimit()
         self._offers = Offers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,11 +55,11 @@ class Gate:
         if not connection.scope["path"].isprintable():  # patterns of routes end at a line's end
             raise Refused(404, "no path here holds a control character", "Mend the address.")
         rule = rule_for(connection.url.path)
-        if rule is Rule.HEALTH:
+        if rule is AccessRule.HEALTH:
             return None
-        if rule is not Rule.PROGRAM or "authorization" not in connection.headers:
+        if rule is not AccessRule.PROGRAM or "authorization" not in connection.headers:
             origin.check(connection, settings)  # a browser adds cookies by itself, not tokens
-        if rule is Rule.OPEN:
+        if rule is AccessRule.OPEN:
             if connection.scope.get("method") == "POST":
                 self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
             return None
@@ -67,12 +67,14 @@ class Gate:
         if actor is None:
             self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
             raise Refused(401, "sign in first", SIGN_IN_FIRST, {"WWW-Authenticate": "Bearer"})
-        if rule is Rule.PROGRAM:
+        if rule is AccessRule.PROGRAM:
             self._callers.take(actor.name, settings.rate)
         self._offers.check(actor.name, connection.scope["path"])
         return actor
 
-    def _who(self, connection: HTTPConnection, rule: Rule, settings: Settings) -> Actor | None:
+    def _who(
+        self, connection: HTTPConnection, rule: AccessRule, settings: Settings
+    ) -> Actor | None:
         return actor_of(connection, rule, self._connect, settings)
 
 
@@ -91,7 +93,9 @@ async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) 
 def _refusal(error: Exception, connection: HTTPConnection) -> Response:
     """A person who only follows a link is led to the sign-in and back."""
     wants_page = "text/html" in connection.headers.get("accept", "")
-    follows = connection.scope["method"] == "GET" and rule_for(connection.url.path) is Rule.PERSON
+    follows = (
+        connection.scope["method"] == "GET" and rule_for(connection.url.path) is AccessRule.PERSON
+    )
     if isinstance(error, Refused) and error.status == 401 and wants_page and follows:
         target = connection.url.path
         if connection.url.query:

@@ -50,7 +50,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PendingSignIn:
     """One visitor on the way: `state` ties the way back to this browser, `nonce` the identity
     to this flow, `verifier` the code to whoever asked for it."""
 
@@ -64,10 +64,10 @@ class Flow:
         return base64.urlsafe_b64encode(orjson.dumps(asdict(self))).decode()
 
 
-def flow_of(text: str) -> Flow:
+def flow_of(text: str) -> PendingSignIn:
     """Raises `SignInFailed` on what is no cookie of ours."""
     try:
-        return Flow(**orjson.loads(base64.urlsafe_b64decode(text.encode())))
+        return PendingSignIn(**orjson.loads(base64.urlsafe_b64decode(text.encode())))
     except (ValueError, TypeError):
         raise _failed("the sign-in was not begun in this browser, or too long ago") from None
 
@@ -82,9 +82,9 @@ def provider_name(settings: Settings) -> str:
     return urlsplit(settings.oidc_issuer).hostname or settings.oidc_issuer
 
 
-def begin(settings: Settings, target: str) -> tuple[str, Flow]:
+def begin(settings: Settings, target: str) -> tuple[str, PendingSignIn]:
     """Where to send the visitor, and what to remember. Raises `ProviderUnreachable`."""
-    flow = Flow(token_urlsafe(), token_urlsafe(), token_urlsafe(48), target)
+    flow = PendingSignIn(token_urlsafe(), token_urlsafe(), token_urlsafe(48), target)
     url, _ = _client(settings).create_authorization_url(
         _provider(settings).authorize,
         state=flow.state,
@@ -94,7 +94,7 @@ def begin(settings: Settings, target: str) -> tuple[str, Flow]:
     return url, flow
 
 
-def finish(settings: Settings, flow: Flow, given: dict[str, str]) -> Identity:
+def finish(settings: Settings, flow: PendingSignIn, given: dict[str, str]) -> Identity:
     """Who came back. Raises `SignInFailed` and `ProviderUnreachable`."""
     if given.get("state") != flow.state:
         raise _failed("the sign-in was not begun in this browser")
@@ -113,7 +113,9 @@ def finish(settings: Settings, flow: Flow, given: dict[str, str]) -> Identity:
     return _identity(claims)
 
 
-def _claims(token: str, provider: Provider, settings: Settings, flow: Flow) -> dict[str, Any]:
+def _claims(
+    token: str, provider: Provider, settings: Settings, flow: PendingSignIn
+) -> dict[str, Any]:
     """The identity token's claims, its signature and Core 1.0 section 3.1.3.7 checked."""
     claims = jwt.decode(token, provider.keys, algorithms=ALGORITHMS).claims
     jwt.JWTClaimsRegistry(

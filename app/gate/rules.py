@@ -3,7 +3,7 @@
 from enum import Enum
 
 
-class Rule(Enum):
+class AccessRule(Enum):
     """HEALTH: anybody, under whatever name: probes know addresses alone. OPEN: anybody. PERSON:
     somebody who has signed in, in a browser. PROGRAM: a person or a token."""
 
@@ -19,20 +19,22 @@ PROVIDER = "/sign-in/provider"
 BACK = "/sign-in/back"
 
 EXACT = {
-    "/healthz": Rule.HEALTH,
-    "/_stcore/health": Rule.HEALTH,
-    SIGN_IN: Rule.OPEN,
-    PROVIDER: Rule.OPEN,
-    BACK: Rule.OPEN,
-    WELCOME: Rule.OPEN,
-    "/metrics": Rule.PROGRAM,
-    "/api": Rule.PROGRAM,
+    "/healthz": AccessRule.HEALTH,
+    "/_stcore/health": AccessRule.HEALTH,
+    SIGN_IN: AccessRule.OPEN,
+    PROVIDER: AccessRule.OPEN,
+    BACK: AccessRule.OPEN,
+    WELCOME: AccessRule.OPEN,
+    "/metrics": AccessRule.PROGRAM,
+    "/api": AccessRule.PROGRAM,
 }
-BELOW = {"/api/": Rule.PROGRAM}
+BELOW = {"/api/": AccessRule.PROGRAM}
 
 
-def rule_for(path: str) -> Rule:
+def rule_for(path: str) -> AccessRule:
     """The rule of a path; pages, their files and websockets have no line of their own."""
     if path in EXACT:
         return EXACT[path]
-    return next((rule for start, rule in BELOW.items() if path.startswith(start)), Rule.PERSON)
+    return next(
+        (rule for start, rule in BELOW.items() if path.startswith(start)), AccessRule.PERSON
+    )

@@ -7,7 +7,7 @@ from threading import Lock
 from starlette.requests import HTTPConnection
 
 from app.api import gate as machine
-from app.gate.rules import Rule
+from app.gate.rules import AccessRule
 from backend.bootstrap import Backend
 from backend.people.rights import Actor, operator
 from backend.people.secret import digest
@@ -53,18 +53,18 @@ def forget() -> None:
 
 
 def actor_of(
-    connection: HTTPConnection, rule: Rule, connect: Callable[[], Backend], settings: Settings
+    connection: HTTPConnection, rule: AccessRule, connect: Callable[[], Backend], settings: Settings
 ) -> Actor | None:
     """Who acts in this connection; None = nobody who is known. Raises `Refused` where nobody
     signs in and the API is asked by another machine."""
     if settings.sign_in is SignIn.OFF:
-        if rule is Rule.PROGRAM:
+        if rule is AccessRule.PROGRAM:
             machine.admit(connection, settings)
         return operator(settings.user)
     backend = connect()
     secret = connection.cookies.get(cookie_name(settings), "")
     actor = by_cookie(secret, backend) if secret else None
-    if actor is None and rule is Rule.PROGRAM:
+    if actor is None and rule is AccessRule.PROGRAM:
         scheme, _, token = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
             return backend.accounts.bearer(token.strip())

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
-from app import services, state
-from app.boundary import guarded
-from app.components.comparison_view import comparison_view, label
-from app.components.empty_state import empty_state
-from app.components.page_header import page_header
-from app.components.run_selection import MOST
-from app.state import Page, Param
-from app.visits import every
-from backend.runs.listing import RunFilter
+from app import services
+from app.components.runs.comparison_view import comparison_view, label
+from app.components.runs.run_selection import MOST
+from app.components.shell.boundary import guarded
+from app.components.shell.empty_state import empty_state
+from app.components.shell.page_header import page_header
+from app.server.sessions import refresh_interval
+from app.session import state
+from app.session.state import Page, Param
+from backend.runs.history.listing import RunFilter
 from backend.whole import is_whole
 
 OFFERED, FEW = 200, 3
@@ -40,7 +41,9 @@ def page() -> None:
         _offer([run.id for run in newest[:FEW]])
         return
     final = all(run.state.is_final for run in runs)
-    st.fragment(_live, run_every=None if final else every(REFRESH))([run.id for run in runs])
+    st.fragment(_live, run_every=None if final else refresh_interval(REFRESH))(
+        [run.id for run in runs]
+    )
 
 
 def _offer(newest: list[int]) -> None:

@@ -4,20 +4,22 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import services, state
-from app.components.again_form import again_form
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.missing import missing
-from app.components.node_notice import node_notice
-from app.components.page_header import page_header
-from app.components.run_words import plan_label
+from app import services
+from app.components.launch.again_form import again_form
+from app.components.launch.barred import why_not_run
+from app.components.launch.node_notice import node_notice
+from app.components.runs.run_words import plan_label
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.missing import missing
+from app.components.shell.page_header import page_header
 from app.formats import plain
-from app.naming import plan_name
-from app.state import Page, Param
+from app.naming import plan_name, plan_words
+from app.session import state
+from app.session.state import Page, Param
 from backend.runs.plans import StoredPlan
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
 
 
 def page() -> None:
@@ -61,16 +63,25 @@ def _by_plan(plans: Sequence[StoredPlan]) -> None:
     picked = st.selectbox(
         "Plan",
         list(by_id),
-        format_func=lambda number: f"{number} · {plan_name(by_id[number].plan)}",
+        format_func=lambda number: _described(by_id[number]),
         width=420,
     )
     if picked != chosen.id:
         state.put(Param.PLAN, picked)
         st.rerun()
     node_notice()
+    if why := why_not_run(profile.definition_id, chosen.plan):
+        st.warning(plain(f"This plan cannot be run: {why}"), icon=":material/block:")
+        return
     with card("Values"):
         spec = TrainSpec(profile.definition_id, chosen.plan, chosen.id)
         again_form(spec, profile.profile.name, None)
+
+
+def _described(stored: StoredPlan) -> str:
+    """As "7 · 4-4-4-4 · 1f1b-flush · batch 8 · recomputed"."""
+    plan = stored.plan
+    return " · ".join((str(stored.id), plan_name(plan), *plan_words(plan, plan.microbatch)))
 
 
 page()

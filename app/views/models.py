@@ -2,16 +2,17 @@
 
 import streamlit as st
 
-from app import services, state
-from app.components import add_model
-from app.components.card import card
-from app.components.definition_list import definition_list, weights_list
-from app.components.definition_view import definition_view
-from app.components.empty_state import empty_state
-from app.components.missing import missing
-from app.components.page_header import page_header
+from app import services
+from app.components.model import add_model
+from app.components.model.definition_list import definition_list, weights_list
+from app.components.model.definition_view import definition_view
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.missing import missing
+from app.components.shell.page_header import page_header
 from app.formats import count
-from app.state import Page, Param
+from app.session import state
+from app.session.state import Page, Param
 
 
 def page() -> None:

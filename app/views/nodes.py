@@ -3,18 +3,18 @@
 import streamlit as st
 
 from app import services
-from app.boundary import guarded
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.figures import Figure, figures
-from app.components.links_view import links_view
-from app.components.node_list import node_list
-from app.components.node_notice import node_notice
-from app.components.page_header import page_header
-from app.components.queue_list import queue_list
+from app.components.cluster.links_view import links_view
+from app.components.cluster.node_list import node_list
+from app.components.cluster.queue_list import queue_list
+from app.components.launch.node_notice import node_notice
+from app.components.shell.boundary import guarded
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.figures import Figure, figures
+from app.components.shell.page_header import page_header
 from app.formats import count
-from app.visits import every
-from backend.runs.occupancy import SHOWN, carried, queue
+from app.server.sessions import refresh_interval
+from backend.runs.dispatch.occupancy import SHOWN, carried, queue
 from backend.runs.states import RunState
 
 REFRESH = 3.0
@@ -23,7 +23,7 @@ REFRESH = 3.0
 def page() -> None:
     """Live, so that a node that starts appears by itself."""
     page_header("Nodes", "The machines that run jobs, and the queue before them.")
-    st.fragment(_live, run_every=every(REFRESH))()
+    st.fragment(_live, run_every=refresh_interval(REFRESH))()
 
 
 @guarded

@@ -1,10 +1,10 @@
 """People: who belongs to the team, with which role, and who did what."""
 
 from app import services
-from app.components.audit_list import audit_list
-from app.components.card import card
-from app.components.page_header import page_header
-from app.components.people_list import invite_form, people_list
+from app.components.people.audit_list import audit_list
+from app.components.people.people_list import invite_form, people_list
+from app.components.shell.card import card
+from app.components.shell.page_header import page_header
 from app.formats import count
 
 

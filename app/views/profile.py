@@ -4,21 +4,22 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import services, state
+from app import services
 from app.charts.frame import CONFIG
 from app.charts.layer_costs import layer_costs, measures
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.figures import Figure, figures
-from app.components.layer_table import layer_table
-from app.components.missing import missing
-from app.components.model_graph import model_graph
-from app.components.page_header import page_header
-from app.components.pick import pick
-from app.components.profile_comparison import profile_comparison
-from app.components.profile_downloads import profile_downloads
+from app.components.model.model_graph import model_graph
+from app.components.profile.layer_table import layer_table
+from app.components.profile.profile_comparison import profile_comparison
+from app.components.profile.profile_downloads import profile_downloads
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.figures import Figure, figures
+from app.components.shell.missing import missing
+from app.components.shell.page_header import page_header
+from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size
-from app.state import Page, Param
+from app.session import state
+from app.session.state import Page, Param
 from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 

@@ -1,12 +1,13 @@
 """Projects: what belongs together, who works on it, and what it may use."""
 
-from app import services, state
-from app.components.card import card
-from app.components.page_header import page_header
-from app.components.project_list import project_form, project_list
-from app.components.project_view import back, project_view
+from app import services
+from app.components.project.project_list import project_form, project_list
+from app.components.project.project_view import back, project_view
+from app.components.shell.card import card
+from app.components.shell.page_header import page_header
 from app.formats import count, plain
-from app.state import Param
+from app.session import state
+from app.session.state import Param
 
 
 def page() -> None:

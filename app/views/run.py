@@ -2,26 +2,27 @@
 
 import streamlit as st
 
-from app import services, state
-from app.boundary import guarded
-from app.components.artifact_list import artifact_list
-from app.components.attempt_view import attempt_view
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.error_box import run_error_box
-from app.components.log_tail import all_lines, log_tail
-from app.components.log_view import log_view
-from app.components.missing import missing
-from app.components.page_header import page_header
-from app.components.run_header import run_header, run_line
-from app.components.run_progress import RECENT, run_progress
-from app.components.training_view import training_view
+from app import services
+from app.components.run.artifact_list import artifact_list
+from app.components.run.attempt_view import attempt_view
+from app.components.run.log_tail import all_lines, log_tail
+from app.components.run.log_view import log_view
+from app.components.run.run_header import run_header, run_line
+from app.components.run.run_progress import RECENT, run_progress
+from app.components.run.training_view import training_view
+from app.components.shell.boundary import guarded
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.error_box import run_error_box
+from app.components.shell.missing import missing
+from app.components.shell.page_header import page_header
 from app.formats import plain
 from app.naming import cleared
-from app.state import Page, Param
-from app.visits import every
+from app.server.sessions import refresh_interval
+from app.session import state
+from app.session.state import Page, Param
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 
 REFRESH = 2.5
@@ -46,7 +47,9 @@ def _page() -> None:
         return
     run_header(run)
     final = run.state.is_final
-    st.fragment(_live, run_every=None if final else every(REFRESH))(run.id, was_final=final)
+    st.fragment(_live, run_every=None if final else refresh_interval(REFRESH))(
+        run.id, was_final=final
+    )
 
 
 def _find() -> Run | None:

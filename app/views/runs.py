@@ -4,19 +4,20 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app import services, state
-from app.boundary import guarded
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.node_notice import node_notice
-from app.components.page_header import page_header
-from app.components.run_filter import run_filter
-from app.components.run_selection import selection_bar
-from app.components.run_table import run_order, run_table
+from app import services
+from app.components.launch.node_notice import node_notice
+from app.components.runs.run_filter import run_filter
+from app.components.runs.run_selection import selection_bar
+from app.components.runs.run_table import run_order, run_table
+from app.components.shell.boundary import guarded
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.page_header import page_header
 from app.formats import count
-from app.state import Page, Param
-from app.visits import every
-from backend.runs.listing import RunFilter
+from app.server.sessions import refresh_interval
+from app.session import state
+from app.session.state import Page, Param
+from backend.runs.history.listing import RunFilter
 
 PER_PAGE = 20
 MOST_PAGES = 10_000_000
@@ -37,7 +38,7 @@ def page() -> None:
         )
         return
     wanted, columns = run_filter()
-    st.fragment(_list, run_every=every(REFRESH))(wanted, columns)
+    st.fragment(_list, run_every=refresh_interval(REFRESH))(wanted, columns)
 
 
 @guarded

@@ -1,20 +1,43 @@
 """Compare schedules: plans under schedules, side by side on the team's own profile."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import streamlit as st
 
-from app import services, state
-from app.boundary import guarded
-from app.components import outcome_panels
-from app.components.card import card
-from app.components.empty_state import empty_state
-from app.components.outcome_table import outcome_table
-from app.components.page_header import page_header
-from app.components.pair_list import pair_list
-from app.components.plan_form import Asked, asked_form
+from app import services
+from app.components.comparison import outcome_panels
+from app.components.comparison.outcome_table import outcome_table
+from app.components.comparison.pair_list import pair_list
+from app.components.plan.imported_programs import imported_programs
+from app.components.plan.plan_form import plan_form
+from app.components.plan.planning_view import (
+    are_there,
+    leave,
+    progress_view,
+    replies_of,
+    searches,
+    stopped_note,
+)
+from app.components.plan.wanted import Wanted
+from app.components.shell.boundary import guarded
+from app.components.shell.card import card
+from app.components.shell.empty_state import empty_state
+from app.components.shell.number_field import whole_field
+from app.components.shell.page_header import page_header
 from app.formats import plain
-from app.outcomes import Failed, Outcome, outcome, pipeline, reference, telling
-from app.pairs import Pair, default_pairs, read_pairs
-from app.state import Page, Param
+from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
+from app.session import state
+from app.session.state import Page, Param
+from backend.comparison.pairs import (
+    BASE,
+    BEST,
+    LEAST_BATCH,
+    PIPELINES,
+    Pair,
+    default_pairs,
+    read_pairs,
+)
 
 FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
 
@@ -31,32 +54,73 @@ def page() -> None:
             "Go to Models",
         )
         return
-    with st.container(border=True, key="panels-plan"):
-        asked = asked_form(profiles)
-        below = st.container()
-    pairs = _pairs(asked) if asked else None
-    if asked is None or not pairs:
-        return
-    with below:
-        number = _microbatches(telling(asked.stored.profile, asked.cluster, pairs, DEFAULT))
-    pair_list(pairs, asked.stored.id)
-    _show(
-        asked,
-        [
-            outcome(asked.stored.profile, asked.cluster, pair, asked.optimizer, number)
-            for pair in pairs
-        ],
-    )
+    wanted = plan_form(profiles, choosing=False)
+    if wanted is not None:
+        _compared(wanted)
 
 
 @guarded
-def _pairs(asked: Asked) -> tuple[Pair, ...]:
-    """Those that the URL names, else a few to begin with."""
+def _compared(wanted: Wanted) -> None:
     named = read_pairs(state.text(Param.PAIRS))
-    return named or default_pairs(*pipeline(asked.stored.profile, asked.cluster))
+    pairs = named or _first_pairs(wanted)
+    found: Sequence[Planned | Failed] | None = _planned(wanted, pairs) if pairs else None
+    if found is None:
+        return
+    if not named:
+        found = _those_that_fit(found)
+    plans = [one for one in found if isinstance(one, Planned)]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        pair_list([one.pair for one in found], wanted.stored.id)
+        number = _microbatches(telling(plans, DEFAULT))
+        imported = imported_programs(wanted)
+    shown = [outcome(one, number) if isinstance(one, Planned) else one for one in found]
+    _show([*shown, *imported], wanted)
 
 
-def _show(asked: Asked, found: list[Outcome | Failed]) -> None:
+def _first_pairs(wanted: Wanted) -> tuple[Pair, ...]:
+    """Those to begin with; () while their pipeline is being planned."""
+    asked = searches([wanted.by(name, "", LEAST_BATCH).question for name in PIPELINES])
+    leave(wanted.by("", "", LEAST_BATCH).question, asked)
+    if not are_there(asked):
+        progress_view(asked, "first")
+        return ()
+    cuts = {
+        reply.planner: reply.answer.prediction.plan.partition
+        for reply in replies_of(asked)
+        if reply.answer
+    }
+    several = (name for name, cut in cuts.items() if cut.positions > 1)
+    name = next(several, next(iter(cuts), ""))
+    return default_pairs(name, cuts[name]) if name else (Pair(BEST, "", LEAST_BATCH), BASE)
+
+
+def _planned(wanted: Wanted, pairs: Sequence[Pair]) -> list[Planned | Failed] | None:
+    """Every pair with its plan; None while these are being planned."""
+    questions = [
+        wanted.by(pair.source if pair.is_planner else "", pair.schedule, pair.batch).question
+        for pair in pairs
+    ]
+    asked = searches([question for question in questions if question.planner])
+    leave(wanted.by("", "", LEAST_BATCH).question, asked)
+    if not are_there(asked):
+        progress_view(asked, "pairs")
+        return None
+    stopped_note(asked)
+    said = iter(asked)
+    return [
+        planned(question, pair, replies_of([next(said)]) if question.planner else ())
+        for question, pair in zip(questions, pairs, strict=True)
+    ]
+
+
+def _those_that_fit(found: Sequence[Planned | Failed]) -> Sequence[Planned | Failed]:
+    """To begin with: each plan once, and none that does not fit, unless none does."""
+    plans = [one for one in found if isinstance(one, Planned)]
+    each = {replace(one.plan, planner=""): one for one in reversed(plans)}
+    return [one for one in plans if one in each.values()] or found
+
+
+def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
     for failed in (one for one in found if isinstance(one, Failed)):
         said = plain(f"{failed.name}: {failed.reason}. {failed.reason.advice}")
         st.warning(said, icon=":material/warning:")
@@ -65,28 +129,31 @@ def _show(asked: Asked, found: list[Outcome | Failed]) -> None:
         st.caption("None of these pairs can be on this cluster.")
         return
     with card("Side by side"):
-        outcome_table(outcomes, reference(asked.stored.profile, asked.cluster, asked.optimizer))
+        outcome_table(outcomes, _reference(wanted))
     outcome_panels.timelines(outcomes)
     outcome_panels.bubbles(outcomes)
-    outcome_panels.memories(outcomes, asked.cluster)
+    outcome_panels.memories(outcomes, wanted.question.cluster)
     outcome_panels.stages(outcomes)
+
+
+def _reference(wanted: Wanted) -> float | None:
+    """Samples/s of data parallelism that synchronises every round; None where it does not fit."""
+    [(_, search)] = asked = searches([wanted.by(BASE.source, BASE.schedule, 1).question])
+    search.wait()
+    answers = (reply.answer for reply in replies_of(asked) if reply.answer)
+    return next((found.prediction.samples_per_second for found in answers), None)
 
 
 def _microbatches(usual: int) -> int:
     """As the URL says; without that `usual`, which changes with the pairs."""
-    key = "microbatches-input"
-    wanted = min(max(state.number(Param.MICROBATCHES) or usual, FEWEST), MOST)
-    st.session_state[key] = wanted
-    st.number_input(
+    return whole_field(
         "Microbatches",
+        Param.MICROBATCHES,
         FEWEST,
         MOST,
-        help="How many the timelines cover; a plan that needs whole rounds takes more or fewer",
-        key=key,
-        width=130,
-        on_change=lambda: state.put(Param.MICROBATCHES, st.session_state[key]),
+        min(max(usual, FEWEST), MOST),
+        "How many the timelines cover; a plan that needs whole rounds takes more or fewer.",
     )
-    return wanted
 
 
 page()

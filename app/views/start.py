@@ -3,15 +3,15 @@
 import streamlit as st
 
 from app import services
-from app.components.card import card
-from app.components.newest_runs import SHOWN, newest_runs
-from app.components.node_notice import node_notice
-from app.components.page_header import page_header
-from app.components.step_list import Step, step_list
-from app.components.tour_view import tour_view
-from app.state import Page
+from app.components.launch.node_notice import node_notice
+from app.components.run.tour_view import tour_view
+from app.components.runs.newest_runs import SHOWN, newest_runs
+from app.components.shell.card import card
+from app.components.shell.page_header import page_header
+from app.components.shell.step_list import ChecklistStep, step_list
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.listing import RunFilter
+from backend.runs.history.listing import RunFilter
 from backend.runs.states import RunState
 
 
@@ -32,28 +32,28 @@ def page() -> None:
     newest_runs(services.backend().runs.list(limit=SHOWN).runs)
 
 
-def _steps(backend: Backend) -> tuple[Step, ...]:
+def _steps(backend: Backend) -> tuple[ChecklistStep, ...]:
     trained = RunFilter(kind="train", states=(RunState.SUCCEEDED,))
     return (
-        Step(
+        ChecklistStep(
             "Add a model",
             "A Python file of your own, or one of the zoo.",
             Page.MODELS,
             done=bool(backend.definitions.list()),
         ),
-        Step(
+        ChecklistStep(
             "Profile it",
             "A node times and sizes every layer. On Models, press Profile.",
             Page.MODELS,
             done=bool(backend.profiles.list()),
         ),
-        Step(
+        ChecklistStep(
             "Plan it",
             "Which layers run where, under which schedule, and what that will do.",
             Page.PLAN,
             done=bool(backend.plans.list()),
         ),
-        Step(
+        ChecklistStep(
             "Train by the plan",
             "On the plan's page press Launch run, and follow it beside its prediction.",
             Page.LAUNCH,

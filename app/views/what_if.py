@@ -1,16 +1,24 @@
 """What if: the best plan's throughput and cost on other clusters."""
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from app import services
-from app.boundary import guarded
-from app.components.empty_state import empty_state
-from app.components.page_header import page_header
-from app.components.plan_form import Wanted, plan_form
-from app.components.what_if_view import MEASURES, SPEED, what_if_view
-from app.state import Key, Page, Param
-from app.sweeps import Sweep, sweep_of
-from app.variations import Prices, read_prices
+from app.components.comparison.what_if_view import MEASURES, SPEED, what_if_view
+from app.components.plan.plan_form import plan_form
+from app.components.plan.planning_view import end_others
+from app.components.plan.wanted import Wanted
+from app.components.shell.boundary import guarded
+from app.components.shell.empty_state import empty_state
+from app.components.shell.page_header import page_header
+from app.components.shell.pick import pick
+from app.queries import planner
+from app.queries.background import Background
+from app.session.state import Page, Param
+from backend.comparison.variations import Point, Prices, read_prices
+from backend.profiles.devices import Precision, find
 
 REFRESH = 0.6
 LINE = "The best plan when one thing of the cluster changes."
@@ -32,15 +40,19 @@ def page() -> None:
     wanted = plan_form(profiles)
     if wanted is None:
         return
-    measure, prices = _measure()
+    measure, prices, precision = _measure(wanted)
     if prices is None:
         return
-    sweep = _sweep(wanted)
+    sweep = _sweep(wanted, precision)
+    if sweep is None:
+        return
     running = sweep.is_running
-    st.fragment(_curves, run_every=REFRESH if running else None)(sweep, measure, prices, running)
+    again = partial(planner.swept.clear, wanted.question, precision)
+    draw = st.fragment(_curves, run_every=REFRESH if running else None)
+    draw(sweep, measure, prices, running, again)
 
 
-def _measure() -> tuple[str, Prices | None]:
+def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="row-measure"):
         measure = st.segmented_control(
             "Show",
@@ -70,7 +82,8 @@ def _measure() -> tuple[str, Prices | None]:
             help="Types of devices whose price is another one",
             width=220,
         )
-    return measure or SPEED, _prices(float(price), others or "")
+        precision = _precision(wanted)
+    return measure or SPEED, _prices(float(price), others or ""), precision
 
 
 @guarded
@@ -78,20 +91,32 @@ def _prices(usual: float, others: str) -> Prices:
     return read_prices(usual, others)
 
 
-def _sweep(wanted: Wanted) -> Sweep:
-    attempt = st.session_state.setdefault(Key.SWEEP.value, 0)
-    return sweep_of(
-        wanted.stored.profile,
-        wanted.cluster,
-        wanted.schedule,
-        wanted.batch,
-        wanted.optimizer,
-        attempt,
-    )
+def _precision(wanted: Wanted) -> Precision:
+    """Asked for where the table knows the cluster's device; the profile's own by default."""
+    own = Precision(wanted.stored.profile.precision)
+    found = find(wanted.cluster.device.name)
+    if found is None:
+        return own
+    known = sorted(found[0].flops, key=lambda precision: precision != own)
+    return pick("Precision", known, Param.PRECISION, str, str, width=130)
 
 
 @guarded
-def _curves(sweep: Sweep, measure: str, prices: Prices, was_running: bool) -> None:
+def _sweep(wanted: Wanted, precision: Precision) -> Background[Point]:
+    question = wanted.question
+    sweep = planner.swept(question, precision)
+    end_others((question, precision), {sweep: partial(planner.swept.clear, question, precision)})
+    return sweep
+
+
+@guarded
+def _curves(
+    sweep: Background[Point],
+    measure: str,
+    prices: Prices,
+    was_running: bool,
+    again: Callable[[], None],
+) -> None:
     """Drawn again while the sweep runs, and once more by the page when it has ended."""
     if was_running and not sweep.is_running:
         st.rerun()
@@ -103,9 +128,9 @@ def _curves(sweep: Sweep, measure: str, prices: Prices, was_running: bool) -> No
         elif sweep.was_cancelled:
             st.caption(f"Cancelled after {sweep.done} of {sweep.total} clusters.")
             if st.button("Start again", icon=":material/restart_alt:"):
-                st.session_state[Key.SWEEP.value] += 1
+                again()
                 st.rerun()
-    what_if_view(sweep, measure, prices)
+    what_if_view(sweep.items, measure, prices)
 
 
 page()

@@ -36,7 +36,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class LinkTestMember:
     """A node that takes part, with the devices that it reported."""
 
     node: str
@@ -49,7 +49,7 @@ class LinkTest:
 
     id: int
     state: LinkState
-    members: tuple[Member, ...]
+    members: tuple[LinkTestMember, ...]
     created_at: datetime
     meeting: str = ""
     links: tuple[Link, ...] = ()

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from backend.errors import InvalidInput
-from backend.links.link_test import Link, LinkTest, Member
+from backend.links.link_test import Link, LinkTest, LinkTestMember
 from backend.people.audit import Access
 from backend.people.rights import Right
-from backend.runs.nodes import Node
+from backend.runs.dispatch.nodes import Node
 from backend.runs.ports import QueueUnreachable
 
 MOST_DEVICES = 32
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 class LinkStore(Protocol):
     """Keeps tests; a change that comes after the end of a test is lost without a word."""
 
-    def add(self, members: tuple[Member, ...]) -> LinkTest: ...
+    def add(self, members: tuple[LinkTestMember, ...]) -> LinkTest: ...
 
     def latest(self) -> LinkTest | None: ...
 
@@ -38,8 +38,8 @@ class LinkStore(Protocol):
     def fail(self, test_id: int, error: str) -> None: ...
 
 
-class Doorbell(Protocol):
-    def knock(self, node: str) -> None:
+class Wakes(Protocol):
+    def wake(self, node: str) -> None:
         """Let a node's agent look sooner. Raises `QueueUnreachable`."""
         ...
 
@@ -48,18 +48,18 @@ class LinkService:
     """`patience`: seconds that a test waits for all of its nodes."""
 
     def __init__(
-        self, store: LinkStore, doorbell: Doorbell, access: Access, patience: float = 60.0
+        self, store: LinkStore, doorbell: Wakes, access: Access, patience: float = 60.0
     ) -> None:
         self._store = store
         self._access = access
-        self._doorbell = doorbell
+        self._wakes = doorbell
         self.patience = patience
 
     def ask(self, nodes: Sequence[Node]) -> LinkTest:
         """Measure between all devices of the nodes that are alive. A queue that does not answer
         costs seconds, no more: agents look by themselves. Raises `InvalidInput`."""
         members = tuple(
-            Member(node.name, node.devices) for node in nodes if node.alive and node.devices
+            LinkTestMember(node.name, node.devices) for node in nodes if node.alive and node.devices
         )
         count = sum(len(member.devices) for member in members)
         if not 2 <= count <= MOST_DEVICES:
@@ -71,7 +71,7 @@ class LinkService:
         asked = self._store.add(tuple(sorted(members, key=lambda member: member.node)))
         for member in members:
             try:
-                self._doorbell.knock(member.node)
+                self._wakes.wake(member.node)
             except QueueUnreachable as fault:
                 log.warning("%s", fault)
         return asked

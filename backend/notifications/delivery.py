@@ -19,7 +19,7 @@ STARTS = frozenset({"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Delivery:
     """`allowed` as `backend.notifications.inside.outside` takes it."""
 
     urls: tuple[str, ...]
@@ -29,7 +29,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryResult:
     """Of one URL: was it delivered; `refused` addresses are inside; `fault` names what else
     went wrong, without a word of the URL."""
 
@@ -38,11 +38,11 @@ class Outcome:
     fault: str = ""
 
 
-Outcomes = tuple[Outcome, ...]
+DeliveryResults = tuple[DeliveryResult, ...]
 
 
 @dataclass(slots=True)
-class Guard:
+class ConnectionGuard:
     """An audit hook of this process that lets no connection go inside."""
 
     admitted: Outside
@@ -64,25 +64,25 @@ def _host(target: object) -> str:
 
 
 def main() -> None:
-    """Carry out the order on standard input; print the `Outcomes` as the only line."""
-    order: Order = from_json(Order, sys.stdin.buffer.read())
+    """Carry out the order on standard input; print the `DeliveryResults` as the only line."""
+    order: Delivery = from_json(Delivery, sys.stdin.buffer.read())
     import apprise  # slow to import, and it must have started before processes are refused
 
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
-    guard = Guard(outside(order.allowed))
+    guard = ConnectionGuard(outside(order.allowed))
     sys.addaudithook(guard)
     outcomes = tuple(_told(url, order, guard, apprise) for url in order.urls)
-    sys.stdout.buffer.write(to_json(Outcomes, outcomes) + b"\n")
+    sys.stdout.buffer.write(to_json(DeliveryResults, outcomes) + b"\n")
 
 
-def _told(url: str, order: Order, guard: Guard, apprise: Any) -> Outcome:
+def _told(url: str, order: Delivery, guard: ConnectionGuard, apprise: Any) -> DeliveryResult:
     guard.refused.clear()
     try:
         target = apprise.Apprise()
         delivered = bool(target.add(url) and target.notify(body=order.body, title=order.title))
     except Exception as fault:
-        return Outcome(False, tuple(guard.refused), type(fault).__name__)
-    return Outcome(delivered, tuple(guard.refused))
+        return DeliveryResult(False, tuple(guard.refused), type(fault).__name__)
+    return DeliveryResult(delivered, tuple(guard.refused))
 
 
 if __name__ == "__main__":

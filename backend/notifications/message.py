@@ -6,16 +6,16 @@ from backend.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Notification:
     """Plain text."""
 
     title: str
     body: str
 
 
-def message_of(run: Run, address: str) -> Message:
+def message_of(run: Run, address: str) -> Notification:
     """What became of the run, in lines; `address` is the dashboard's URL."""
-    return Message(f"Stageflow: {run.name} {run.state.value}", "\n".join(_lines(run, address)))
+    return Notification(f"Stageflow: {run.name} {run.state.value}", "\n".join(_lines(run, address)))
 
 
 def _lines(run: Run, address: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
-from backend.people.audit import AuditLog, Outcome
+from backend.people.audit import AuditLog, AuditOutcome
 from backend.people.person import Identity, Invitation, Person, Session
 from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Actor, Role
@@ -64,7 +64,7 @@ class AccountService:
             self._count(name, now)
             raise self._failure(name, "name or password is wrong")
         self._people.unlock(name)
-        self._log.add(person.name, "sign in", client, Outcome.DONE)
+        self._log.add(person.name, "sign in", client, AuditOutcome.DONE)
         return self._open(person.id, client, now)
 
     def sign_in_as(self, who: Identity, newcomers: Role | None, client: str = "") -> str:
@@ -74,7 +74,7 @@ class AccountService:
         person = self._people.of_identity(who.issuer, who.subject) or self._tied(who, newcomers)
         if person.disabled:
             raise self._failure(person.name, f"{person.name} may not come in")
-        self._log.add(person.name, "sign in", client, Outcome.DONE)
+        self._log.add(person.name, "sign in", client, AuditOutcome.DONE)
         return self._open(person.id, client, self._clock())
 
     def _tied(self, who: Identity, newcomers: Role | None) -> Person:
@@ -83,7 +83,7 @@ class AccountService:
             person = found[0]
         elif newcomers is not None:
             person = self._people.add(self._free_name(who), newcomers)
-            self._log.add(person.name, "join", f"as {newcomers.value}", Outcome.DONE)
+            self._log.add(person.name, "join", f"as {newcomers.value}", AuditOutcome.DONE)
         else:
             raise self._failure(who.email or who.name, "nobody has invited you")
         self._people.tie(person.id, who.issuer, who.subject)
@@ -97,7 +97,7 @@ class AccountService:
         return proper_name(f"{name[: MAX_NAME - 9]} {digest(who.issuer + who.subject)[:8]}")
 
     def _failure(self, name: str, why: str) -> SignInFailed:
-        self._log.add(name[:MAX_NAME], "sign in", "", Outcome.DENIED)
+        self._log.add(name[:MAX_NAME], "sign in", "", AuditOutcome.DENIED)
         return SignInFailed(why, "Try again, or ask an administrator for a new link.")
 
     def _count(self, name: str, now: datetime) -> None:
@@ -136,7 +136,7 @@ class AccountService:
         if found is not None:
             session, person = found
             self._keys.end_session(person.id, session.id)
-            self._log.add(person.name, "sign out", "", Outcome.DONE)
+            self._log.add(person.name, "sign out", "", AuditOutcome.DONE)
 
     def sessions(self, person_id: int) -> Sequence[Session]:
         """The live ones, the newest first."""
@@ -145,7 +145,7 @@ class AccountService:
     def end_session(self, person_id: int, name: str, session_id: int) -> None:
         """End one of a person's own sessions."""
         if self._keys.end_session(person_id, session_id):
-            self._log.add(name, "end", f"session {session_id}", Outcome.DONE)
+            self._log.add(name, "end", f"session {session_id}", AuditOutcome.DONE)
 
     def first_link(self) -> str | None:
         """The secret of a link that makes the first administrator; None where one is there."""
@@ -176,7 +176,7 @@ class AccountService:
             person_id = self._people.add(name, Role.ADMIN).id
         self._people.set_password(person_id, kept)
         self._people.unlock(name)
-        self._log.add(name, "set", "a password", Outcome.DONE)
+        self._log.add(name, "set", "a password", AuditOutcome.DONE)
         return self._open(person_id, client, self._clock())
 
 

@@ -13,7 +13,7 @@ from backend.people.rights import Actor, Right
 PORTION = 1000
 
 
-class Outcome(StrEnum):
+class AuditOutcome(StrEnum):
     """Whether it was done, or refused."""
 
     DONE = "done"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """`action` is a verb ("cancel"), `target` what it was done to ("run 7")."""
 
     id: int
@@ -29,7 +29,7 @@ class Entry:
     actor: str
     action: str
     target: str
-    outcome: Outcome
+    outcome: AuditOutcome
 
 
 class NotAllowed(StageflowError):
@@ -39,9 +39,9 @@ class NotAllowed(StageflowError):
 
 
 class AuditLog(Protocol):
-    def add(self, actor: str, action: str, target: str, outcome: Outcome) -> None: ...
+    def add(self, actor: str, action: str, target: str, outcome: AuditOutcome) -> None: ...
 
-    def list(self, before: int | None, limit: int) -> Sequence[Entry]:
+    def list(self, before: int | None, limit: int) -> Sequence[AuditEntry]:
         """The newest first; those older than entry `before` where one is given."""
         ...
 
@@ -60,8 +60,8 @@ class Access:
         """Where new things go: the chosen project, else the first that they see."""
         if self.project is not None:
             return self.project
-        reach = self.actor.reach
-        return DEFAULT_PROJECT if not reach or DEFAULT_PROJECT in reach else min(reach)
+        visible = self.actor.visible
+        return DEFAULT_PROJECT if not visible or DEFAULT_PROJECT in visible else min(visible)
 
     def may(self, right: Right, project: int | None = None) -> bool:
         """Whether `require` would let this pass in a project: by default where new things go.
@@ -80,7 +80,7 @@ class Access:
         """Before anything is changed in a project (None: in the team): notes it, or raises
         `NotAllowed` and notes that."""
         self.check(right, action, target, project)
-        self.log.add(self.actor.name, action, target, Outcome.DONE)
+        self.log.add(self.actor.name, action, target, AuditOutcome.DONE)
 
     def check(
         self, right: Right, action: str, target: str = "", project: int | None = None
@@ -88,7 +88,7 @@ class Access:
         """The same for what only looks: a refusal alone is noted."""
         if self.actor.may(right, project):
             return
-        self.log.add(self.actor.name, action, target, Outcome.DENIED)
+        self.log.add(self.actor.name, action, target, AuditOutcome.DENIED)
         raise NotAllowed(f"{self._who(project)} may not {action} {target}".rstrip())
 
     def _who(self, project: int | None) -> str:
@@ -103,12 +103,12 @@ class AuditService:
     def __init__(self, access: Access) -> None:
         self._access = access
 
-    def list(self, before: int | None = None, limit: int = 100) -> Sequence[Entry]:
+    def list(self, before: int | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """The newest first. Raises `NotAllowed`."""
         self._access.check(Right.MANAGE, "read", "the audit log")
         return self._access.log.list(before, limit)
 
-    def all(self) -> Iterator[Entry]:
+    def all(self) -> Iterator[AuditEntry]:
         """Every entry, the newest first, read in portions. Raises `NotAllowed`."""
         self._access.require(Right.MANAGE, "export", "the audit log")
         before: int | None = None

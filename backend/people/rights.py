@@ -32,7 +32,7 @@ RIGHTS: Mapping[Role, frozenset[Right]] = {
 }
 
 
-Reach = frozenset[int] | None
+Visibility = frozenset[int] | None
 """The projects that somebody sees; None = all of them."""
 
 
@@ -56,7 +56,7 @@ class Actor:
         return right in self.projects.get(project, frozenset())
 
     @property
-    def reach(self) -> Reach:
+    def visible(self) -> Visibility:
         return None if self.projects is None else frozenset(self.projects)
 
 

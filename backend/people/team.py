@@ -116,9 +116,9 @@ class TokenService:
     def _writes_in(self, project: int | None) -> bool:
         """Whether there is anything that such a token of theirs could change."""
         actor = self._access.actor
-        if project is not None or actor.reach is None:
+        if project is not None or actor.visible is None:
             return actor.may(Right.EDIT, project)
-        return any(actor.may(Right.EDIT, each) for each in actor.reach)
+        return any(actor.may(Right.EDIT, each) for each in actor.visible)
 
     def revoke(self, token_id: int) -> None:
         """End a token at once. Raises `NotFound`."""

@@ -5,21 +5,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
+
 from backend.pipeline.actions import (
     Action,
-    AllReduce,
-    Average,
     Backward,
     BackwardInput,
-    BackwardWeight,
-    Compute,
+    Collective,
     Forward,
     Message,
-    Recompute,
     Recv,
     Send,
     Step,
 )
+from backend.pipeline.kinds import Is
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.timeline import Span, Timeline
@@ -31,14 +30,10 @@ def waiting(timeline: Timeline) -> tuple[float, ...]:
     Messages, all-reduces, warm-up and drain all count as waiting, so that a measured and a
     predicted timeline mean the same: a rank cannot tell its wait from its transfer.
     """
-    busy: defaultdict[int, float] = defaultdict(float)
-    for span in timeline.spans:
-        if isinstance(span.action, Compute):
-            busy[span.rank] += span.seconds
+    compute = np.where(timeline.rows.are(Is.COMPUTE), timeline.seconds, 0.0)
+    busy = np.bincount(timeline.rank, compute, minlength=timeline.num_ranks)
     makespan = timeline.makespan
-    return tuple(
-        1.0 - busy[rank] / makespan if makespan else 0.0 for rank in range(timeline.num_ranks)
-    )
+    return tuple((1.0 - busy / makespan).tolist() if makespan else np.zeros(len(busy)).tolist())
 
 
 def bubble(timeline: Timeline) -> float:
@@ -73,7 +68,7 @@ def idle_causes(program: Program, timeline: Timeline) -> tuple[Causes, ...]:
     The definitions are ours; with equal stages and free messages only warm-up and drain are
     left, the bubbles of the papers.
     """
-    ranks: list[list[Span]] = [[] for _ in program.ranks]
+    ranks: list[list[Span]] = [[] for _ in range(program.num_ranks)]
     for span in timeline.spans:
         ranks[span.rank].append(span)
     posted = dict(_posts(ranks))
@@ -89,7 +84,7 @@ def total(causes: Sequence[Causes]) -> Causes:
 
 
 def _posts(ranks: Sequence[Sequence[Span]]) -> Iterator[tuple[tuple[int, int, Message], float]]:
-    """When each message was ready to leave, which may be before its wire was free."""
+    """When each message was ready to leave, which may be before its link was free."""
     for spans in ranks:
         now = spans[0].start if spans else 0.0
         for span in spans:
@@ -115,18 +110,18 @@ class _Walk:
         return {idle: self.causes[idle] for idle in Idle}
 
     def _add(self, span: Span, phase: Idle) -> None:
-        match span.action:
-            case Send():
-                return
-            case Recv(message, source):
-                posted = self.posted.get((source, span.rank, message), self.now)
-                travels = min(max(posted, self.now), span.end)
-                self.causes[phase] += travels - self.now
-                self.causes[Idle.COMMUNICATION] += span.end - travels
-            case AllReduce() | Average():
-                self.causes[Idle.SYNCHRONISATION] += span.end - self.now
-            case Forward() | Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
-                self.causes[Idle.SHARING] += span.start - self.now
+        action = span.action
+        if isinstance(action, Send):
+            return
+        if isinstance(action, Recv):
+            posted = self.posted.get((action.source, span.rank, action.message), self.now)
+            travels = min(max(posted, self.now), span.end)
+            self.causes[phase] += travels - self.now
+            self.causes[Idle.COMMUNICATION] += span.end - travels
+        elif isinstance(action, Collective):
+            self.causes[Idle.SYNCHRONISATION] += span.end - self.now
+        else:
+            self.causes[Idle.SHARING] += span.start - self.now
         self.now = span.end
 
 

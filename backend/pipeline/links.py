@@ -1,26 +1,26 @@
-"""Which transfers wait for each other: the seam between ranks and the wires under them."""
+"""Which transfers wait for each other: the seam between ranks and the links under them."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
 Path = tuple[Hashable, ...]
-"""The wires that a transfer keeps busy, all of them from its start to its end."""
+"""The links that a transfer keeps busy, all of them from its start to its end."""
 
 
 class Links(Protocol):
-    """Where the messages from one rank to another travel. Wires are named by any value."""
+    """Where the messages from one rank to another travel. Links are named by any value."""
 
     def path(self, source: int, to: int) -> Path:
-        """The wires between two ranks; transfers that share one go first come, first served."""
+        """The links between two ranks; transfers that share one go first come, first served."""
 
     def latency(self, source: int, to: int) -> float:
-        """Seconds at the end of a transfer in which its wires are free for the next one."""
+        """Seconds at the end of a transfer in which its links are free for the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnLinks:
-    """Every pair of ranks has a wire of its own, each way."""
+    """Every pair of ranks has a link of its own, each way."""
 
     def path(self, source: int, to: int) -> Path:
         return ((source, to),)
@@ -31,7 +31,7 @@ class OwnLinks:
 
 @dataclass(frozen=True, slots=True)
 class ServerLinks:
-    """The ranks of a server share one full-duplex wire to the other servers; inside a server
+    """The ranks of a server share one full-duplex link to the other servers; inside a server
     every pair has its own. `servers[r]` is rank r's; `between` is the latency between servers
     in seconds."""
 

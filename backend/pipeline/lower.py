@@ -1,24 +1,18 @@
-"""From an order to a program: adds versions, messages, meetings and recomputation."""
+"""From an order to a program: adds versions, messages, collectives and recomputation."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
-from backend.pipeline.actions import (
-    Action,
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    Compute,
-    Recompute,
-    Recv,
-    Send,
-    Step,
-)
+import numpy as np
+
+from backend.pipeline.kinds import ONWARD, Bools, Ints, Kind
+from backend.pipeline.order import Order
+from backend.pipeline.placement import rank_of
 from backend.pipeline.program import Program
-from backend.pipeline.routing import maker, makes, needs, taker
+from backend.pipeline.rows import Rows
+from backend.pipeline.schedules.pattern import orders
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Seat, Shape
-from backend.pipeline.versions import Orders
+from backend.pipeline.shape import Shape
+from backend.pipeline.versions import number
 
 
 def lower(schedule: Schedule, shape: Shape) -> Program:
@@ -30,44 +24,94 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
-    return complete(
-        schedule, shape, tuple(tuple(schedule.order(seat, shape)) for seat in shape.seats)
-    )
+    return complete(schedule, shape, orders(schedule, shape))
 
 
-def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
-    """The program of given orders, by the version policy of `schedule`."""
-    numbered = schedule.versions(shape, orders)
-    return Program(
-        schedule=schedule.name,
-        shape=shape,
-        ranks=tuple(
-            tuple(_lowered(seat, order, shape))
-            for seat, order in zip(shape.seats, numbered, strict=True)
-        ),
-    )
+def complete(schedule: Schedule, shape: Shape, order: Order) -> Program:
+    """The program of a given order, by the version policy of `schedule`."""
+    version = number(schedule.versions, shape, order)
+    return _assembled(schedule.name, shape, order, version, _Inserts.of(shape, order))
 
 
-def _lowered(seat: Seat, order: tuple[Compute, ...], shape: Shape) -> Iterator[Action]:
-    for action in order:
-        yield from _before(seat, action, shape)
-        yield action
-        yield from _after(seat, action, shape)
+@dataclass(frozen=True, slots=True)
+class _Inserts:
+    """What is added around each row of an order: recomputation, receive, all-reduce before it,
+    send, averaging after it. `producer` and `consumer` are the ranks at the other end."""
+
+    again: Bools
+    recv: Bools
+    producer: Ints
+    reduce: Bools
+    send: Bools
+    consumer: Ints
+    average: Bools
+
+    @staticmethod
+    def of(shape: Shape, order: Order) -> "_Inserts":
+        onward, step = ONWARD[order.kind], order.kind == Kind.STEP
+        before, behind = order.stage - onward, order.stage + onward
+        producer = rank_of(shape, before, order.microbatch)
+        consumer = rank_of(shape, behind, order.microbatch)
+        moves, stages = onward != 0, shape.num_stages
+        replicated = np.asarray(shape.replicas)[order.stage % shape.positions] > 1
+        again = moves & (onward < 0) if shape.recompute else np.zeros_like(step)
+        return _Inserts(
+            again=again,
+            recv=moves & (before >= 0) & (before < stages) & (producer != order.rank),
+            producer=producer,
+            reduce=step & replicated,
+            send=moves & (behind >= 0) & (behind < stages) & (consumer != order.rank),
+            consumer=consumer,
+            average=step if shape.lanes > 1 else np.zeros_like(step),
+        )
 
 
-def _before(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
-    if shape.recompute and isinstance(action, Backward | BackwardInput):
-        yield Recompute(action.stage, action.microbatch, action.version)
-    needed = needs(action, shape)
-    if needed and (source := maker(needed, shape)) != seat.rank:
-        yield Recv(needed, source)
-    if isinstance(action, Step) and len(group := shape.group_of(action.stage, seat.lane)) > 1:
-        yield AllReduce(action.stage, group, action.version)
+def _assembled(name: str, shape: Shape, order: Order, version: Ints, added: _Inserts) -> Program:
+    """Every row in its place: (again, recv, reduce) row (send, average)."""
+    before = added.again.astype(np.int64) + added.recv + added.reduce
+    ends = np.cumsum(before + 1 + added.send + added.average)
+    place = ends - 1 - added.send - added.average
+    total = int(ends[-1]) if len(ends) else 0
+    blank = np.full(total, -1, np.int64)
+    kind, stage, microbatch, numbers, peer = (blank.copy() for _ in range(5))
+
+    def put(mask: Bools, at: Ints, what: int | Ints, stages: Ints, read: bool = True) -> None:
+        rows = at[mask]
+        kind[rows] = what if isinstance(what, int) else what[mask]
+        stage[rows] = stages[mask]
+        microbatch[rows] = order.microbatch[mask]
+        if read:
+            numbers[rows] = version[mask]
+
+    everything = np.ones(len(order.kind), np.bool_)
+    onward = ONWARD[order.kind]
+    sends = np.where(onward > 0, Kind.SEND_ACTIVATION, Kind.SEND_GRADIENT)
+    recvs = np.where(onward > 0, Kind.RECV_ACTIVATION, Kind.RECV_GRADIENT)
+    put(everything, place, order.kind, order.stage)
+    put(added.again, place - before, Kind.RECOMPUTE, order.stage)
+    put(added.recv, place - 1, recvs, order.stage - onward, False)
+    peer[(place - 1)[added.recv]] = added.producer[added.recv]
+    put(added.send, place + 1, sends, order.stage, False)
+    peer[(place + 1)[added.send]] = added.consumer[added.send]
+    put(added.reduce, place - 1, Kind.ALL_REDUCE, order.stage)
+    put(added.average, place + 1, Kind.AVERAGE, order.stage)
+    bounds = np.concatenate(([0], ends))[order.bounds]
+    groups = _groups(shape, bounds, kind, peer)
+    return Program(name, shape, bounds, Rows(kind, stage, microbatch, numbers, peer, groups))
 
 
-def _after(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
-    made = makes(action, shape)
-    if made and (to := taker(made, shape)) != seat.rank:
-        yield Send(made, to)
-    if isinstance(action, Step) and shape.lanes > 1:
-        yield Average(action.stage, shape.sharing(seat.rank), action.version)
+def _groups(shape: Shape, bounds: Ints, kind: Ints, peer: Ints) -> tuple[tuple[int, ...], ...]:
+    """Number the groups as they are met first, and write the numbers into `peer`."""
+    found: dict[tuple[int, ...], int] = {}
+    if shape.lanes == 1 and max(shape.replicas) == 1:
+        return ()
+    for seat in shape.seats:
+        rows = slice(bounds[seat.rank], bounds[seat.rank + 1])
+        for collective, group in (
+            (Kind.ALL_REDUCE, shape.group_of(seat.position, seat.lane)),
+            (Kind.AVERAGE, shape.sharing(seat.rank)),
+        ):
+            here = kind[rows] == collective
+            if here.any():
+                peer[rows][here] = found.setdefault(group, len(found))
+    return tuple(found)

@@ -1,29 +1,19 @@
 """What each rank holds in memory while a program runs. It is told every size and knows none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate
 from typing import Protocol
 
-from backend.pipeline.actions import (
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Flow,
-    Forward,
-    Message,
-    Recompute,
-    Recv,
-    Send,
-    Step,
-)
+import numpy as np
+
+from backend.pipeline.clock.waits import coded, message_of
 from backend.pipeline.held import live_versions
+from backend.pipeline.kinds import FLOW, Bools, Floats, Ints, Is, Kind
+from backend.pipeline.order import count_before
 from backend.pipeline.program import Program
-from backend.pipeline.routing import makes
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.timeline import Span, Timeline
+from backend.pipeline.shape import Seat
+from backend.pipeline.timeline import Timeline
 
 
 class Sizes(Protocol):
@@ -81,13 +71,12 @@ def memory(program: Program, timeline: Timeline, sizes: Sizes) -> tuple[tuple[Mo
     an old version until its last read. Workspaces of kernels are not counted (ours; the terms
     are those of PipeDream-2BW, section 3.3).
     """
-    ranks: list[list[Span]] = [[] for _ in program.ranks]
-    for span in timeline.spans:
-        ranks[span.rank].append(span)
-    sends = {s.action.message: s for s in timeline.spans if isinstance(s.action, Send)}
-    return tuple(
-        _Ledger(program, rank, sizes, sends).over(spans) for rank, spans in enumerate(ranks)
-    )
+    book = _Book(program, timeline, sizes)
+    book.activations()
+    book.bundles()
+    book.gradients()
+    book.versions()
+    return tuple(book.moments(seat) for seat in program.shape.seats)
 
 
 def peak(moments: Sequence[Moment]) -> Moment:
@@ -95,102 +84,115 @@ def peak(moments: Sequence[Moment]) -> Moment:
     return max(moments, key=lambda moment: moment.holding.total)
 
 
+WEIGHTS, VERSIONS, GRADIENTS, OPTIMIZER, ACTIVATIONS, BUFFERS = range(6)
+"""The places of a `Holding`'s fields."""
+
+
 @dataclass(slots=True)
-class _Ledger:
-    """The changes on one rank: (time, bytes that come or go)."""
+class _Book:
+    """The changes on all ranks: (rank, time, field of the holding, bytes that come or go)."""
 
     program: Program
-    rank: int
+    timeline: Timeline
     sizes: Sizes
-    sends: dict[Message, Span]
-    changes: list[tuple[float, Holding]] = field(default_factory=list)
-    summing: set[int] = field(default_factory=set)
+    entries: list[tuple[Ints, Floats, Ints, Floats]] = field(default_factory=list)
 
-    def over(self, spans: Sequence[Span]) -> tuple[Moment, ...]:
-        for span in spans:
-            self._note(span)
-        for stage in self.program.shape.seats[self.rank].stages:
-            self._versions(stage, spans)
-        ordered = sorted(self.changes, key=lambda change: (change[0], change[1].total))
-        times = [0.0, *(time for time, _ in ordered)]
-        held = accumulate((change for _, change in ordered), initial=self._always())
-        return tuple(Moment(time, holding) for time, holding in zip(times, held, strict=True))
+    def add(self, rows: Ints, times: Floats, what: int, amount: Floats) -> None:
+        """A change of `amount` at `times`, one for each of `rows`."""
+        self.entries.append((self.program.rank[rows], times, np.full(len(rows), what), amount))
 
-    def _always(self) -> Holding:
-        seat = self.program.shape.seats[self.rank]
+    def start(self, mask: Bools, what: int, amount: Floats) -> None:
+        rows = np.flatnonzero(mask)
+        self.add(rows, self.timeline.start[rows], what, amount[rows])
+
+    def end(self, mask: Bools, what: int, amount: Floats) -> None:
+        rows = np.flatnonzero(mask)
+        self.add(rows, self.timeline.end[rows], what, -amount[rows])
+
+    def activations(self) -> None:
+        """What forwards and recomputations keep."""
+        rows = self.program.rows
+        kept = self._per_stage(self.sizes.activations)
+        forward = rows.kind == Kind.FORWARD
+        self.start(forward | (rows.kind == Kind.RECOMPUTE), ACTIVATIONS, kept)
+        if self.program.shape.recompute or not self._trains:
+            self.end(forward, ACTIVATIONS, kept)
+        self.end(rows.are(Is.LEARNING), ACTIVATIONS, kept)
+
+    def bundles(self) -> None:
+        """A bundle is there from the start of what makes it, or of its transfer; it goes when it
+        has been sent, or with the backward of a stage on the same rank."""
+        rows, shape, last = self.program.rows, self.program.shape, self.program.shape.num_stages - 1
+        into = self._per_stage(self.sizes.boundary)
+        after = self._per_stage(lambda stage: self.sizes.boundary(min(stage + 1, last)))
+        there = FLOW[rows.kind] == 0
+        bundle, inner = np.where(there, after, into), rows.stage < last
+        crosses = rows.are(Is.COMPUTE) & np.where(
+            there, inner, (FLOW[rows.kind] == 1) & (rows.stage > 0)
+        )
+        forward = there & rows.are(Is.COMPUTE)
+        self.start(forward & (rows.stage == 0), BUFFERS, into)
+        self.start(crosses, BUFFERS, bundle)
+        self.end(rows.are(Is.SEND), BUFFERS, bundle)
+        if not self._trains:
+            self.end(forward, BUFFERS, into)
+        self.end(rows.are(Is.LEARNING), BUFFERS, into + np.where(inner, after, 0.0))
+        size = 2 * shape.num_stages * shape.microbatches
+        begun, message = np.zeros(size), message_of(rows, shape.num_stages, shape.microbatches)
+        send, recv = np.flatnonzero(rows.are(Is.SEND)), np.flatnonzero(rows.are(Is.RECV))
+        begun[message[send]] = self.timeline.start[send]
+        self.add(recv, begun[message[recv]], BUFFERS, bundle[recv])
+
+    def gradients(self) -> None:
+        """From the first backward of an update to its step."""
+        rows, program = self.program.rows, self.program
+        weights = self._per_stage(self.sizes.weights)
+        step, learning = rows.kind == Kind.STEP, rows.are(Is.LEARNING)
+        made = count_before(step, rows.stage // program.shape.positions, program.bounds)
+        update = coded(program.rank, rows.stage, made)
+        first = np.flatnonzero(learning)[np.unique(update[learning], return_index=True)[1]]
+        self.add(first, self.timeline.start[first], GRADIENTS, weights[first])
+        self.end(step & np.isin(update, update[first]), GRADIENTS, weights)
+
+    def versions(self) -> None:
+        """The older versions, from the step that supersedes each to its last read."""
+        shape, rank = self.program.shape, self.program.rank
+        for chunk in range(shape.chunks):
+            stages = np.array([seat.stages[chunk] for seat in shape.seats])
+            weights = np.array([self.sizes.weights(stage) for stage in range(shape.num_stages)])
+            live = live_versions(self.program, chunk)
+            change = np.diff(live, prepend=1)
+            firsts = self.program.bounds[:-1][np.diff(self.program.bounds) > 0]
+            change[firsts] = live[firsts] - 1
+            at = np.flatnonzero(change)
+            amount = change[at] * weights[stages[rank[at]]]
+            self.add(at, self.timeline.end[at], VERSIONS, amount)
+
+    def moments(self, seat: Seat) -> tuple[Moment, ...]:
+        """What one rank holds over time."""
+        rank, times, what, amount = (
+            np.concatenate(column) for column in zip(*self.entries, strict=True)
+        )
+        own = rank == seat.rank
+        times, what, amount = times[own], what[own], amount[own]
+        order = np.lexsort((amount, times))
+        held = np.zeros((len(order) + 1, 6))
+        held[np.arange(len(order)) + 1, what[order]] = amount[order]
+        held[0] = self._always(seat)
+        moments = zip([0.0, *times[order].tolist()], np.cumsum(held, axis=0).tolist(), strict=True)
+        return tuple(Moment(time, Holding(*bytes_held)) for time, bytes_held in moments)
+
+    def _always(self, seat: Seat) -> list[float]:
         copies = 2 if self.program.shape.lanes > 1 and seat.lane == 0 else 1
         weights = sum(self.sizes.weights(stage) for stage in seat.stages)
         state = sum(self.sizes.optimizer(stage) for stage in seat.stages)
-        return Holding(weights=copies * weights, optimizer=state)
+        return [copies * weights, 0.0, 0.0, state, 0.0, 0.0]
 
-    def _note(self, span: Span) -> None:
-        match span.action:
-            case Forward(stage):
-                self._forward(span, stage)
-                self._make(span, makes(span.action, self.program.shape))
-            case Recompute(stage):
-                self._add(span.start, Holding(activations=self.sizes.activations(stage)))
-            case Backward(stage):
-                self._make(span, makes(span.action, self.program.shape))
-                self._learn(span, stage)
-            case BackwardInput():
-                self._make(span, makes(span.action, self.program.shape))
-            case BackwardWeight(stage):
-                self._learn(span, stage)
-            case Step(stage):
-                if stage in self.summing:
-                    self.summing.remove(stage)
-                    self._add(span.end, Holding(gradients=-self.sizes.weights(stage)))
-            case Recv(message):
-                self._add(self.sends[message].start, self._bundle(message))
-            case Send() | AllReduce() | Average():
-                pass
+    @property
+    def _trains(self) -> bool:
+        return schedule(self.program.schedule).trains
 
-    def _forward(self, span: Span, stage: int) -> None:
-        kept = self.sizes.activations(stage)
-        self._add(span.start, Holding(activations=kept))
-        trains = schedule(self.program.schedule).trains
-        if self.program.shape.recompute or not trains:
-            self._add(span.end, Holding(activations=-kept))
-        if stage == 0:
-            self._add(span.start, Holding(buffers=self.sizes.boundary(0)))
-        if not trains:
-            self._add(span.end, Holding(buffers=-self.sizes.boundary(stage)))
-
-    def _make(self, span: Span, message: Message | None) -> None:
-        """A bundle is there from the start of what makes it; it goes when it has been sent,
-        or with the backward of a stage on the same rank."""
-        if message is None:
-            return
-        bundle = self._bundle(message)
-        self._add(span.start, bundle)
-        if message in self.sends:
-            self._add(self.sends[message].end, Holding(buffers=-bundle.buffers))
-
-    def _learn(self, span: Span, stage: int) -> None:
-        """The end of a backward: its gradients stay, what was kept for it and both bundles
-        that came in go."""
-        if stage not in self.summing:
-            self.summing.add(stage)
-            self._add(span.start, Holding(gradients=self.sizes.weights(stage)))
-        bundles = self.sizes.boundary(stage)
-        if stage < self.program.shape.num_stages - 1:
-            bundles += self.sizes.boundary(stage + 1)
-        gone = Holding(activations=-self.sizes.activations(stage), buffers=-bundles)
-        self._add(span.end, gone)
-
-    def _versions(self, stage: int, spans: Sequence[Span]) -> None:
-        before = 1
-        for span, live in zip(spans, live_versions([s.action for s in spans], stage), strict=True):
-            if live != before:
-                more = (live - before) * self.sizes.weights(stage)
-                self._add(span.end, Holding(versions=more))
-            before = live
-
-    def _bundle(self, message: Message) -> Holding:
-        """What goes into the next stage, or the gradient of what came into this one."""
-        onward = 1 if message.flow is Flow.ACTIVATION else 0
-        return Holding(buffers=self.sizes.boundary(message.stage + onward))
-
-    def _add(self, time: float, change: Holding) -> None:
-        self.changes.append((time, change))
+    def _per_stage(self, size: Callable[[int], float]) -> Floats:
+        """The bytes of every row's stage."""
+        found = np.array([size(stage) for stage in range(self.program.shape.num_stages)])
+        return np.asarray(found[self.program.rows.stage], np.float64)

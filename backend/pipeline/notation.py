@@ -11,82 +11,62 @@
 """
 
 import re
+from typing import Any, cast
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import (
     Action,
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
+    Collective,
     Flow,
-    Forward,
     Message,
-    Recompute,
     Recv,
     Send,
     Step,
 )
+from backend.pipeline.kinds import FACTS, Form, kind_of
 
-_COMPUTE = re.compile(r"([0-9]{1,18})([FCBIW])([0-9]{1,18})@([0-9]{1,18})")
-_STEP = re.compile(r"([0-9]{1,18})S@([0-9]{1,18})")
-_MEETING = re.compile(r"([0-9]{1,18})([RA])@([0-9]{1,18})\[([0-9]{1,18}(?:,[0-9]{1,18})*)\]")
-_MESSAGE = re.compile(r"([<>])([0-9]{1,18}):([ag])([0-9]{1,18})\.([0-9]{1,18})")
-_COMPUTES: dict[str, type[Forward | Recompute | Backward | BackwardInput | BackwardWeight]] = {
-    "F": Forward,
-    "C": Recompute,
-    "B": Backward,
-    "I": BackwardInput,
-    "W": BackwardWeight,
-}
+_NUMBER = "([0-9]{1,18})"
+_COMPUTE = re.compile(f"{_NUMBER}([A-Z]){_NUMBER}@{_NUMBER}")
+_STEP = re.compile(f"{_NUMBER}S@{_NUMBER}")
+_COLLECTIVE = re.compile(rf"{_NUMBER}([A-Z])@{_NUMBER}\[([0-9]{{1,18}}(?:,[0-9]{{1,18}})*)\]")
+_MESSAGE = re.compile(rf"([<>]){_NUMBER}:([ag]){_NUMBER}\.{_NUMBER}")
 _FLOWS = {"a": Flow.ACTIVATION, "g": Flow.GRADIENT}
+_COMPUTES: dict[str, Any] = {
+    facts.letter: facts.action
+    for facts in FACTS.values()
+    if facts.form is Form.COMPUTE and facts.has_microbatch
+}
+_COLLECTIVES: dict[str, Any] = {
+    facts.letter: facts.action for facts in FACTS.values() if facts.form is Form.COLLECTIVE
+}
 
 
 def format_action(action: Action) -> str:
     """One token without spaces, such as "2F5@1"; `parse_action` reads it back."""
-    match action:
-        case Forward(stage, microbatch, version):
-            return f"{stage}F{microbatch}@{version}"
-        case Recompute(stage, microbatch, version):
-            return f"{stage}C{microbatch}@{version}"
-        case Backward(stage, microbatch, version):
-            return f"{stage}B{microbatch}@{version}"
-        case BackwardInput(stage, microbatch, version):
-            return f"{stage}I{microbatch}@{version}"
-        case BackwardWeight(stage, microbatch, version):
-            return f"{stage}W{microbatch}@{version}"
-        case Step(stage, version):
-            return f"{stage}S@{version}"
-        case AllReduce(stage, group, version):
-            return f"{stage}R@{version}[{','.join(map(str, group))}]"
-        case Average(stage, group, version):
-            return f"{stage}A@{version}[{','.join(map(str, group))}]"
-        case Send(message, to):
-            return f">{to}:{_format_message(message)}"
-        case Recv(message, source):
-            return f"<{source}:{_format_message(message)}"
-
-
-def _format_message(message: Message) -> str:
-    return f"{message.flow[0]}{message.stage}.{message.microbatch}"
+    letter = FACTS[kind_of(action)].letter
+    if isinstance(action, Send | Recv):
+        message, peer = action.message, action.to if isinstance(action, Send) else action.source
+        return f"{letter}{peer}:{message.flow[0]}{message.stage}.{message.microbatch}"
+    if isinstance(action, Collective):
+        return f"{action.stage}{letter}@{action.version}[{','.join(map(str, action.group))}]"
+    if isinstance(action, Step):
+        return f"{action.stage}{letter}@{action.version}"
+    return f"{action.stage}{letter}{action.microbatch}@{action.version}"
 
 
 def parse_action(text: str) -> Action:
     """The action that `text` names; raises `InvalidInput` when it names none."""
-    if found := _COMPUTE.fullmatch(text):
-        stage, kind, microbatch, version = found.groups()
-        return _COMPUTES[kind](int(stage), int(microbatch), int(version))
+    if (found := _COMPUTE.fullmatch(text)) and (compute := _COMPUTES.get(found[2])):
+        return cast(Action, compute(int(found[1]), int(found[3]), int(found[4])))
     if found := _MESSAGE.fullmatch(text):
         arrow, peer, flow, stage, microbatch = found.groups()
         message = Message(_FLOWS[flow], int(stage), int(microbatch))
         return Send(message, int(peer)) if arrow == ">" else Recv(message, int(peer))
     if found := _STEP.fullmatch(text):
         return Step(int(found[1]), int(found[2]))
-    if found := _MEETING.fullmatch(text):
+    if (found := _COLLECTIVE.fullmatch(text)) and (collective := _COLLECTIVES.get(found[2])):
         group = tuple(int(rank) for rank in found[4].split(","))
-        meeting = AllReduce if found[2] == "R" else Average
-        return meeting(int(found[1]), group, int(found[3]))
+        return cast(Action, collective(int(found[1]), group, int(found[3])))
     raise InvalidInput(
         f"{text!r} is no action",
         advice="Actions look like 2F5@1, 2B5@1, 2S@3, 2R@3[4,5], >1:a0.5 or <0:g1.5.",

@@ -1,49 +1,37 @@
 """Which message a computation needs and makes, and between which ranks it travels."""
 
-from backend.pipeline.actions import (
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Compute,
-    Flow,
-    Forward,
-    Message,
-    Recompute,
-    Step,
-)
+from backend.pipeline.actions import Compute, Flow, Message, Step
+from backend.pipeline.kinds import FACTS, kind_of
 from backend.pipeline.shape import Shape
 
 
 def needs(action: Compute, shape: Shape) -> Message | None:
     """What the stage before (forward) or after (backward) must have made, if there is one."""
-    match action:
-        case Forward(stage, microbatch):
-            return Message(Flow.ACTIVATION, stage - 1, microbatch) if stage > 0 else None
-        case Backward(stage, microbatch) | BackwardInput(stage, microbatch):
-            last = shape.num_stages - 1
-            return Message(Flow.GRADIENT, stage + 1, microbatch) if stage < last else None
-        case BackwardWeight() | Recompute() | Step():
-            return None
+    if isinstance(action, Step) or (flow := FACTS[kind_of(action)].flow) is None:
+        return None
+    source = action.stage - onward(flow)
+    return Message(flow, source, action.microbatch) if 0 <= source < shape.num_stages else None
 
 
 def makes(action: Compute, shape: Shape) -> Message | None:
     """What the stage after (forward) or before (backward) waits for, if there is one."""
-    match action:
-        case Forward(stage, microbatch):
-            last = shape.num_stages - 1
-            return Message(Flow.ACTIVATION, stage, microbatch) if stage < last else None
-        case Backward(stage, microbatch) | BackwardInput(stage, microbatch):
-            return Message(Flow.GRADIENT, stage, microbatch) if stage > 0 else None
-        case BackwardWeight() | Recompute() | Step():
-            return None
+    if isinstance(action, Step) or (flow := FACTS[kind_of(action)].flow) is None:
+        return None
+    target = action.stage + onward(flow)
+    is_awaited = 0 <= target < shape.num_stages
+    return Message(flow, action.stage, action.microbatch) if is_awaited else None
 
 
-def maker(message: Message, shape: Shape) -> int:
+def onward(flow: Flow) -> int:
+    """The stages by which a message moves on: activations to the next, gradients back."""
+    return 1 if flow is Flow.ACTIVATION else -1
+
+
+def producer(message: Message, shape: Shape) -> int:
     """The rank on which `message` is made."""
     return shape.rank_of(message.stage, message.microbatch)
 
 
-def taker(message: Message, shape: Shape) -> int:
+def consumer(message: Message, shape: Shape) -> int:
     """The rank that computes with `message`."""
-    onward = 1 if message.flow is Flow.ACTIVATION else -1
-    return shape.rank_of(message.stage + onward, message.microbatch)
+    return shape.rank_of(message.stage + onward(message.flow), message.microbatch)

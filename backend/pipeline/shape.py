@@ -174,6 +174,33 @@ class Seat:
         return self.shape.replicas[self.position]
 
     @property
+    def positions(self) -> int:
+        return self.shape.positions
+
+    @property
+    def chunks(self) -> int:
+        return self.shape.chunks
+
+    @property
+    def advance(self) -> int:
+        return self.shape.advance
+
+    @property
+    def batch_here(self) -> int:
+        """Most microbatches that this rank gets of one batch."""
+        return -(-self.shape.batch // self.replicas_here)
+
+    @property
+    def segment_here(self) -> int:
+        """Microbatches of the whole segment that this rank gets."""
+        return self.shape.lane_microbatches // self.replicas_here
+
+    @property
+    def num_batches(self) -> int:
+        """Batches of the segment, of this rank's lane."""
+        return self.shape.lane_microbatches // self.shape.batch
+
+    @property
     def in_flight(self) -> int:
         """Forwards ahead of the first backward in 1F1B: ceil(sum of r_j from here on / r_here)
         (PipeDream, section 3.3: the NOAM of the pipeline that starts here)."""
@@ -183,3 +210,9 @@ class Seat:
     def depth(self) -> int:
         """The same of the whole pipeline in this seat's rounds: ceil(sum of r_j / r_here)."""
         return -(-self.shape.num_devices // self.replicas_here)
+
+    @property
+    def at_input(self) -> int:
+        """Forwards ahead at the input stage, over all its replicas."""
+        first = self.shape.replicas[0]
+        return -(-self.shape.num_devices // first) * first

@@ -1,57 +1,17 @@
 """A program on a clock: the predicted timeline. It is told every duration and knows none."""
 
-from collections import defaultdict
-from collections.abc import Hashable
-from dataclasses import dataclass, field
-from heapq import heapreplace
-from typing import Protocol
+import numpy as np
 
-from backend.pipeline.actions import (
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Compute,
-    Forward,
-    Message,
-    Recompute,
-    Recv,
-    Send,
-    Step,
-)
+from backend.pipeline.clock.durations import Durations, seconds
+from backend.pipeline.clock.in_time import Cores, Shared, walk_in_time
+from backend.pipeline.clock.waits import Waits, waits
+from backend.pipeline.clock.walk import Walked, through, walk
+from backend.pipeline.kinds import Floats, Ints
 from backend.pipeline.links import Links, OwnLinks
 from backend.pipeline.program import Program
-from backend.pipeline.replay import Played, replay
-from backend.pipeline.timeline import Span, Timeline
-
-
-class Durations(Protocol):
-    """How long things take, in seconds, not negative."""
-
-    def compute(self, rank: int, action: Compute) -> float:
-        """Seconds for which `action` keeps `rank` and its device busy."""
-
-    def transfer(self, message: Message, source: int, to: int) -> float:
-        """Seconds from the first to the last byte of `message` between two ranks, latency
-        included, on wires that nobody else uses."""
-
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of one gradient reduction once all of `group` have come."""
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of one exchange between the lanes and their reference, on one device."""
-
+from backend.pipeline.timeline import Timeline
 
 OWN_LINKS = OwnLinks()
-
-
-@dataclass(frozen=True, slots=True)
-class Cores:
-    """Device d of a program computes on one of the `each` cores of the host `hosts[d]`."""
-
-    hosts: tuple[int, ...]
-    each: int
 
 
 def simulate(
@@ -63,82 +23,63 @@ def simulate(
     """The timeline of `program`, in seconds from the start of the segment.
 
     An action starts as soon as its rank is free and what it waits for is there. A transfer
-    keeps its wires busy and not the ranks; messages between two ranks stay in order. The span
+    keeps its links busy and not the ranks; messages between two ranks stay in order. The span
     of a send is the transfer, that of a receive the wait. Lanes on one device compute one at
     a time, first come, first served (ours: real devices overlap small kernels a little), and
     so do devices that share `cores` (ours: a real kernel deals them out in slices; the work
-    done by the end is the same). All-reduces use no wire. Raises `ProgramStuck`.
+    done by the end is the same). All-reduces use no link. `durations` must be the same for all
+    microbatches, and the program must keep the verifier's rules (waiting for ever aside: raises
+    `ProgramStuck`).
     """
-    clock = _Clock(program, durations, links, cores)
-    for played in replay(program, clock.now):
-        clock.run(played)
-    return Timeline(tuple(span for spans in clock.spans for span in spans))
+    plan = waits(program)
+    took = seconds(program, durations)
+    busy, hops = took[plan.rows], np.zeros(len(plan.rows))
+    busy[plan.alone], hops[plan.gives >= 0] = 0.0, took[plan.sends]
+    shared = _shared(program, plan, cores, links)
+    walked = walk_in_time(plan, busy, hops, shared) if shared else walk(plan, busy, hops)
+    return _timeline(program, plan, through(program, plan, walked))
 
 
-@dataclass(slots=True)
-class _Clock:
-    """`free[rank][n]`: when the rank can go on after n actions; `wires`, `devices` and
-    the cores of each host (`taken`): until when each is taken."""
+def _shared(program: Program, plan: Waits, cores: Cores | None, links: Links) -> Shared | None:
+    """None where nobody shares a link, a device or a core with others."""
+    pairs = plan.pairs.T.tolist()
+    paths = [links.path(source, to) for source, to in pairs]
+    latency = [links.latency(source, to) for source, to in pairs]
+    names = {name: number for number, name in enumerate({n: None for path in paths for n in path})}
+    has_shared = len(names) < sum(map(len, paths)) or any(latency)
+    if not has_shared and cores is None and program.shape.lanes == 1:
+        return None
+    devices = [program.shape.device_of(rank) for rank in range(program.num_ranks)]
+    return Shared([tuple(names[name] for name in path) for path in paths], latency, devices, cores)
 
-    program: Program
-    durations: Durations
-    links: Links
-    cores: Cores | None
-    spans: list[list[Span]] = field(init=False)
-    free: list[list[float]] = field(init=False)
-    devices: list[float] = field(init=False)
-    wires: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(float))
-    taken: dict[int, list[float]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        cores = self.cores or Cores((), 0)
-        self.taken = {host: [0.0] * cores.each for host in cores.hosts}
-        self.spans = [[] for _ in self.program.ranks]
-        self.free = [[0.0] for _ in self.program.ranks]
-        self.devices = [0.0] * self.program.shape.num_devices
+def _timeline(program: Program, plan: Waits, walked: Walked) -> Timeline:
+    """Spans from the ends of nodes: what starts when the node before it ends, or when its
+    message is there; a transfer when its link is free."""
+    start, end = np.zeros(program.num_actions), np.zeros(program.num_actions)
+    free = np.concatenate(([0.0], walked.ends))[:-1]
+    free[plan.bounds[:-1][np.diff(plan.bounds) > 0]] = 0.0
+    begin, needs = free.copy(), plan.needs
+    waiting, collective, giving = needs >= 0, needs < -1, plan.gives >= 0
+    begin[waiting] = np.maximum(free[waiting], walked.arrivals[needs[waiting]])
+    begin[collective] = walked.begun[-2 - needs[collective]]
+    start[plan.rows] = begin if walked.starts is None else walked.starts
+    end[plan.rows] = walked.ends
+    start[plan.receives], end[plan.receives] = free[waiting], begin[waiting]
+    end[plan.sends] = walked.arrivals[plan.gives[giving]]
+    if walked.posted is None:
+        posted = walked.ends[giving]
+        start[plan.sends] = _link_starts(plan.channels[giving], posted, end[plan.sends])
+    else:
+        start[plan.sends] = walked.posted[plan.gives[giving]]
+    index = np.arange(program.num_actions) - program.bounds[program.rank]
+    return Timeline(program.rank, index, program.rows, start, end)
 
-    def now(self, rank: int) -> float:
-        return self.free[rank][-1]
 
-    def run(self, played: Played) -> None:
-        rank, action = played.rank, played.action
-        start = end = free = self.now(rank)
-        match action:
-            case Send(message, to):
-                start, end = self._transfer(message, rank, to)
-            case Recv():
-                end = free = max(start, *(self.spans[at][index].end for at, index in played.waits))
-            case AllReduce(stage, group):
-                start = self._met(played)
-                end = free = start + self.durations.all_reduce(stage, group)
-            case Average(stage, group):
-                start = self._met(played)
-                end = free = start + self.durations.average(stage, group)
-            case Forward() | Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
-                start, end = self._compute(rank, action)
-                free = end
-        self.spans[rank].append(Span(rank, played.index, action, start, end))
-        self.free[rank].append(free)
-
-    def _compute(self, rank: int, action: Compute) -> tuple[float, float]:
-        device = self.program.shape.device_of(rank)
-        start = max(self.now(rank), self.devices[device])
-        seconds = self.durations.compute(rank, action)
-        if self.cores is not None:
-            free = self.taken[self.cores.hosts[device]]
-            start = max(start, free[0])
-            heapreplace(free, start + seconds)
-        self.devices[device] = start + seconds
-        return start, self.devices[device]
-
-    def _transfer(self, message: Message, rank: int, to: int) -> tuple[float, float]:
-        path = self.links.path(rank, to)
-        start = max(self.now(rank), *(self.wires[wire] for wire in path))
-        end = start + self.durations.transfer(message, rank, to)
-        for wire in path:
-            self.wires[wire] = max(start, end - self.links.latency(rank, to))
-        return start, end
-
-    def _met(self, played: Played) -> float:
-        """When the last of the group came; 0 where none had anything to do before."""
-        return max((self.free[at][index + 1] for at, index in played.waits), default=0.0)
+def _link_starts(channel: Ints, posted: Floats, arrival: Floats) -> Floats:
+    """A transfer starts when it is posted, or when the one before it on its channel is done."""
+    order = np.argsort(channel, kind="stable")
+    before = np.zeros(len(channel))
+    same = channel[order][1:] == channel[order][:-1]
+    before[order[1:][same]] = arrival[order[:-1][same]]
+    return np.asarray(np.maximum(posted, before))

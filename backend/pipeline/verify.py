@@ -2,19 +2,24 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from backend.errors import StageflowError
-from backend.pipeline.actions import Compute
-from backend.pipeline.faults import Fault, Rule, fault
-from backend.pipeline.held import in_flight, live_versions
-from backend.pipeline.message_rules import channel_faults, group_faults, wait_faults
+from backend.pipeline.clock.walk import stuck
 from backend.pipeline.program import Program
-from backend.pipeline.rank_rules import RankRules
+from backend.pipeline.rules.bounds import bounds
+from backend.pipeline.rules.collectives import averages, partners, reductions
+from backend.pipeline.rules.computes import at_row, in_order, once, versions
+from backend.pipeline.rules.faults import Broken, Fault, Rule, said
+from backend.pipeline.rules.messages import channels, messages
+from backend.pipeline.rules.places import Places, Seating
+from backend.pipeline.rules.updates import updates
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.versions import number
 
 LARGE = 100_000
 """Actions that a shape may claim, whatever the program holds; for more it has to hold a half of
-them before lists of that length are made."""
+them before columns of that length are made."""
 
 
 class ProgramUnsound(StageflowError):
@@ -27,28 +32,29 @@ class ProgramUnsound(StageflowError):
 
 
 def verify(program: Program) -> tuple[Fault, ...]:
-    """Every fault, rank by rank; empty for a sound program.
+    """Every fault, those of single ranks first, rank by rank; empty for a sound program.
 
     A sound program runs to its end with blocking receives and all-reduces, whatever the
     timing; it computes everything once from the right inputs and weights, and holds no more
-    than its schedule promises. Raises `InvalidInput` for an unknown schedule.
+    than its schedule promises. Rows that stand where they do not belong count as missing
+    where they do, and what ranks hold counts where all else is right. Raises `InvalidInput`
+    for an unknown schedule.
     """
-    rule = schedule(program.schedule)
-    if len(program.ranks) != program.shape.num_ranks:
-        what = f"programs, but the shape has {program.shape.num_ranks} ranks"
-        return (Fault(0, None, Rule.SEAT, f"there are {len(program.ranks)} {what}"),)
-    least = 2 * program.shape.num_stages * program.shape.microbatches
-    if least > LARGE + 2 * program.num_actions:
+    rule, shape = schedule(program.schedule), program.shape
+    if program.num_ranks != shape.num_ranks:
+        what = f"programs, but the shape has {shape.num_ranks} ranks"
+        return (Fault(0, None, Rule.SEAT, f"there are {program.num_ranks} {what}"),)
+    if 2 * shape.num_stages * shape.microbatches > LARGE + 2 * program.num_actions:
         what = "actions, not half of the forwards and backwards that the shape claims"
         return (Fault(0, None, Rule.SEAT, f"there are {program.num_actions} {what}"),)
-    faults = (
-        *_rank_faults(program, rule),
-        *channel_faults(program),
-        *group_faults(program),
-        *wait_faults(program),
-        *_bound_faults(program, rule),
-    )
-    return faults or tuple(_policy_faults(program, rule))
+    seating = Seating.of(program)
+    at = Places.of(program, rule, seating.placed)
+    found = said(program, _of_ranks(seating, at))
+    found += said(program, channels(at))
+    found += said(program, partners(at))
+    found += said(program, _waiting(program))
+    found = found or said(program, bounds(program, rule))
+    return tuple(found or said(program, _policy(at)))
 
 
 def check(program: Program) -> Program:
@@ -58,43 +64,25 @@ def check(program: Program) -> Program:
     return program
 
 
-def _rank_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
-    for seat in program.shape.seats:
-        walk = RankRules(seat, rule.updates(seat), rule.consistent)
-        for index, action in enumerate(program.ranks[seat.rank]):
-            for broken, what in walk.check(action):
-                yield fault(program, seat.rank, index, broken, what)
-        for broken, what in walk.missing():
-            yield fault(program, seat.rank, None, broken, what)
+def _of_ranks(seating: Seating, at: Places) -> Iterator[Broken | Fault]:
+    if not at.placed.all():
+        yield from seating.broken()
+    for rule in (once, in_order, versions, updates, messages, reductions, averages):
+        yield from rule(at)
 
 
-def _bound_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
-    """The first action of each rank after which it holds too much."""
-    for seat in program.shape.seats:
-        actions = program.ranks[seat.rank]
-        counts = [("forwards in flight", in_flight(actions), rule.in_flight(seat))]
-        for stage in seat.stages:
-            name = f"versions of stage {stage}"
-            counts.append((name, live_versions(actions, stage), rule.live(seat)))
-        for what, held, bound in counts:
-            if (most := max(held, default=0)) > bound:
-                index = next(i for i, count in enumerate(held) if count > bound)
-                text = f"is the first of up to {most} {what}; {rule.name} promises {bound}"
-                yield fault(program, seat.rank, index, Rule.BOUND, text)
+def _waiting(program: Program) -> Iterator[Broken]:
+    places = stuck(program)
+    rows = np.array([program.bounds[rank] + index for rank, index in places], np.int64)
+    yield Broken(Rule.WAIT, rows, "waits for ever")
 
 
-def _policy_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
+def _policy(at: Places) -> Iterator[Broken]:
     """Versions that are consistent, but not those that the schedule's policy gives."""
-    orders = tuple(tuple(_computes(program, rank)) for rank in range(len(program.ranks)))
-    wanted = rule.versions(program.shape, tuple(tuple(a for _, a in order) for order in orders))
-    for rank, order in enumerate(orders):
-        for (index, action), want in zip(order, wanted[rank], strict=True):
-            if action != want:
-                what = f"should have version {want.version} by the rule of {rule.name}"
-                yield fault(program, rank, index, Rule.VERSION, what)
-
-
-def _computes(program: Program, rank: int) -> Iterator[tuple[int, Compute]]:
-    for index, action in enumerate(program.ranks[rank]):
-        if isinstance(action, Compute):
-            yield index, action
+    wanted = number(at.rule.versions, at.shape, at.order)
+    wrong = at.computes[wanted != at.version]
+    yield Broken(
+        Rule.VERSION,
+        wrong,
+        lambda row: f"should have version {at_row(at, wanted, row)} by the rule of {at.rule.name}",
+    )

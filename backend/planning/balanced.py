@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from backend.cluster.cluster import Cluster
-from backend.planning.cost import Chain, Floats, cut_seconds, spans, sync_seconds
+from backend.cluster.cluster import Cluster, Device
+from backend.planning.cost import Chain, cut_seconds, spans, sync_seconds
+from backend.planning.linear_partition import Table, linear_partition, stops
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
@@ -38,8 +39,10 @@ def two_bw(
 
 def widths(profile: Profile, cluster: Cluster) -> Iterator[Partition]:
     """For each depth the equal pipeline, copied as often as there is room."""
-    for depth in range(1, min(len(profile.layers), cluster.num_devices) + 1):
-        yield copied(even_stops(profile, depth), cluster.num_devices // depth)
+    most = min(len(profile.layers), cluster.num_devices)
+    table = _even(profile, most)
+    for depth in range(1, most + 1):
+        yield copied(stops(table, depth), cluster.num_devices // depth)
 
 
 def rate_2bw(
@@ -69,36 +72,32 @@ def interleaved(profile: Profile, depth: int, width: int, chunks: int) -> Partit
     return Partition(plan.stages, chunks=chunks)
 
 
-def copied(stops: list[int], width: int, depth: int = 0) -> Partition:
-    """The stages that end at `stops`, on `depth` devices (default: one each) in turn, and that
+def copied(ends: list[int], width: int, depth: int = 0) -> Partition:
+    """The stages that end at `ends`, on `depth` devices (default: one each) in turn, and that
     `width` times; replica k of every stage belongs to pipeline k."""
-    depth = depth or len(stops)
-    firsts = (0, *stops[:-1])
+    depth = depth or len(ends)
+    firsts = (0, *ends[:-1])
     return Partition(
         tuple(
             Stage(first, stop, tuple(number % depth + copy * depth for copy in range(width)))
-            for number, (first, stop) in enumerate(zip(firsts, stops, strict=True))
+            for number, (first, stop) in enumerate(zip(firsts, ends, strict=True))
         ),
-        chunks=len(stops) // depth,
+        chunks=len(ends) // depth,
     )
 
 
-def side_by_side(stops: list[int]) -> Partition:
-    """The stages that end at `stops`, on one device each."""
-    return copied(stops, 1)
+def side_by_side(ends: list[int]) -> Partition:
+    """The stages that end at `ends`, on one device each."""
+    return copied(ends, 1)
 
 
 def even_stops(profile: Profile, count: int) -> list[int]:
     """Where `count` stages end so that the sum of the squares of their compute is smallest."""
-    compute = np.cumsum([0.0, *(layer.compute + layer.update for layer in profile.layers)])
-    squares = spans(compute) ** 2
-    best: Floats = squares[:, 0]
-    starts = []
-    for _ in range(count - 1):
-        ways = best[None, :] + squares
-        starts.append(ways.argmin(axis=1))
-        best = ways.min(axis=1)
-    stops = [len(profile.layers)]
-    for start in reversed(starts):
-        stops.append(int(start[stops[-1]]))
-    return stops[::-1]
+    return stops(_even(profile, count), count)
+
+
+def _even(profile: Profile, most: int) -> Table:
+    """Those of 1 to `most` stages."""
+    compute = Chain(profile, Device()).compute
+    free = np.zeros(len(compute))
+    return linear_partition(np.add, spans(compute) ** 2, [free] * (most - 1))

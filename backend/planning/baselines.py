@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from backend.cluster.cluster import Cluster
+from backend.planning.balanced import side_by_side
 from backend.planning.cost import Chain, Floats, cut_seconds, spans
+from backend.planning.linear_partition import Table, linear_partition, stops
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
@@ -22,9 +24,9 @@ def model_parallel(profile: Profile, cluster: Cluster) -> Partition:
     parallelism without pipelining, with a pipeline schedule a compute-balanced pipeline.
     Links are not considered. Uses as many devices as there are layers, if that is fewer.
     """
+    count = _most_stages(profile, cluster)
     free = np.zeros(len(profile.layers) + 1)
-    table = _straight_table(profile, cluster, [free] * (_most_stages(profile, cluster) - 1))
-    return _backtrack(table, len(table) - 1)
+    return side_by_side(stops(_table(profile, cluster, [free] * (count - 1)), count))
 
 
 def even_split(profile: Profile, cluster: Cluster) -> Partition:
@@ -32,7 +34,7 @@ def even_split(profile: Profile, cluster: Cluster) -> Partition:
     num_stages = _most_stages(profile, cluster)
     shorter, longer = divmod(len(profile.layers), num_stages)
     sizes = [shorter + (stage < longer) for stage in range(num_stages)]
-    return _in_order([sum(sizes[: stage + 1]) for stage in range(num_stages)])
+    return side_by_side([sum(sizes[: stage + 1]) for stage in range(num_stages)])
 
 
 def straight(profile: Profile, cluster: Cluster) -> Partition:
@@ -44,42 +46,15 @@ def straight(profile: Profile, cluster: Cluster) -> Partition:
         cut_seconds(cuts, cluster.link(device, device + 1).bandwidth)
         for device in range(_most_stages(profile, cluster) - 1)
     ]
-    table = _straight_table(profile, cluster, between_devices)
+    table = _table(profile, cluster, between_devices)
     bottlenecks = [float(best[-1]) for best, _ in table]
-    return _backtrack(table, bottlenecks.index(min(bottlenecks)))
+    return side_by_side(stops(table, 1 + bottlenecks.index(min(bottlenecks))))
 
 
 def _most_stages(profile: Profile, cluster: Cluster) -> int:
     return min(len(profile.layers), cluster.num_devices)
 
 
-def _straight_table(
-    profile: Profile, cluster: Cluster, cuts: Sequence[Floats]
-) -> list[tuple[Floats, Floats]]:
-    """Per number of stages p: the smallest bottleneck of layers 0..j-1 on p devices, and
-    where the last of those stages starts. `cuts[p]` joins devices p and p + 1."""
-    compute = spans(Chain(profile, cluster.device).compute)
-    best = compute[:, 0]
-    table = [(best, np.zeros(len(best)))]
-    for cut in cuts:
-        ways = np.maximum(np.maximum(best, cut), compute)
-        table.append((best := ways.min(axis=1), ways.argmin(axis=1).astype(np.float64)))
-    return table
-
-
-def _backtrack(table: list[tuple[Floats, Floats]], last: int) -> Partition:
-    stops = [len(table[0][0]) - 1]
-    for _, starts in table[last:0:-1]:
-        stops.append(int(starts[stops[-1]]))
-    return _in_order(stops[::-1])
-
-
-def _in_order(stops: Sequence[int]) -> Partition:
-    """Stages that end at `stops`, on devices 0, 1, 2, ..."""
-    firsts = (0, *stops[:-1])
-    return Partition(
-        tuple(
-            Stage(first, stop, (device,))
-            for device, (first, stop) in enumerate(zip(firsts, stops, strict=True))
-        )
-    )
+def _table(profile: Profile, cluster: Cluster, cuts: Sequence[Floats]) -> Table:
+    """The smallest bottleneck on each number of devices; `cuts[p]` joins devices p and p + 1."""
+    return linear_partition(np.maximum, spans(Chain(profile, cluster.device).compute), cuts)

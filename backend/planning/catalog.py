@@ -5,7 +5,7 @@ from typing import NamedTuple
 from backend.errors import InvalidInput
 from backend.planning.balanced import gpipe_balanced, two_bw
 from backend.planning.baselines import data_parallel, even_split, model_parallel, straight
-from backend.planning.pipedream_dp import pipedream
+from backend.planning.pipedream.planner import pipedream
 from backend.planning.plan import Planner
 
 
@@ -28,7 +28,7 @@ PLANNERS: dict[str, Entry] = {
 
 
 SEARCHES: dict[str, str] = {
-    "best": "Best: partition, schedule, microbatch, recomputation and lanes",
+    "best": "Best: partition, schedule and more",
     "avgpipe": "AvgPipe: several pipelines on the same devices",
 }
 """Planners that choose the schedule too (backend.prediction.search), and their titles."""

@@ -73,7 +73,7 @@ def cut_seconds(cut_bytes: Any, bandwidth: float) -> Any:
 def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> float:
     """What no plan can beat: all compute on all devices; each layer's stage with its weights
     on the fastest link and the best number of replicas."""
-    compute = np.array([layer.compute + layer.update for layer in profile.layers])
+    compute = np.array([layer.compute_and_update for layer in profile.layers])
     weights = np.array([layer.parameter_bytes for layer in profile.layers], dtype=np.float64)
     counts = np.arange(1, cluster.num_devices + 1)[:, None]
     fastest = max(level.bandwidth for level in cluster.levels)
@@ -94,14 +94,10 @@ class Chain:
     profile: Profile
     device: Device
 
-    @property
-    def num_layers(self) -> int:
-        return len(self.profile.layers)
-
     @cached_property
     def compute(self) -> Floats:
         """Prefix sums of seconds on `device`."""
-        seconds = [layer.compute + layer.update for layer in self.profile.layers]
+        seconds = [layer.compute_and_update for layer in self.profile.layers]
         return _prefix(seconds) / self.device.speed
 
     @cached_property
@@ -114,14 +110,10 @@ class Chain:
         return np.array([0, *self.profile.graph.cut_bytes[:-1], 0], dtype=np.float64)
 
 
-def between(prefix: Floats) -> Floats:
-    """Sums over layers s..j-1 as a matrix [j, s]; 0 where there is no layer (s >= j)."""
-    return np.maximum(prefix[:, None] - prefix[None, :], 0.0)
-
-
 def spans(prefix: Floats) -> Floats:
-    """As `between`, but infinite where there is no layer, so that no minimum takes it."""
-    sums = between(prefix)
+    """Sums over layers s..j-1 as a matrix [j, s]; infinite where there is no layer (s >= j), so
+    that no minimum takes it."""
+    sums = np.maximum(prefix[:, None] - prefix[None, :], 0.0)
     sums[np.triu_indices(len(prefix))] = np.inf
     return sums
 

@@ -1,21 +1,30 @@
-"""Bytes of device memory that a stage needs while it trains."""
+"""Bytes of device memory that a stage needs while it trains: one rule, asked of the schedule.
+
+A schedule bounds how many microbatches a rank has in flight and how many weight versions it keeps
+(`Schedule.in_flight`, `Schedule.live`). `memory_bytes` asks it about the ranks of a plan; while a
+planner still searches, `MemoryRule` asks it about a stage with so many devices behind.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from math import inf, lcm
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.cluster.cluster import Device
-from backend.errors import InvalidInput
-from backend.planning.cost import ROUNDING, Floats
-from backend.planning.plan import PlanDoesNotFit, Stage
+from backend.cluster.cluster import Cluster, Device
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.pipeline.schedules.depth import StageDepth
+from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.shape import Shape
+from backend.planning.cost import Floats
+from backend.planning.optimizers import optimizer_named
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.profiles.profile import Profile
 from backend.units import bytes_text
 
-OPTIMIZER_STATE = {"sgd": 0, "momentum": 1, "adam": 2, "adamw": 2}
-"""Copies of the weights that an optimizer keeps: none, a velocity, two moments."""
+Ints = NDArray[np.int64]
 
 
 class Cuts(Protocol):
@@ -23,69 +32,22 @@ class Cuts(Protocol):
 
     @property
     def cut_bytes(self) -> Floats: ...
-    def weights(self, firsts: NDArray[np.int64], stop: int) -> Floats: ...
-    def kept(self, firsts: NDArray[np.int64], stop: int) -> Floats: ...
+    def weights(self, firsts: Ints, stop: int) -> Floats: ...
+    def kept(self, firsts: Ints, stop: int) -> Floats: ...
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryRule:
-    """What a planner keeps within: the same formula as `stage_memory`, before the plan is known.
+def stage_bytes(
+    weights: Any, outputs: Any, bundle: Any, copies: Any, in_flight: Any, recompute: bool = False
+) -> Any:
+    """Peak bytes of one replica of a stage, numbers or arrays.
 
-    limit     bytes of the smallest device
-    copies    of the weights besides their versions: one gradient and the optimizer's state
-    live      weight versions alive; 0 = as many as microbatches in flight (stashing)
-    batch     most microbatches in flight at a position (a flush schedule's batch); 0 = no such
-              bound
-    whole     the whole batch is in flight, as in GPipe
-    recompute only the bundles that come in are kept, and one microbatch's outputs
+        |w| copies + in_flight (activations + input bundle)
+
+    `copies` of the weights are their versions, one gradient and the optimizer's state. With
+    `recompute` only the bundles wait, beside the activations of one microbatch (PipeDream-2BW,
+    section 3.3). Workspaces of kernels and allocator losses are not in the profile.
     """
-
-    limit: float
-    copies: int
-    live: int = 0
-    batch: int = 0
-    recompute: bool = False
-    whole: bool = False
-
-    def fewest_replicas(
-        self, downsets: Cuts, firsts: NDArray[np.int64], stop: int, after: int
-    ) -> Floats:
-        """The fewest replicas of the stages firsts..stop that fit where `after` devices hold
-        the stages behind; infinite where none do. One replica of r holds 1 + ceil(after / r)
-        microbatches (PipeDream, section 3.3)."""
-        weights, outputs = downsets.weights(firsts, stop), downsets.kept(firsts, stop)
-        bundle = downsets.cut_bytes[firsts]
-        fixed = weights * (self.copies + self.live) + (outputs if self.recompute else 0.0)
-        each = (bundle if self.recompute else outputs + bundle) + (0 if self.live else weights)
-        room = self.limit - fixed
-        fitting = np.divide(room, each, out=np.full(len(room), np.inf), where=each > 0)
-        most = np.where(room < 0, 0, np.floor(fitting * (1 + ROUNDING)))
-        waiting = np.where(most > 1, np.ceil(after / np.maximum(most - 1, 1)), np.inf)
-        least = np.where(most < 1, np.inf, 1.0 if not after else np.maximum(waiting, 1.0))
-        if self.batch:
-            share = np.where(most < 1, np.inf, np.ceil(self.batch / np.maximum(most, 1)))
-            least = share if self.whole else np.minimum(least, share)
-        return np.asarray(least)
-
-    def shared_fits(
-        self, downsets: Cuts, firsts: NDArray[np.int64], stop: int, machine: int
-    ) -> NDArray[np.bool_]:
-        """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:
-        each of its stages holds its weights once and one microbatch or more."""
-        weights, outputs = downsets.weights(firsts, stop), downsets.kept(firsts, stop)
-        needed = weights * (self.copies + max(self.live, 1)) + outputs
-        return np.asarray(needed <= machine * self.limit * (1 + ROUNDING))
-
-    def needs(self, profile: Profile, stage: Stage, after: int) -> float:
-        """Bytes of one replica of `stage` where `after` devices hold the stages behind it."""
-        held = 1 + -(-after // stage.replicas)
-        if self.batch:
-            share = -(-self.batch // stage.replicas)
-            held = share if self.whole else min(held, share)
-        live = self.live or held
-        extra = profile.layers[stage.first : stage.stop]
-        weights = (self.copies - 1) * sum(layer.parameter_bytes for layer in extra)
-        return weights + stage_memory(profile, stage, live, held, "sgd", self.recompute)
+    return weights * copies + in_flight * bundle + (1 if recompute else in_flight) * outputs
 
 
 def stage_memory(
@@ -96,32 +58,45 @@ def stage_memory(
     optimizer: str,
     recompute: bool = False,
 ) -> float:
-    """Peak bytes of one replica of `stage` with `versions` of its weights alive and
-    `in_flight` microbatches whose backward is still to come. Raises `InvalidInput` on an
-    unknown optimizer.
-
-        |w| (versions + 1 gradient + optimizer state) + in_flight (activations + input bundle)
-
-    With `recompute` only the bundles wait, beside the activations of one microbatch
-    (PipeDream-2BW, section 3.3). Activations are what autograd was measured to keep, else every
-    layer's output; workspaces of kernels and allocator losses are not in the profile.
-    """
+    """`stage_bytes` of `stage` with `versions` of its weights alive and `in_flight` microbatches
+    whose backward is still to come. Activations are what autograd was measured to keep, else
+    every layer's output. Raises `InvalidInput` on an unknown optimizer."""
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
-    bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
     outputs = sum(layer.activation_bytes for layer in layers)
-    kept = in_flight * bundle + (1 if recompute else in_flight) * outputs
-    return float(weights * (versions + extra_copies(optimizer)) + kept)
+    bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
+    copies = versions + optimizer_named(optimizer).copies
+    return float(stage_bytes(weights, outputs, bundle, copies, in_flight, recompute))
 
 
-def extra_copies(optimizer: str) -> int:
-    """Copies of the weights besides their versions: one gradient and the optimizer's state.
-    Raises `InvalidInput` on an unknown optimizer."""
-    if optimizer not in OPTIMIZER_STATE:
-        raise InvalidInput(
-            f"no optimizer {optimizer!r}", f"Known are: {', '.join(OPTIMIZER_STATE)}."
-        )
-    return 1 + OPTIMIZER_STATE[optimizer]
+def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
+    """Peak bytes of the devices that hold each stage, by the bounds that the schedule promises.
+
+    A device with several chunks holds the weights of all of them, and as many activations as
+    its schedule has in flight, counted at its largest chunk. Parallel pipelines hold everything
+    each, and a reference of the weights together (AvgPipe).
+    """
+    rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
+    totals: list[float] = []
+    for position in range(shape.positions):
+        at = shape.seats[shape.group_of(position)[0]]
+        stages = plan.partition.stages[position :: shape.positions]
+        live, held = rule.live(at), rule.in_flight(at)
+        fixed = [stage_memory(ordered, s, live, 0, optimizer) for s in stages]
+        full = [stage_memory(ordered, s, live, held, optimizer, plan.recompute) for s in stages]
+        waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
+        reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
+        shared = reference if plan.lanes > 1 else 0
+        totals.append(plan.lanes * (sum(fixed) + waiting) + shared)
+    return tuple(totals[stage % shape.positions] for stage in range(shape.num_stages))
+
+
+def smallest_devices(cluster: Cluster, partition: Partition) -> tuple[Device, ...]:
+    """Per stage the device with the least memory that holds it."""
+    return tuple(
+        min((cluster.at(d) for d in stage.devices), key=lambda device: device.memory or np.inf)
+        for stage in partition.stages
+    )
 
 
 def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
@@ -140,3 +115,84 @@ def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
             "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
             "microbatch, or 2BW's two weight versions.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a schedule lets a replica of a stage hold, by the number of its replicas: entry n of
+    `in_flight` and `versions` holds from `replicas[n]` replicas on."""
+
+    replicas: Floats
+    in_flight: Floats
+    versions: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRule:
+    """What a planner keeps within under `schedule`, while the pipeline is not known yet.
+
+    limit      bytes of a device whose memory is not known, and the most of the others
+    batch      microbatches per weight update
+    recompute  only the bundles that come in are kept, and one microbatch's outputs
+    total      devices of the whole pipeline, on which some schedules' bounds depend; 0 = not
+               known: none are counted in front of a stage, which bounds from below
+    """
+
+    limit: float
+    schedule: Schedule
+    optimizer: str = "momentum"
+    batch: int = 1
+    recompute: bool = False
+    total: int = 0
+
+    @property
+    def copies(self) -> int:
+        """Copies of the weights beside their versions."""
+        return optimizer_named(self.optimizer).copies
+
+    def holds(self, replicas: int, after: int) -> tuple[int, int]:
+        """Microbatches in flight and weight versions of one of `replicas` with `after` devices
+        behind."""
+        before = max(0, self.total - replicas - after)
+        at = StageDepth.of(before, replicas, after, self.batch)
+        return self.schedule.in_flight(at), self.schedule.live(at)
+
+    def bounds(self, most: int, after: int) -> Bounds:
+        """`holds` of 1 to `most` replicas: both numbers never grow with the replicas, so only
+        those from which on they are smaller are listed."""
+        steps: dict[tuple[int, int], int] = {}
+        for replicas in range(1, most + 1):
+            steps.setdefault(self.holds(replicas, after), replicas)
+        in_flight, versions = np.array(list(steps), dtype=np.float64).T
+        return Bounds(np.array(list(steps.values()), dtype=np.float64), in_flight, versions)
+
+    def fewest_replicas(self, cuts: Cuts, firsts: Ints, stop: int, bounds: Bounds) -> Floats:
+        """The fewest replicas of the stages firsts..stop that fit; infinite where none do."""
+        needs = stage_bytes(
+            cuts.weights(firsts, stop)[:, None],
+            cuts.kept(firsts, stop)[:, None],
+            cuts.cut_bytes[firsts][:, None],
+            self.copies + bounds.versions,
+            bounds.in_flight,
+            self.recompute,
+        )
+        fits = needs <= self.limit
+        return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
+
+    def shared_fits(self, cuts: Cuts, firsts: Ints, stop: int, machine: int) -> NDArray[np.bool_]:
+        """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:
+        each of its stages holds what one alone would, its weights once and one microbatch."""
+        _, versions = self.holds(1, 0)
+        weights, outputs = cuts.weights(firsts, stop), cuts.kept(firsts, stop)
+        needed = stage_bytes(weights, outputs, 0.0, self.copies + versions, 1)
+        return np.asarray(needed <= machine * self.limit)
+
+    def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
+        """Whether every stage of `partition` keeps within the memory of its devices, as
+        `memory_bytes` counts it."""
+        segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
+        shape = Shape(partition.replicas, segment, self.batch, chunks=partition.chunks)
+        plan = Plan("", partition, self.schedule.name, 1, self.batch, self.recompute)
+        needs = memory_bytes(profile, plan, shape, self.optimizer)
+        limits = (min(self.limit, d.memory or inf) for d in smallest_devices(cluster, partition))
+        return all(need <= limit for need, limit in zip(needs, limits, strict=True))

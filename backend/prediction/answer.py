@@ -1,24 +1,25 @@
-"""One planner's plan with everything that a team decides by, and all of them in a table."""
+"""The door to planning: pages, commands and the REST API ask `rank`, plans by hand `by_hand`."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
-from backend.pipeline.schedules.catalog import executable_schedules
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel
-from backend.planning.catalog import PLANNERS, SEARCHES
-from backend.planning.placed import bottleneck
-from backend.planning.plan import Plan
+from backend.planning.catalog import SEARCHES
+from backend.planning.cuts import BY_HAND, read_cut
+from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
 from backend.prediction.moves import moves
 from backend.prediction.prediction import Prediction
-from backend.prediction.search import Question, search
+from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.search import UNWATCHED, Watch, search
 from backend.prediction.shapes import steady_shape
-from backend.profiles.profile import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Answer:
     bound_seconds        no plan takes less for a minibatch: all compute and one update, evenly on
                          all devices
     bottleneck_seconds   seconds per microbatch by PipeDream's cost model
-    reasons              what holds the plan back, and what moving a layer would change
+    reasons              what holds the plan back, what memory made of it, and what moving a layer
+                         would change
     planner_seconds      processor seconds that planning took, simulations included
     """
 
@@ -51,22 +53,81 @@ class Answer:
         seconds = self.prediction.seconds_per_minibatch
         return max(0.0, 1 - self.bound_seconds / seconds) if seconds else 0.0
 
+    @property
+    def reason(self) -> str:
+        """What holds the plan back, in a sentence."""
+        return self.reasons[0]
+
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A planner under a schedule: its answer, or why there is none."""
+class Reply:
+    """A planner's answer, or the fault for which it has none."""
 
     planner: str
     schedule: str
     answer: Answer | None
-    fault: str = ""
+    fault: StageflowError | None = None
 
 
-def answer(name: str, question: Question) -> Answer:
-    """The plan of the planner `name`, judged. Raises as `search`."""
-    start = time.process_time()
-    prediction = search(name, question)
-    return judge(question, prediction, time.process_time() - start)
+def rank(question: Question, watch: Watch = UNWATCHED) -> list[Answer]:
+    """One answer per planner that is asked, the most simulated samples/s first; see `ranked`."""
+    return ranked(replies(question, watch))
+
+
+def ranked(found: Iterable[Reply]) -> list[Answer]:
+    """The answers, the most samples/s first. Planners that found the same plan make one, under
+    the first of their names. Where there is no answer, raises the first `PlanDoesNotFit`, else the
+    first fault."""
+    answers: dict[Plan, Answer] = {}
+    faults: list[StageflowError] = []
+    for reply in found:
+        if reply.fault:
+            faults.append(reply.fault)
+        if reply.answer:
+            plan = replace(reply.answer.prediction.plan, planner="")
+            answers.setdefault(plan, reply.answer)
+    if not answers:
+        raise next((fault for fault in faults if isinstance(fault, PlanDoesNotFit)), faults[0])
+    return sorted(answers.values(), key=lambda one: -one.prediction.samples_per_second)
+
+
+def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
+    """What each planner that is asked says, as it comes; those that have no answer too."""
+    for name in (question.planner,) if question.planner else PLANNER_NAMES:
+        try:
+            found = _answer(name, question, watch)
+        except StageflowError as fault:
+            yield Reply(name, question.schedule, None, fault)
+        else:
+            yield Reply(name, found.prediction.plan.schedule, found)
+
+
+def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
+    """Every planner that is asked under every schedule (or the one that is asked for), as it is
+    computed. Planners that choose the schedule are asked once."""
+    for name in (question.planner,) if question.planner else PLANNER_NAMES:
+        schedules = ("",) if name in SEARCHES else question.schedules
+        for schedule in (question.schedule,) if question.schedule else schedules:
+            yield from replies(replace(question, planner=name, schedule=schedule), watch)
+
+
+def by_hand(question: Question, plan: Plan) -> Answer:
+    """The answer for a plan that nobody searched for: predicted as it is, and judged. Raises
+    `PlanDoesNotFit` and `InvalidInput`."""
+    return judge(question, question.predict(plan))
+
+
+def cut_by_hand(question: Question, cut: str) -> Answer:
+    """The answer for a partition in a word (`backend.planning.cuts`), under the schedule that is
+    asked for. Raises likewise, and `InvalidInput` where a planner is asked for too."""
+    if question.planner:
+        raise InvalidInput(
+            f"a cut is a partition by hand, {question.planner!r} makes its own",
+            "Give the cut or the planner.",
+        )
+    whole = data_parallel(question.profile, question.cluster)
+    partition = read_cut(cut, whole, question.cluster.num_devices)
+    return judge(question, question.fitting(question.plan(BY_HAND, partition)))
 
 
 def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:
@@ -87,42 +148,43 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _bytes_for(prediction, parallel),
         (samples * least + update) / cluster.speed / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
-        reasons(profile, cluster, plan, question.optimizer),
+        tuple(_reasons(question, plan)),
         seconds,
     )
 
 
-def reasons(
-    profile: Profile, cluster: Cluster, plan: Plan, optimizer: str = "momentum"
-) -> tuple[str, ...]:
-    """What the bottleneck is, and what it would cost to move its layers away. None for a plan
-    that interleaves."""
-    if plan.partition.chunks > 1:
-        return ()
-    durations = PlanDurations(profile, plan.partition, cluster)
-    return explain(durations, plan, steady_shape(plan)), *moves(profile, cluster, plan, optimizer)
+def _answer(name: str, question: Question, watch: Watch) -> Answer:
+    start = time.process_time()
+    prediction = search(name, question, watch)
+    return judge(question, prediction, time.process_time() - start)
 
 
-def compare(question: Question) -> Iterator[Row]:
-    """Every planner under every schedule (or the one that is asked for), as it is computed."""
-    names = (question.schedule,) if question.schedule else _schedules()
-    for name in (*PLANNERS, *SEARCHES):
-        free = name in SEARCHES and not question.schedule
-        for schedule in ("",) if free else names:
-            yield _row(name, replace(question, schedule=schedule))
+def _reasons(question: Question, plan: Plan) -> Iterator[str]:
+    """What the bottleneck is, what memory made of the plan, and, where it does not interleave,
+    what it would cost to move its layers away."""
+    profile, cluster = question.profile_of(plan), question.cluster
+    yield explain(PlanDurations(profile, plan.partition, cluster), plan, steady_shape(plan))
+    if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
+        yield f"Activations are computed again before the backward, since without that {fault}."
+    stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, lanes=1)
+    if (
+        not question.schedule
+        and plan.partition.chunks == 1
+        and (fault := _excess(question, stashing))
+    ):
+        yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name} {fault}."
+    if plan.partition.chunks == 1:
+        yield from moves(profile, cluster, plan, question.optimizer)
 
 
-def _row(name: str, question: Question) -> Row:
+def _excess(question: Question, plan: Plan) -> PlanDoesNotFit | None:
+    """Why `plan` does not fit the memory; None where it does."""
+    needs = memory_bytes(question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer)
     try:
-        found = answer(name, question)
-    except StageflowError as fault:
-        return Row(name, question.schedule, None, str(fault))
-    return Row(name, found.prediction.plan.schedule, found)
-
-
-def _schedules() -> tuple[str, ...]:
-    """What a run may use."""
-    return tuple(member.name for member in executable_schedules())
+        check_memory(needs, smallest_devices(question.cluster, plan.partition))
+    except PlanDoesNotFit as fault:
+        return fault
+    return None
 
 
 def _data_parallel(question: Question, plan: Plan) -> Prediction | None:
@@ -130,10 +192,10 @@ def _data_parallel(question: Question, plan: Plan) -> Prediction | None:
     not for one stage."""
     partition = data_parallel(question.profile, question.cluster)
     batch = question.batch if schedule_named(plan.schedule).batched else 1
-    for schedule, size in ((plan.schedule, batch), ("pipedream", 1)):
+    for schedule, size in ((plan.schedule, batch), (PIPEDREAM.name, 1)):
         other = Plan("data-parallel", partition, schedule, question.profile.microbatch, size)
         try:
-            return question.predict(other)
+            return question.fitting(other)
         except InvalidInput:
             continue
         except StageflowError:

@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 from math import lcm
 
+from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
+from backend.prediction.shapes import steady_shape
+from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`seconds` per microbatch for which a stage, or the cut behind it, is busy."""
+    """`seconds` per microbatch for which a device of a stage, or the cut behind it, is busy."""
 
     stage: int
     is_cut: bool
@@ -20,26 +23,52 @@ class Load:
 
 
 def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...]:
-    """Every stage and every cut. A stage's replicas share its microbatches, and synchronise
-    once per round (once per batch where the schedule flushes, `plan.batch` > 1); the channels
-    of a cut are the pairs of replicas between which microbatches go round robin."""
+    """Every position of the pipeline (by its first stage) and every cut.
+
+    The replicas of a stage share its microbatches, and synchronise once per round (once per
+    batch where the schedule flushes, `plan.batch` > 1); the channels of a cut are the pairs of
+    replicas between which microbatches go round robin, in each of the parallel pipelines.
+    """
+    cut = plan.partition
+    compute = _compute(durations, plan)
     found = []
-    for number, replicas in enumerate(plan.partition.replicas):
-        compute = (durations.forward[number] + durations.backward[number]) / replicas
-        rounds = max(replicas, plan.batch)
-        update = durations.update[number] + durations.all_reduce(number, shape.group_of(number))
-        found.append(Load(number, False, compute + update / rounds))
-    for number in range(len(plan.partition.stages) - 1):
-        channels = lcm(*plan.partition.replicas[number : number + 2])
+    for position, replicas in enumerate(cut.replicas):
+        held = range(position, len(cut.stages), cut.positions)
+        group = shape.group_of(position)
+        update = sum(durations.update[s] + durations.all_reduce(s, group) for s in held)
+        busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
+        found.append(Load(position, False, busy))
+    for number in range(len(cut.stages) - 1):
+        replicas_of = (cut.replicas[stage % cut.positions] for stage in (number, number + 1))
+        channels = lcm(*replicas_of) * plan.lanes
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)
         found.append(Load(number, True, durations.transfer(message, *ranks) / channels))
     return tuple(found)
 
 
+def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
+    """Seconds of a microbatch per stage on the slowest of its devices."""
+    again = durations.forward if plan.recompute else (0.0,) * len(durations.forward)
+    return tuple(map(sum, zip(durations.forward, durations.backward, again, strict=True)))
+
+
+def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
+    """Samples/s that no simulation of `plan` exceeds: its most loaded stage or cut, never
+    waiting. Raises `InvalidInput` where the plan has no steady state."""
+    durations = PlanDurations(profile, plan.partition, cluster)
+    worst = busiest(durations, plan, steady_shape(plan))
+    return plan.microbatch / worst if worst else float("inf")
+
+
+def busiest(durations: PlanDurations, plan: Plan, shape: Shape) -> float:
+    """Seconds per microbatch of the most loaded stage or cut: no steady state is faster."""
+    return max(load.seconds for load in loads(durations, plan, shape))
+
+
 def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:
     """One sentence with numbers: what the bottleneck is, and the bytes that are at stake."""
-    whole = sum(durations.forward) + sum(durations.backward)
+    whole = sum(_compute(durations, plan))
     num_devices = plan.partition.num_devices
     gradients = bytes_text(sum(durations.parameter_bytes))
     if num_devices == 1:
@@ -66,19 +95,21 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
             f"The link between stages {load.stage} and {load.stage + 1} is the bottleneck: "
             f"{seconds_text(load.seconds)} for {bytes_text(sent)} each way per microbatch"
         )
-    compute = [
-        there + back for there, back in zip(durations.forward, durations.backward, strict=True)
-    ]
-    whole = sum(compute)
+    held = range(load.stage, len(plan.partition.stages), plan.partition.positions)
+    compute = _compute(durations, plan)
+    own, whole = sum(compute[stage] for stage in held), sum(compute)
     text = (
-        f"Stage {load.stage} is the bottleneck: {compute[load.stage] / (whole or 1.0):.0%} of "
-        f"compute ({seconds_text(compute[load.stage])} of {seconds_text(whole)})"
+        f"Stage{'s' if len(held) > 1 else ''} {' and '.join(map(str, held))} "
+        f"{'are' if len(held) > 1 else 'is'} the bottleneck: {own / (whole or 1.0):.0%} of "
+        f"compute ({seconds_text(own)} of {seconds_text(whole)})"
     )
     replicas = plan.partition.replicas[load.stage]
     if replicas > 1:
-        sync = durations.all_reduce(load.stage, shape.group_of(load.stage))
+        group = shape.group_of(load.stage)
+        sync = sum(durations.all_reduce(stage, group) for stage in held)
+        num_bytes = sum(durations.parameter_bytes[stage] for stage in held)
         text += (
-            f", shared by {replicas} replicas that synchronise "
-            f"{bytes_text(durations.parameter_bytes[load.stage])} in {seconds_text(sync)}"
+            f", shared by {replicas} replicas that synchronise {bytes_text(num_bytes)} in "
+            f"{seconds_text(sync)}"
         )
     return text

@@ -17,7 +17,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.planning.plan import Partition
-from backend.prediction.upkeep import PLAIN, Upkeep
+from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.profile import Layer, Profile
 
 
@@ -26,15 +26,15 @@ class PlanDurations:
     """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
-    the rank's processor, and what `upkeep` says of its weights (() = each update applies one
+    the rank's processor, and what `update_costs` says of its weights (() = each update applies one
     gradient, in place). The lanes of a pipeline share its devices. Not known here: what ranks
-    lose by sharing a memory bus; cores are shared in `sharing`, links in `wires`.
+    lose by sharing a memory bus; cores are shared in `sharing`, links in `shared_links`.
     """
 
     profile: Profile
     partition: Partition
     cluster: Cluster
-    upkeep: tuple[Upkeep, ...] = ()
+    update_costs: tuple[WeightUpdateCost, ...] = ()
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -153,8 +153,8 @@ class PlanDurations:
     def added(self) -> tuple[float, ...]:
         """Seconds of a backward in which gradients are added to others, on average."""
         adding = self._seconds([sum(layer.adding for layer in part) for part in self._parts])
-        kept = zip(adding, self._upkeep, strict=True)
-        return tuple(seconds * upkeep.added for seconds, upkeep in kept)
+        kept = zip(adding, self._update_costs, strict=True)
+        return tuple(seconds * cost.added for seconds, cost in kept)
 
     @cached_property
     def step(self) -> tuple[float, ...]:
@@ -163,15 +163,15 @@ class PlanDurations:
         so it takes two thirds of that (ours: memory binds both)."""
         return self._seconds(
             [
-                sum((layer.renewal if upkeep.renews else 0.0) or layer.update for layer in part)
-                + (2 / 3 * sum(layer.adding for layer in part) if upkeep.is_mean else 0.0)
-                for part, upkeep in zip(self._parts, self._upkeep, strict=True)
+                sum((layer.renewal if cost.renews else 0.0) or layer.update for layer in part)
+                + (2 / 3 * sum(layer.adding for layer in part) if cost.is_mean else 0.0)
+                for part, cost in zip(self._parts, self._update_costs, strict=True)
             ]
         )
 
     @property
-    def _upkeep(self) -> tuple[Upkeep, ...]:
-        return self.upkeep or (PLAIN,) * len(self.partition.stages)
+    def _update_costs(self) -> tuple[WeightUpdateCost, ...]:
+        return self.update_costs or (PLAIN,) * len(self.partition.stages)
 
     def profiled_update(self, stage: int) -> float:
         """Seconds of an update on the profiled device."""

@@ -1,9 +1,7 @@
 """What two lanes on one device compute together, from runs with one lane and with two."""
 
-from dataclasses import replace
-
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 
 MOST = 2.0
 """Two lanes at most do twice the work of one."""
@@ -29,18 +27,4 @@ def gain_of_lanes(alone: float, together: float) -> float:
 def with_gain(profile: Profile, gain: float) -> Profile:
     """`profile` as lanes that share a device see it: they compute one at a time, each in the
     share of its time that the lanes together need."""
-    layers = tuple(_shorter(layer, gain) for layer in profile.layers)
-    return replace(profile, graph=replace(profile.graph, layers=layers))
-
-
-def _shorter(layer: Layer, gain: float) -> Layer:
-    return replace(
-        layer,
-        forward=layer.forward / gain,
-        backward=layer.backward / gain,
-        backward_input=layer.backward_input / gain,
-        backward_weight=layer.backward_weight / gain,
-        update=layer.update / gain,
-        adding=layer.adding / gain,
-        renewal=layer.renewal / gain,
-    )
+    return profile.with_layers(layer.scaled(1 / gain, 1 / gain) for layer in profile.layers)

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
-from backend.planning.memory import check_memory
-from backend.planning.placed import Judge
+from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.pipedream.bottleneck import CostModel
 from backend.planning.plan import Plan, PlanDoesNotFit, Stage
-from backend.prediction.predict import memory_bytes, smallest_devices
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
@@ -19,7 +18,7 @@ def moves(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tup
     the devices' memory. None for a single stage."""
     partition = plan.partition
     ordered = profile.in_order(partition.order)
-    judge = Judge(ordered, cluster)
+    judge = CostModel(ordered, cluster)
     stages = partition.stages
     worst = max(range(len(stages)), key=lambda number: judge.stage(stages[number]))
     now = judge.pipeline(stages)
@@ -43,7 +42,7 @@ def _too_much(
     moved = replace(plan, partition=replace(plan.partition, stages=stages))
     needs = memory_bytes(profile, moved, steady_shape(moved), optimizer)
     try:
-        check_memory(needs, smallest_devices(cluster, moved))
+        check_memory(needs, smallest_devices(cluster, moved.partition))
     except PlanDoesNotFit as fault:
         return f", but {fault}"
     return ""

@@ -1,221 +1,163 @@
-"""The best plan of all: partition, schedule, microbatch, recomputation and lanes, by simulation."""
+"""Each planner by name: the plan that it chooses for a question, simulated."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import cache
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import inf
 
-from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
-from backend.pipeline.schedules.catalog import executable_schedules
 from backend.pipeline.schedules.catalog import schedule as schedule_named
-from backend.planning.balanced import interleaved, two_bw, widths
-from backend.planning.baselines import straight
+from backend.pipeline.schedules.catalog import training_schedules
+from backend.planning.balanced import two_bw, widths
+from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
-from backend.prediction.lanes import with_gain
-from backend.prediction.predict import predict
+from backend.prediction.bottleneck import most_samples
+from backend.prediction.candidates import every_plan, interleaved_partitions, parallel_pipelines
+from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
-from backend.prediction.within import partition_within, partitions_within
-from backend.profiles.profile import Profile
-from backend.profiles.what_if import at_microbatch
+from backend.prediction.question import Question
 
-SPLITS = (1, 2, 4)
-"""A minibatch is also tried in twice and four times as many microbatches of a share of the size."""
-CHUNKS = 2
-LANES = (1, 2, 3)
-WIDEST = 64
-"""Devices up to which equal pipelines of every depth are among the candidates."""
+SIMILAR = 1e-9
+"""Rates that differ by less are equal: then the candidate that was named first is taken."""
+
+
+class PlanningStopped(StageflowError):
+    """Somebody ended a search before it had a plan."""
+
+    advice = "Plan again, or ask for one planner and one schedule: that takes less time."
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What a search is asked: `schedule` and `batch` as in `propose`; "" for any schedule.
+class Watch:
+    """Who follows a search.
 
-    gain     what two lanes on a device compute more than one (`gain_of_lanes`); 1: nothing
-    further  profiles of the same layers at other microbatch sizes; at a size that nobody
-             measured times are in proportion
+    progress  called with a planner's name, and how many of how many candidates are done
+    stop      asked before every candidate; True ends the search with the best one so far
     """
 
-    profile: Profile
-    cluster: Cluster
-    schedule: str = ""
-    batch: int = 4
-    optimizer: str = "momentum"
-    gain: float = 1.0
-    further: tuple[Profile, ...] = ()
+    progress: Callable[[str, int, int], None] = lambda planner, done, total: None
+    stop: Callable[[], bool] = lambda: False
 
-    def at(self, microbatch: int) -> Profile:
-        """The profile at that microbatch size: as measured, else in proportion."""
-        measured = (p for p in (self.profile, *self.further) if p.microbatch == microbatch)
-        return next(measured, None) or at_microbatch(self.profile, microbatch)
-
-    @property
-    def schedules(self) -> tuple[str, ...]:
-        """The one that is asked for, or all that a run may use."""
-        return (self.schedule,) if self.schedule else tuple(s.name for s in executable_schedules())
-
-    def plan(self, planner: str, partition: Partition) -> Plan:
-        """`partition` under the schedule that is asked for, or its planner's own."""
-        own = "2bw" if planner == "pipedream-2bw" else "pipedream"
-        schedule = self.schedule or own
-        batch = self.batch if schedule_named(schedule).batched else 1
-        return Plan(planner, partition, schedule, self.profile.microbatch, batch)
-
-    def predict(self, plan: Plan) -> Prediction:
-        profile = self.at(plan.microbatch)
-        if plan.lanes > 1 and self.gain > 1:
-            profile = with_gain(profile, self.gain)
-        return predict(profile, self.cluster, plan, self.optimizer)
+    def check(self) -> None:
+        """Raise `PlanningStopped` where it is to end."""
+        if self.stop():
+            raise PlanningStopped("planning was stopped before there was a plan")
 
 
-def best(question: Question) -> Prediction:
-    """The plan with the most simulated samples/s of all candidates that fit.
+UNWATCHED = Watch()
+Found = tuple[float, int, Prediction]
+"""Samples/s, the number of the candidate, and its prediction."""
 
-    Every minibatch has the same samples: `batch` microbatches where the schedule updates once
-    per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
-    assumption). Recomputation is tried where a plan does not fit without. What the schedules
-    learn per sample (weights that are late) is not weighed. Raises `PlanDoesNotFit`.
+
+def search(name: str, question: Question, watch: Watch = UNWATCHED) -> Prediction:
+    """The plan of the planner `name` with what it will do. Raises `PlanDoesNotFit`,
+    `InvalidInput` where the planner cannot use the schedule, and `PlanningStopped`."""
+    watch.check()
+    chunked = question.schedule and schedule_named(question.schedule).chunked
+    if name == "best":
+        return _fastest(name, question, every_plan(question), watch)
+    if name == "avgpipe":
+        return _avgpipe(question, watch)
+    if chunked:
+        return _fastest(name, question, _chunked(name, question), watch)
+    if name == "pipedream-2bw":
+        return _two_bw(question, watch)
+    if name == "pipedream":
+        return _pipedream(question)
+    partition = PLANNERS[name].plan(question.profile, question.cluster)
+    return question.fitting(question.plan(name, partition))
+
+
+def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch) -> Prediction:
+    """The plan with the most simulated samples/s of those that fit, the first one of equals.
+
+    Best first: candidates are simulated in the order of their bounds, until no bound is above
+    the best rate found. What does not fit the memory comes again with recomputation. What late
+    weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
     """
-    return _fastest(question, _candidates(question))
-
-
-def avgpipe(question: Question) -> Prediction:
-    """AvgPipe on a straight pipeline: lanes N, microbatches m and advance a with the most
-    simulated samples/s within the memory (Chen et al., PPoPP 2023; our tuning).
-
-    Lanes on one device compute one at a time, so that only waiting is filled; what kernels of
-    several lanes gain together a measured two-lane run tells (`Question.gain`). Raises
-    `PlanDoesNotFit`.
-    """
-    return _fastest(question, _lanes(question))
-
-
-def _fastest(question: Question, plans: Iterator[Plan]) -> Prediction:
-    found: Prediction | None = None
+    watch.progress(name, 0, 0)
+    found: Found | None = None
     fault: StageflowError | None = None
-    for plan in plans:
-        rate = found.samples_per_second if found else 0.0
-        if _most_samples(question, plan) <= rate:
-            continue
+    first, *again = question.recompute.tries
+    bound = _bounds(question)
+    listed = [replace(plan, recompute=first) for plan in plans]
+    queue = [(-bound(plan), number, plan) for number, plan in enumerate(listed)]
+    heapify(queue)
+    for done in count():
+        watch.progress(name, done, done + len(queue))
+        if not queue or (found and -queue[0][0] < found[0] * (1 - SIMILAR)) or watch.stop():
+            break
+        _, number, plan = heappop(queue)
         try:
-            prediction = _with_or_without_recomputation(question, plan)
+            prediction = question.predict(plan)
+        except PlanDoesNotFit as error:
+            fault = fault or error
+            if not plan.recompute and True in again:
+                plan = replace(plan, recompute=True)
+                heappush(queue, (-bound(plan), number, plan))
         except StageflowError as error:
             fault = fault or error
-            continue
-        if prediction.samples_per_second > rate:
-            found = prediction
-    if found is None:
-        raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
-    return found
+        else:
+            found = _better(found, (prediction.samples_per_second, number, prediction))
+    if found:
+        return found[2]
+    watch.check()
+    raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
 
 
-def _with_or_without_recomputation(question: Question, plan: Plan) -> Prediction:
-    try:
-        return question.predict(plan)
-    except PlanDoesNotFit:
-        return question.predict(replace(plan, recompute=True))
+def _better(old: Found | None, new: Found) -> Found:
+    """The one with more samples/s; of equals the candidate that was named first."""
+    if old is None or new[0] > old[0] * (1 + SIMILAR):
+        return new
+    return new if new[0] >= old[0] * (1 - SIMILAR) and new[1] < old[1] else old
 
 
-def _most_samples(question: Question, plan: Plan) -> float:
-    """Samples/s that no simulation of `plan` exceeds: compute alone, at its slowest stage."""
-    cluster, partition = question.cluster, plan.partition
-    layers = question.at(plan.microbatch).in_order(partition.order).layers
-    worst = 0.0
-    for position in range(partition.positions):
-        stages = partition.stages[position :: partition.positions]
-        compute = sum(x.compute for s in stages for x in layers[s.first : s.stop])
-        speed = sum(cluster.at(device).speed for device in stages[0].devices)
-        worst = max(worst, compute / speed)
-    gain = question.gain if plan.lanes > 1 else 1.0
-    return gain * plan.microbatch / worst if worst else float("inf")
+def _bounds(question: Question) -> Callable[[Plan], float]:
+    """The bound of a plan; those that differ in their schedule alone are counted once."""
+    profile_at = cache(question.at)
+
+    @cache
+    def bound(same: Plan) -> float:
+        profile = profile_at(same.microbatch)
+        gain = question.gain if same.lanes > 1 else 1.0
+        try:
+            return gain * most_samples(profile, question.cluster, same)
+        except StageflowError:
+            return inf  # predicting it raises the same, with its reason
+
+    return lambda plan: bound(replace(plan, schedule="", planner="", advance=1))
 
 
-def _candidates(question: Question) -> Iterator[Plan]:
-    partitions = _partitions(question)
-    for split, name in product(SPLITS, question.schedules):
-        yield from (plan for p in partitions for plan in _plans(question, "best", p, name, split))
-    if "interleaved" in question.schedules:
-        for partition, split in product(_interleaved(question), SPLITS):
-            yield from _plans(question, "best", partition, "interleaved", split)
-    if "afp" in question.schedules:
-        yield from (replace(plan, planner="best") for plan in _lanes(question))
+def _avgpipe(question: Question, watch: Watch) -> Prediction:
+    """AvgPipe on a straight pipeline: the number of parallel pipelines, microbatches and advance
+    with the most simulated samples/s within the memory (Chen et al., PPoPP 2023; our tuning).
+
+    Pipelines on one device compute one at a time, so that only waiting is filled; what kernels
+    of several gain together a measured run of two tells (`Question.gain`).
+    """
+    plans = list(parallel_pipelines(question))
+    if not plans:
+        known = ", ".join(s.name for s in training_schedules() if s.parallel)
+        raise InvalidInput(
+            f"avgpipe puts pipelines beside each other, schedule {question.schedule!r} is for one",
+            f"Use schedule {known}, or another planner.",
+        )
+    return _fastest("avgpipe", question, plans, watch)
 
 
-def _plans(
-    question: Question, planner: str, partition: Partition, name: str, split: int
-) -> Iterator[Plan]:
-    rule, size = schedule_named(name), question.profile.microbatch
-    if partition.chunks > 1 and not rule.chunked:
-        return
-    if not rule.batched:
-        if split == 1:
-            yield Plan(planner, partition, name, size)
-    elif size % split == 0:
-        yield Plan(planner, partition, name, size // split, question.batch * split)
+def _pipedream(question: Question) -> Prediction:
+    """PipeDream's partition within the memory, with recomputation where none fits without."""
 
+    def plan(recompute: bool) -> Plan:
+        schedule = question.plan("pipedream", whole).schedule
+        cut = memory_constrained_partition(question, schedule, recompute)
+        return replace(question.plan("pipedream", cut), recompute=recompute)
 
-def _partitions(question: Question) -> list[Partition]:
-    """Those of all planners, equal pipelines of every depth, and what memory asks for."""
-    profile, cluster = question.profile, question.cluster
-    found: dict[Partition, None] = {}
-    found.update(dict.fromkeys(partitions_within(question, question.schedules)))
-    for name, entry in PLANNERS.items():
-        if name != "pipedream":
-            with suppress(PlanDoesNotFit):
-                found[entry.plan(profile, cluster)] = None
-    if cluster.num_devices <= WIDEST:
-        found.update(dict.fromkeys(widths(profile, cluster)))
-    return list(found)
-
-
-def _interleaved(question: Question) -> Iterator[Partition]:
-    devices, layers = question.cluster.num_devices, len(question.profile.layers)
-    for depth in range(2, min(devices, layers // CHUNKS) + 1):
-        if devices % depth == 0:
-            yield interleaved(question.profile, depth, devices // depth, CHUNKS)
-
-
-def _lanes(question: Question) -> Iterator[Plan]:
-    """AvgPipe's plans: lanes N, microbatches m, advance a."""
-    partition = straight(question.profile, question.cluster)
-    size = question.profile.microbatch
-    for lanes, split, advance in product(LANES, SPLITS, (0, 1)):
-        if size % split == 0 and not (advance and len(partition.stages) == 1):
-            yield Plan(
-                "avgpipe",
-                partition,
-                "afp",
-                size // split,
-                question.batch * split,
-                lanes=lanes,
-                advance=advance,
-            )
-
-
-def search(name: str, question: Question) -> Prediction:
-    """The prediction of the planner `name`, whichever kind it is. Raises `InvalidInput` on an
-    unknown name, `PlanDoesNotFit`."""
-    if name == "best":
-        return best(question)
-    if name == "avgpipe":
-        return avgpipe(question)
-    if name in PLANNERS:
-        return _planned(name, question)
-    known = ", ".join((*PLANNERS, "best", "avgpipe"))
-    raise InvalidInput(f"no planner {name!r}", f"Known are: {known}.")
-
-
-def _planned(name: str, question: Question) -> Prediction:
-    if question.schedule and schedule_named(question.schedule).chunked:
-        return _fastest(question, _chunked(name, question))
-    if name == "pipedream-2bw":
-        return _two_bw(question, question.schedule or "2bw")
-    if name == "pipedream":
-        partition = partition_within(question, question.schedule or "pipedream")
-    else:
-        partition = PLANNERS[name].plan(question.profile, question.cluster)
-    return question.predict(question.plan(name, partition))
+    whole = data_parallel(question.profile, question.cluster)
+    return question.first_fitting(plan)
 
 
 def _chunked(name: str, question: Question) -> Iterator[Plan]:
@@ -226,31 +168,30 @@ def _chunked(name: str, question: Question) -> Iterator[Plan]:
             f"{name} gives a device one stage, {question.schedule} asks for several",
             f"Use {', '.join(depths)} or best.",
         )
-    for partition in _interleaved(question):
+    for partition in interleaved_partitions(question):
         if depths[name] in (None, partition.positions):
             yield question.plan(name, partition)
 
 
-def _two_bw(question: Question, schedule: str) -> Prediction:
+def _two_bw(question: Question, watch: Watch) -> Prediction:
     """The largest microbatch that fits, then width, depth and recomputation with the most
     simulated samples/s (ICML 2021, section 3.3). An update takes at least as many microbatches
     as the pipeline runs ahead."""
+    name = "pipedream-2bw"
     chosen = two_bw(question.profile, question.cluster, question.batch)
-    every = list(widths(question.profile, question.cluster))
-    every.sort(key=lambda partition: partition != chosen)
+    every = sorted(widths(question.profile, question.cluster), key=lambda cut: cut != chosen)
     fault: PlanDoesNotFit | None = None
     size = question.profile.microbatch
     while size:
-        fitting: list[Prediction] = []
-        for partition, recompute in product(every, (False, True)):
-            batch = max(question.batch, len(partition.stages) * partition.replicas[0])
-            batch = batch if schedule_named(schedule).batched else 1
-            plan = Plan("pipedream-2bw", partition, schedule, size, batch, recompute)
-            try:
-                fitting.append(question.predict(plan))
-            except PlanDoesNotFit as error:
-                fault = error
-        if fitting:
-            return max(fitting, key=lambda prediction: prediction.samples_per_second)
+        try:
+            return _fastest(name, question, [_wide(question, cut, size) for cut in every], watch)
+        except PlanDoesNotFit as error:
+            fault = fault or error
         size //= 2
     raise fault or PlanDoesNotFit("no width and depth fits", "Use more devices.")
+
+
+def _wide(question: Question, partition: Partition, size: int) -> Plan:
+    plan = question.plan("pipedream-2bw", partition)
+    least = schedule_named(plan.schedule).least_batch(partition.replicas)
+    return replace(plan, microbatch=size, batch=max(plan.batch, least))

@@ -1,7 +1,7 @@
 """Which of a plan's devices take turns on the cores of their host."""
 
 from backend.cluster.cluster import Cluster
-from backend.pipeline.simulate import Cores
+from backend.pipeline.clock.in_time import Cores
 from backend.prediction.durations import PlanDurations
 
 

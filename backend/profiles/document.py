@@ -22,7 +22,7 @@ ADVICE = "Export the profile again, or profile the model again."
 
 
 @dataclass(frozen=True)
-class _Document:
+class _ProfileDocument:
     format: Literal["stageflow-profile"]
     version: Literal[1]
     profile: Profile
@@ -30,13 +30,13 @@ class _Document:
 
 def write_profile(profile: Profile) -> bytes:
     """`profile` as JSON: {"format": "stageflow-profile", "version": 1, "profile": {...}}."""
-    return to_json(_Document, _Document(FORMAT, VERSION, profile))
+    return to_json(_ProfileDocument, _ProfileDocument(FORMAT, VERSION, profile))
 
 
 def read_profile(data: bytes | str) -> Profile:
     """The profile that `write_profile` wrote; raises `InvalidInput` naming the faulty field."""
     try:
-        document: _Document = from_json(_Document, data)
+        document: _ProfileDocument = from_json(_ProfileDocument, data)
     except InvalidInput as fault:
         raise InvalidInput(f"not a profile: {fault}", ADVICE) from None
     check_profile(document.profile)

@@ -20,7 +20,7 @@ _NUMBERS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """One node line: seconds, bytes, and the module's text in full."""
 
     id: str
@@ -83,8 +83,8 @@ def write_graph(profile: Profile) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parse(text: str) -> tuple[dict[str, Node], set[tuple[str, str]]]:
-    nodes: dict[str, Node] = {}
+def _parse(text: str) -> tuple[dict[str, GraphNode], set[tuple[str, str]]]:
+    nodes: dict[str, GraphNode] = {}
     edges: dict[tuple[str, str], int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         parts = [part.strip() for part in line.split(" -- ")]
@@ -104,7 +104,7 @@ def _parse(text: str) -> tuple[dict[str, Node], set[tuple[str, str]]]:
     return nodes, set(edges)
 
 
-def _node(number: int, parts: list[str]) -> Node:
+def _node(number: int, parts: list[str]) -> GraphNode:
     fields = dict(_FIELD.findall(parts[2])) if len(parts) in (3, 4) else {}
     try:
         forward, backward = (
@@ -117,10 +117,10 @@ def _node(number: int, parts: list[str]) -> Node:
             raise ValueError(f"a value below 0 or not finite among {values}")
     except (KeyError, ValueError) as fault:
         raise InvalidInput(f"line {number} is not a node: {fault}", ADVICE) from None
-    return Node(parts[0], parts[1], forward, backward, round(sum(sizes)), round(parameters))
+    return GraphNode(parts[0], parts[1], forward, backward, round(sum(sizes)), round(parameters))
 
 
-def _topological(nodes: dict[str, Node], edges: set[tuple[str, str]]) -> list[str]:
+def _topological(nodes: dict[str, GraphNode], edges: set[tuple[str, str]]) -> list[str]:
     """Node ids, producers first, ties by the number in the id (the order of the trace)."""
     waiting = dict.fromkeys(nodes, 0)
     consumers = defaultdict(list)

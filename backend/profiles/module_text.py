@@ -7,7 +7,7 @@ FLOAT_BYTES = 4
 _WHOLE = r"([1-9][0-9]{0,17})"
 _CONVOLUTION = re.compile(rf"Conv2d\({_WHOLE}, [0-9]+, kernel_size=\({_WHOLE}, {_WHOLE}\)")
 _LINEAR = re.compile(rf"Linear\(in_features={_WHOLE},")
-_STATED = re.compile(r"\w+\(flops=([0-9]{1,18}(?:\.[0-9]{0,18})?(?:e[+-]?[0-9]{1,3})?)\)$")
+_STATED = re.compile(r"\w+\(flops=([0-9]{1,18}(?:\.[0-9]{0,24})?(?:e[+-]?[0-9]{1,3})?)\)$")
 _GROUPS = re.compile(rf"groups={_WHOLE}")
 
 

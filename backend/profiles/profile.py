@@ -1,5 +1,6 @@
 """What a model costs, layer by layer: measured once, read by every planner."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -53,14 +54,38 @@ class Layer:
         return self.forward + self.backward
 
     @property
+    def compute_and_update(self) -> float:
+        """What planners count: PipeDream's cost model has no update, ours has one per
+        microbatch."""
+        return self.compute + self.update
+
+    @property
     def activation_bytes(self) -> int:
         """What a microbatch holds between forward and backward: as measured, else the output."""
         return self.output_bytes if self.saved_bytes is None else self.saved_bytes
 
+    def scaled(self, compute: float = 1.0, weights: float = 1.0, samples: float = 1.0) -> "Layer":
+        """The layer with its seconds of compute times `compute`, those of its weights (update,
+        adding, renewal) times `weights`, and what it makes of a microbatch times `samples`."""
+        saved, flops = self.saved_bytes, self.flops
+        return replace(
+            self,
+            forward=self.forward * compute,
+            backward=self.backward * compute,
+            backward_input=self.backward_input * compute,
+            backward_weight=self.backward_weight * compute,
+            update=self.update * weights,
+            adding=self.adding * weights,
+            renewal=self.renewal * weights,
+            output_bytes=round(self.output_bytes * samples),
+            saved_bytes=None if saved is None else round(saved * samples),
+            flops=None if flops is None else flops * samples,
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Handling:
-    """What a message costs the processors of its ranks, however long it is on the wire: seconds,
+class MessageOverhead:
+    """What a message costs the processors of its ranks, however long it is on the link: seconds,
     and seconds per byte. `posting` at the sender, `taking` in at the receiver."""
 
     posting: float
@@ -179,11 +204,15 @@ class Profile:
     precision: Literal["float32", "bfloat16"] = "float32"
     versions: dict[str, str] = field(default_factory=dict)
     is_partial: bool = False
-    handling: Handling | None = None
+    handling: MessageOverhead | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         return self.graph.layers
+
+    def with_layers(self, layers: Iterable[Layer]) -> "Profile":
+        """The same graph with these layers in place of its own."""
+        return replace(self, graph=replace(self.graph, layers=tuple(layers)))
 
     def in_order(self, order: tuple[int, ...]) -> "Profile":
         """The same model with its layers in another topological order, named by today's

@@ -4,18 +4,25 @@ from collections import defaultdict
 from dataclasses import replace
 
 from backend.errors import InvalidInput
+from backend.profiles.devices import Peak, find, names, peak
 from backend.profiles.profile import Layer, Profile
-from backend.profiles.roofline import PEAKS, Peak
 
 MEMORY_SHARE = 0.5
 """A layer whose bytes alone take this share of its measured time, or more, is taken to be bound
 by memory (ours)."""
 
 
-def on_device(profile: Profile, target: str, measured_on: str = "") -> Profile:
-    """`profile` as the device `target` (a name of `PEAKS`) would run it; see `carried`. Raises
-    `InvalidInput` for an unknown device."""
-    return carried(profile, _peak(measured_on or _name_of(profile.device)), _peak(target))
+def on_device(profile: Profile, target: str, measured_on: str = "", precision: str = "") -> Profile:
+    """`profile` as the device `target` would run it, computing in `precision` on both ("" = as
+    the profile was measured); see `carried`. Names are those of `devices.find`; without
+    `measured_on` the profile's own device counts. Raises `InvalidInput` for unknown ones."""
+    source, precision = measured_on or profile.device, precision or profile.precision
+    if find(source) is None:
+        raise InvalidInput(
+            f"no peaks of a device {source!r} are known",
+            f"Known are {names()}; say what the profile was measured on (--measured-on).",
+        )
+    return carried(profile, peak(source, precision), peak(target, precision))
 
 
 def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
@@ -30,8 +37,8 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
     """
     compute, memory = there.flops / here.flops, there.bandwidth / here.bandwidth
     moved = _moved(profile)
-    layers = tuple(
-        _faster(layer, memory if _by_memory(layer, size, here) else compute, memory)
+    layers = (
+        layer.scaled(1 / (memory if _by_memory(layer, size, here) else compute), 1 / memory)
         for layer, size in zip(profile.layers, moved, strict=True)
     )
     low, high = sorted((compute, memory))
@@ -41,8 +48,7 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         f"every layer bound by the other, the whole would be {low:.3g} to {high:.3g} times as fast"
     )
     return replace(
-        profile,
-        graph=replace(profile.graph, layers=layers),
+        profile.with_layers(layers),
         device=there.name,
         whole_forward=0.0,
         whole_backward=0.0,
@@ -50,22 +56,6 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         handling=None,
         notes=(*profile.notes, note),
     )
-
-
-def _peak(name: str) -> Peak:
-    if name not in PEAKS:
-        raise InvalidInput(
-            f"no peaks of a device {name!r} are known",
-            f"Known are {', '.join(PEAKS)}; say what the profile was measured on (--measured-on).",
-        )
-    return PEAKS[name]
-
-
-def _name_of(device: str) -> str:
-    """The name in `PEAKS` of a device as profiles call it ("NVIDIA H200"), else its own."""
-    same = (name for name, peak in PEAKS.items() if peak.name == device)
-    words = device.lower().replace("-", " ").split()
-    return next(iter((*same, *(word for word in words if word in PEAKS))), device)
 
 
 def _moved(profile: Profile) -> list[float]:
@@ -84,16 +74,3 @@ def _by_memory(layer: Layer, moved: float, here: Peak) -> bool:
     if layer.flops is not None:
         return layer.flops / here.flops < moved / here.bandwidth
     return moved / here.bandwidth >= MEMORY_SHARE * layer.forward
-
-
-def _faster(layer: Layer, compute: float, memory: float) -> Layer:
-    return replace(
-        layer,
-        forward=layer.forward / compute,
-        backward=layer.backward / compute,
-        backward_input=layer.backward_input / compute,
-        backward_weight=layer.backward_weight / compute,
-        update=layer.update / memory,
-        adding=layer.adding / memory,
-        renewal=layer.renewal / memory,
-    )

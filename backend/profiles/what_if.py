@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 
 
 def at_microbatch(profile: Profile, microbatch: int) -> Profile:
@@ -21,7 +21,7 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
     note = (
         f"times and activations in proportion from microbatch {profile.microbatch} to {microbatch}"
     )
-    layers = tuple(_scaled(layer, share) for layer in profile.layers)
+    layers = tuple(layer.scaled(compute=share, samples=share) for layer in profile.layers)
     weights = {(tie.owner, tie.bytes) for tie in profile.graph.ties}
     crossings = tuple(
         tensor
@@ -36,17 +36,4 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
         whole_forward=profile.whole_forward * share,
         whole_backward=profile.whole_backward * share,
         notes=(*profile.notes, note),
-    )
-
-
-def _scaled(layer: Layer, share: float) -> Layer:
-    return replace(
-        layer,
-        forward=layer.forward * share,
-        backward=layer.backward * share,
-        backward_input=layer.backward_input * share,
-        backward_weight=layer.backward_weight * share,
-        output_bytes=round(layer.output_bytes * share),
-        saved_bytes=None if layer.saved_bytes is None else round(layer.saved_bytes * share),
-        flops=None if layer.flops is None else layer.flops * share,
     )

@@ -82,7 +82,7 @@ class CeleryQueue:
     def publish(self, run_id: int, node: str) -> None:
         self._send(RUN, [run_id], node)
 
-    def knock(self, node: str) -> None:
+    def wake(self, node: str) -> None:
         """Let the node's agent look into the database now."""
         self._send(LOOK, [], node)
 

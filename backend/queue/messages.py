@@ -1,4 +1,4 @@
-"""What goes through the queue: the id of a run, or a knock, to the queue of one node."""
+"""What goes through the queue: the id of a run, or a wake-up, to the queue of one node."""
 
 RUN = "stageflow.run"
 """Task name; its one argument is a run's id."""

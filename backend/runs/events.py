@@ -131,7 +131,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RankError:
     """The rank cannot go on. Fields as in `RunError`."""
 
     rank: int
@@ -162,7 +162,7 @@ Event = (
     | Artifact
     | Saved
     | Chosen
-    | Failed
+    | RankError
     | Finished
 )
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from backend.runs.emulation import Emulation
-from backend.runs.spec import RunSpec
+from backend.runs.request.emulation import Emulation
+from backend.runs.request.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)

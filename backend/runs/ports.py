@@ -11,21 +11,27 @@ from typing import Protocol
 
 from backend.definitions.ports import DefinitionStore
 from backend.errors import StageflowError
-from backend.runs.attempts import StoredAttempt
-from backend.runs.checkpoints import CheckpointStore
+from backend.runs.attempts.attempts import StoredAttempt
+from backend.runs.attempts.checkpoints import CheckpointStore
+from backend.runs.attempts.fence import Fence
+from backend.runs.dispatch.fairness import LoadStore
+from backend.runs.dispatch.leases import LeaseStore
+from backend.runs.dispatch.nodes import NodeStore
+from backend.runs.dispatch.reservations import ReservationStore
 from backend.runs.events import Metrics
-from backend.runs.fairness import LoadStore
-from backend.runs.fence import Fence
-from backend.runs.labels import LabelStore
-from backend.runs.leases import LeaseStore
-from backend.runs.listing import RunFilter, RunOrder, RunPage
-from backend.runs.nodes import NodeStore
+from backend.runs.history.labels import LabelStore
+from backend.runs.history.listing import RunFilter, RunOrder, RunPage
+from backend.runs.history.records import (
+    LogLine,
+    MetricPoint,
+    SpanBatch,
+    StoredArtifact,
+    TimelineKind,
+)
 from backend.runs.plans import PlanStore
 from backend.runs.profiles import ProfileStore
-from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
-from backend.runs.reservations import ReservationStore
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 
@@ -191,10 +197,10 @@ class ArtifactStore(Protocol):
         ...
 
 
-class Bell(Protocol):
+class Notifier(Protocol):
     """Tells people that a run has ended. It never raises and never waits."""
 
-    def ring(self, run: Run) -> None: ...
+    def notify(self, run: Run) -> None: ...
 
     def close(self) -> None:
         """Wait, for a few seconds at most, until what was told has gone out."""
@@ -208,7 +214,7 @@ class Queue(Protocol):
         """Raises `QueueUnreachable` within about two seconds."""
         ...
 
-    def knock(self, node: str) -> None:
+    def wake(self, node: str) -> None:
         """Let the agent look into the database now; raises like `publish`."""
         ...
 

@@ -1,13 +1,12 @@
 """The predicted timeline of a run's segment, encoded as the measured one is."""
 
-from itertools import groupby
-from operator import attrgetter
+import numpy as np
 
 from backend.pipeline.columns import encode
 from backend.prediction.predict import predicted_program
+from backend.runs.history.records import SpanBatch
 from backend.runs.ports import Stores
-from backend.runs.records import SpanBatch
-from backend.runs.spec import RunSpec, TrainSpec
+from backend.runs.request.spec import RunSpec, TrainSpec
 
 
 def predicted_batches(
@@ -20,8 +19,8 @@ def predicted_batches(
     stored = stores.plans.get(spec.plan_id)
     profile = stores.profiles.get(stored.profile_id).profile
     _, timeline = predicted_program(profile, stored.cluster, spec.plan, num_microbatches)
+    parts = [timeline.at(timeline.rank == rank) for rank in np.unique(timeline.rank).tolist()]
     return [
-        SpanBatch("predicted", rank, segment, encode(spans), len(spans))
-        for rank, group in groupby(timeline.spans, attrgetter("rank"))
-        for spans in [tuple(group)]
+        SpanBatch("predicted", int(part.rank[0]), segment, encode(part), len(part))
+        for part in parts
     ]

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from backend.codec import from_json
 from backend.definitions.ports import DefinitionStore
 from backend.people.audit import Access
 from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import Right
+from backend.profiles.devices import peak
 from backend.profiles.profile import Profile
-from backend.profiles.roofline import PEAKS
-from backend.runs.fence import Fence
-from backend.runs.nodes import Node
-from backend.runs.spec import ProfileSpec
+from backend.runs.attempts.fence import Fence
+from backend.runs.dispatch.nodes import Node
+from backend.runs.request.spec import ProfileSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +91,6 @@ class ProfileService:
         self._access.require(Right.EDIT, "add", f"profile of model {definition_id}", project)
         return self._store.add(profile, definition_id, run_id)
 
-    def import_json(self, data: bytes | str, definition_id: int) -> StoredProfile:
-        """Keep a profile given as JSON. Raises `InvalidInput` naming the faulty field."""
-        return self.add(from_json(Profile, data), definition_id)
-
 
 def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Node]) -> bool:
     """Whether a profile says what `spec` asks for at microbatches of `size`."""
@@ -104,7 +99,7 @@ def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Nod
     if asked != given or profile.is_partial:
         return False
     if spec.peak:
-        return profile.device == PEAKS[spec.peak].name
+        return profile.device == peak(spec.peak, spec.precision).name
     return profile.repetitions >= spec.repetitions and any(
         profile.device in {device.name for device in node.devices}
         and all(profile.versions.get(n) == node.versions.get(n) for n in DEPENDED_ON)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from backend.people.project import DEFAULT_PROJECT
 from backend.runs.events import Clock
-from backend.runs.spec import RunSpec
+from backend.runs.request.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 

@@ -10,22 +10,28 @@ from backend.people.rights import Right
 from backend.pipeline.columns import decode
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.runs.attempts import StoredAttempt
-from backend.runs.checkpoints import Checkpoint
-from backend.runs.completion import completed
-from backend.runs.fairness import LOOKED_AT, in_turn, over_quota
-from backend.runs.labels import MAX_NAME
-from backend.runs.listing import RunFilter, RunOrder, RunPage
-from backend.runs.nodes import Node
-from backend.runs.placement import shares
-from backend.runs.ports import Bell, Queue, QueueUnreachable, RunStore, Stores
-from backend.runs.records import LogLine, MetricPoint, SpanBatch, StoredArtifact, TimelineKind
-from backend.runs.recovery import resumption
+from backend.runs.attempts.attempts import StoredAttempt
+from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.attempts.recovery import resumption
+from backend.runs.dispatch.fairness import LOOKED_AT, in_turn, over_quota
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import shares
+from backend.runs.dispatch.stand_in import away, placed
+from backend.runs.history.labels import MAX_NAME
+from backend.runs.history.listing import RunFilter, RunOrder, RunPage
+from backend.runs.history.records import (
+    LogLine,
+    MetricPoint,
+    SpanBatch,
+    StoredArtifact,
+    TimelineKind,
+)
+from backend.runs.ports import Notifier, Queue, QueueUnreachable, RunStore, Stores
+from backend.runs.request.completion import completed
+from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.request.validation import validate
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec, TrainSpec
-from backend.runs.stand_in import away, placed
 from backend.runs.states import RunState
-from backend.runs.validation import validate
 
 
 class NotEnded(StageflowError):
@@ -41,7 +47,7 @@ class RunService:
         stores: Stores,
         listed: RunStore,
         queue: Queue,
-        bell: Bell,
+        notifier: Notifier,
         node: str,
         lease: float,
         access: Access,
@@ -49,7 +55,7 @@ class RunService:
         self._stores = stores
         self._listed = listed
         self._queue = queue
-        self._bell = bell
+        self._notifier = notifier
         self._node = node
         self._lease = lease
         self._access = access
@@ -178,7 +184,7 @@ class RunService:
             self._stores.runs.request_cancel(run_id)
         run = self._stores.runs.get(run_id)
         if ended:
-            self._bell.ring(run)
+            self._notifier.notify(run)
         return run
 
     def logs(self, run_id: int, after: int = 0, limit: int = 1000) -> Sequence[LogLine]:
@@ -219,9 +225,8 @@ class RunService:
         if segment is None:
             segment = max(self.segments(run_id, kind), default=0)
         batches = self.span_batches(run_id, kind, segment)
-        spans = [span for batch in batches for span in decode(batch.data)]
-        spans.sort(key=lambda span: (span.rank, span.index))
-        return Timeline(tuple(spans)) if spans else None
+        found = Timeline.joined([decode(batch.data) for batch in batches])
+        return found if len(found) else None
 
     def span_batches(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
         """The same still encoded, by rank: for segments of very many spans."""

@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import QueuePool
 
 from backend.errors import InvalidInput
-from backend.people.rights import Reach
+from backend.people.rights import Visibility
 from backend.settings import Settings
 from backend.storage.errors import mended
-from backend.storage.reach import limit
-from backend.storage.values import to_column
+from backend.storage.tables.values import to_column
+from backend.storage.visibility import limit
 
 READING = {"stageflow_reading": True}
 BUSY_MILLISECONDS = 10_000
@@ -29,16 +29,16 @@ used last is used next: taken in turns, each would come to hold 2 MB of pages in
 
 class Database:
     """Transactions whose faults are raised as `StageflowError`s. They see the projects in
-    `reach` alone (None = all)."""
+    `visible` alone (None = all)."""
 
-    def __init__(self, engine: Engine, reach: Reach = None) -> None:
+    def __init__(self, engine: Engine, visible: Visibility = None) -> None:
         self.engine = engine
         self._reader = engine.execution_options(**READING)
-        self._reach = reach
+        self._visible = visible
 
-    def reaching(self, reach: Reach) -> "Database":
+    def restricted_to(self, visible: Visibility) -> "Database":
         """The same database for somebody who sees these projects."""
-        return self if reach == self._reach else Database(self.engine, reach)
+        return self if visible == self._visible else Database(self.engine, visible)
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -54,7 +54,7 @@ class Database:
 
     def _session(self, engine: Engine) -> Session:
         session = Session(engine)
-        return session if self._reach is None else limit(session, self._reach)
+        return session if self._visible is None else limit(session, self._visible)
 
     @contextmanager
     def plain(self, reading: bool = False) -> Iterator[Connection]:

@@ -13,7 +13,7 @@ from backend.definitions.definition import Definition, DefinitionInUse, Source
 from backend.storage.database import Database
 from backend.storage.look_up import look_up
 from backend.storage.quotas import admit_file
-from backend.storage.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
+from backend.storage.tables.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
 TRIES = 20
 """More than the people who upload one name in the same instant."""

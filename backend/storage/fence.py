@@ -5,9 +5,9 @@ from typing import Any
 from sqlalchemy import Update, update
 from sqlalchemy.orm import Session
 
-from backend.runs.fence import Fence, LeaseLost
+from backend.runs.attempts.fence import Fence, LeaseLost
 from backend.runs.states import RunState
-from backend.storage.tables import RunRow
+from backend.storage.tables.tables import RunRow
 
 LIVE = tuple(state for state in RunState if state.is_live)
 

@@ -5,9 +5,9 @@ from typing import TypeVar
 from sqlalchemy.orm import Session
 
 from backend.errors import NotFound
-from backend.storage.node_tables import LinkTestRow
-from backend.storage.people_tables import PersonRow
-from backend.storage.tables import (
+from backend.storage.tables.node_tables import LinkTestRow
+from backend.storage.tables.people_tables import PersonRow
+from backend.storage.tables.tables import (
     CheckpointRow,
     DefinitionRow,
     PlanRow,

@@ -12,7 +12,7 @@ from backend.runs.plans import StoredPlan
 from backend.storage.database import Database
 from backend.storage.look_up import look_up
 from backend.storage.quotas import admit
-from backend.storage.tables import PlanRow, ProfileRow
+from backend.storage.tables.tables import PlanRow, ProfileRow
 
 
 class SqlPlans:

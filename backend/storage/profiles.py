@@ -8,13 +8,13 @@ from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
 from backend.profiles.profile import Profile
-from backend.runs.fence import Fence
+from backend.runs.attempts.fence import Fence
 from backend.runs.profiles import StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
 from backend.storage.look_up import look_up
 from backend.storage.quotas import admit
-from backend.storage.tables import DefinitionRow, ProfileRow, RunRow
+from backend.storage.tables.tables import DefinitionRow, ProfileRow, RunRow
 
 
 class SqlProfiles:

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Select, func, select
 from backend.codec import from_plain
 from backend.people.project import Quota
 from backend.people.projects import ProjectArchived, QuotaReached
-from backend.storage.loads import QUEUED, held
-from backend.storage.tables import Base
+from backend.storage.nodes.loads import QUEUED, held
+from backend.storage.tables.tables import Base
 
 TABLES = Base.metadata.tables
 PROJECTS, RUNS = TABLES["projects"], TABLES["runs"]

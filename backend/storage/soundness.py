@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from backend.runs.states import RunState
 from backend.settings import Settings
-from backend.storage.checkpoints import SqlCheckpoints
 from backend.storage.database import Database
-from backend.storage.tables import (
+from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
     CheckpointRow,
@@ -20,7 +20,7 @@ from backend.storage.tables import (
     MetricRow,
     RunRow,
 )
-from backend.storage.values import DatabaseClock
+from backend.storage.tables.values import DatabaseClock
 
 LIVE = tuple(state for state in RunState if state.is_live)
 FINAL = tuple(state for state in RunState if state.is_final)

@@ -6,6 +6,8 @@ from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.api.operation import Operation
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -34,6 +36,11 @@ def ask(
         return Answer(answer.status, found, answer.read())
     finally:
         connection.close()
+
+
+def method_of(operation: Operation) -> str:
+    (method,) = operation.methods
+    return method
 
 
 JSON = {"Content-Type": "application/json"}

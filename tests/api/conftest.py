@@ -14,11 +14,11 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from app.api.connection import connected
 from app.api.site import api_routes
 from app.client import Client
-from app.gate.doors import doors
 from app.gate.gate import Gate
+from app.gate.routes import sign_in_routes
+from app.server.connection import connected
 from backend.bootstrap import Backend
 from tests.api.matrix import Place, peopled
 from tests.app import seed
@@ -40,7 +40,7 @@ class Served:
 def served_app() -> Starlette:
     """The API behind the gate, as the dashboard mounts it, without the pages."""
     gate = Middleware(Gate, connect=connected)
-    return Starlette(routes=[*doors(), *api_routes()], middleware=[gate])
+    return Starlette(routes=[*sign_in_routes(), *api_routes()], middleware=[gate])
 
 
 @contextmanager

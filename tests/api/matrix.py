@@ -1,4 +1,4 @@
-"""The tables of docs/sign-in.md, and a place with somebody of every role."""
+"""The tables of docs/guide/rights.md, and a place with somebody of every role."""
 
 import re
 from collections.abc import Iterator
@@ -15,6 +15,7 @@ from backend.people.rights import Role
 from tests.app import seed
 
 ROOT = Path(__file__).parents[2]
+RIGHTS = ROOT / "docs" / "guide" / "rights.md"
 PASSWORD = "nine quiet stages"
 WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
 MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
@@ -24,7 +25,7 @@ MACHINES |= {"backup", "restore", "move", "simulate"}
 
 def tables() -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
     """By the first word of its heading, each table: name -> who -> what they get."""
-    rows = re.findall(r"^\| (.+) \|$", (ROOT / "docs" / "sign-in.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| (.+) \|$", RIGHTS.read_text(), re.MULTILINE)
     found: dict[str, dict[str, str]] = {}
     heading = ""
     for row in rows:

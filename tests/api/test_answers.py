@@ -1,12 +1,17 @@
 """How the API says no: status, sentence, advice; and its documents."""
 
 import json
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.api.catalog import OPERATIONS, PREFIX
+from app.api.catalog import OPERATIONS
+from app.api.operation import PREFIX
 from app.api.reading import MAX_BODY
+from backend.codec import to_json
+from backend.runs.service import RunService
 from backend.settings import load_settings
 from tests.api.asking import JSON, ask
 from tests.api.conftest import Served
@@ -56,8 +61,70 @@ def test_a_body_that_is_too_large_is_cut_off(served: Served) -> None:
     assert answer.status == 413
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"plan": 3}, "plan: Input should be an object"),
+        ({"plan": {"partition": {"stages": 1}}}, "plan.planner: Field required"),
+        ({"optimizer": None}, "plan: Field required"),
+    ],
+)
+def test_a_value_of_another_kind_is_told_in_jsons_words(
+    served: Served, body: dict[str, Any], said: str
+) -> None:
+    given = json.dumps({"profile_id": 1, "cluster": ""} | body).encode()
+    assert ask(served.url, f"{PREFIX}/plans", "POST", given, JSON).json["error"] == said
+    labels = ask(served.url, f"{PREFIX}/runs/2", "PATCH", b'{"tags": 1}', JSON)
+    assert labels.json["error"] == "tags: Input should be a valid array"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("POST", "/runs/2", "GET, PATCH, DELETE"),
+        ("TRACE", "/runs", "GET, POST"),
+        ("GET", "/plans/propose", "POST"),
+        ("POST", "/docs", "GET, HEAD"),
+    ],
+)
+def test_every_method_that_a_path_has_is_told(
+    served: Served, method: str, path: str, allowed: str
+) -> None:
+    answer = ask(served.url, PREFIX + path, method)
+    assert (answer.status, answer.headers["allow"]) == (405, allowed)
+    assert answer.json["advice"] == f"Use {allowed}."
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs/2", "/runs/2/export?format=csv", "/docs", "/zoo"])
+def test_a_head_is_a_get_without_its_body(served: Served, path: str) -> None:
+    head, whole = (ask(served.url, PREFIX + path, method) for method in ("HEAD", "GET"))
+    assert (head.status, head.body) == (200, b"")
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+
+
+def test_neither_a_service_nor_the_json_holds_up_the_event_loop(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[str] = []
+
+    def noting(work: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            threads.append(threading.current_thread().name)
+            return work(*given)
+
+        return noted
+
+    monkeypatch.setattr(RunService, "get", noting(RunService.get))
+    monkeypatch.setattr("app.api.operation.to_json", noting(to_json))
+    assert ask(served.url, f"{PREFIX}/runs/2").status == 200
+    first, second = threads
+    assert first == second
+    assert "AnyIO worker" in first
+
+
 def test_an_outdated_database_is_said(served: Served) -> None:
-    from app.api import connection
+    from app.server import connection
 
     connection._connected.cache_clear()
     needed = ask(served.url, "/metrics").body

@@ -15,7 +15,7 @@ from app.client import ApiProblem, Client, ServerUnreachable
 from app.exports.catalog import EXPORTS
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
-from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.api.conftest import Served
 
@@ -136,6 +136,21 @@ def test_every_export(served: Served) -> None:
     assert b"src=" not in files["html"].split(b"</style>")[0]
     assert b"update 95 loss" in files["log"]
     assert files["png"].startswith(b"\x89PNG")
+
+
+def test_programs_out_and_in(served: Served) -> None:
+    plan = served.client.plan(served.seeded.plan)
+    text = served.client.program(plan.id).decode()
+    assert text.startswith(f"schedule {plan.plan.schedule}\n")
+    cluster = write_cluster(plan.cluster)
+    found = served.client.examine(plan.profile_id, cluster, text)
+    assert found["faults"] == []
+    assert found["prediction"]["samples_per_second"] > 0
+    broken = served.client.examine(plan.profile_id, cluster, text.replace("0F0@0 ", ""))
+    assert broken["prediction"] is None
+    assert "rank 0 never runs 0F0" in {fault["text"] for fault in broken["faults"]}
+    with pytest.raises(ApiProblem, match="no form"):
+        served.client.program(plan.id, "doc")
 
 
 def test_artifacts(served: Served) -> None:

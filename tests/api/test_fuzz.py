@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.api.openapi import document
-from app.problem import Problem
+from app.server.problem import Problem
 from backend.codec import from_json
 from tests.api.asking import JSON, ask
 from tests.api.conftest import Served

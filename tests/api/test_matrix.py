@@ -1,4 +1,4 @@
-"""Every role on every page and route: exactly what the tables of docs/sign-in.md say."""
+"""Every role on every page and route: exactly what the tables of docs/guide/rights.md say."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,16 +7,18 @@ import orjson
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.api.catalog import OPERATIONS, PREFIX
-from app.api.operation import Operation
-from app.gate.rules import Rule, rule_for
-from app.state import Page
+from app.api.catalog import OPERATIONS
+from app.api.operation import PREFIX, Operation
+from app.gate.rules import AccessRule, rule_for
+from app.session.state import Page
 from backend.cluster.document import write_cluster
 from backend.codec import to_plain
 from backend.planning.plan import Plan
 from backend.profiles.profile import Profile
-from tests.api.asking import JSON, ask
+from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
+
+PROGRAM = (ROOT / "tests" / "api" / "two_ranks.txt").read_text()
 
 
 def bodies(place: Place) -> dict[str, object]:
@@ -30,7 +32,9 @@ def bodies(place: Place) -> dict[str, object]:
         "add_definition": {"zoo": "mlp", "project_id": vision},
         "add_profile": {"definition_id": place.found.definition, "profile": profile},
         "propose_plans": planned,
+        "compare_plans": planned,
         "predict_plan": plan,
+        "examine_program": planned | {"program": PROGRAM},
         "save_plan": plan,
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
@@ -56,18 +60,18 @@ def path_of(operation: Operation, place: Place) -> str:
         "projects": place.inside.access.home,
         "runs": run.get(operation.name, place.found.failed),
     }
-    number = numbers.get(operation.group, 0)
+    number = numbers.get(str(operation.tags[0]), 0)
     files = place.inside.runs.artifacts(place.found.succeeded)
     name = files[0].name if operation.name == "get_artifact" and files else "loss"
     path = operation.path.replace("{id:int}", str(number))
-    return PREFIX + path.replace("{name:path}", name).replace("{name}", name)
+    return path.replace("{name:path}", name).replace("{name}", name)
 
 
 def test_every_page_route_and_command_has_one_line() -> None:
     assert set(TABLES["pages"]) == {page.path for page in Page}
     assert set(TABLES["routes"]) == {operation.name for operation in OPERATIONS}
     assert set(TABLES["commands"]) == set(commands()) - MACHINES
-    told = (ROOT / "docs" / "sign-in.md").read_text()
+    told = (ROOT / "docs" / "guide" / "rights.md").read_text()
     assert all(f"`{name}`" in told for name in MACHINES)
 
 
@@ -81,7 +85,7 @@ def test_routes(place: Place, operation: Operation, who: str) -> None:
     body = bodies(place).get(operation.name)
     data = None if body is None else orjson.dumps(body)
     headers = place.cookie(who) | (JSON if data is not None else {})
-    answer = ask(place.url, path, operation.method, data, headers)
+    answer = ask(place.url, path, method_of(operation), data, headers)
     told = (answer.status, answer.body[:300])
     if said in REFUSALS:
         assert answer.status == REFUSALS[said], told
@@ -138,4 +142,4 @@ def test_pages(place: Place, signed: Sign, page: Page, who: str) -> None:
 def test_pages_are_for_those_who_have_signed_in(page: Page) -> None:
     """That the gate does what its table says is tested in test_gate_of_pages.py."""
     assert TABLES["pages"][page.path]["nobody"] == "sign in"
-    assert rule_for(f"/{page.path}") is Rule.PERSON
+    assert rule_for(f"/{page.path}") is AccessRule.PERSON

@@ -1,4 +1,4 @@
-"""Every role with every command: exactly what the table of docs/sign-in.md says."""
+"""Every role with every command: exactly what the table of docs/guide/rights.md says."""
 
 from contextlib import nullcontext
 
@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli
-from app.commands.acting import TokenUnknown
+from app.commands.options.acting import TokenUnknown
 from backend.errors import NotFound, StageflowError
 from backend.people.audit import NotAllowed
-from tests.api.matrix import TABLES, WHO, Place
+from tests.api.matrix import ROOT, TABLES, WHO, Place
 
 
 def arguments(place: Place) -> dict[str, list[str]]:
@@ -26,6 +26,8 @@ def arguments(place: Place) -> dict[str, list[str]]:
     )
     return {
         **{name: given for names, given in groups for name in names.split(", ")},
+        "program export": ["--plan", str(place.found.plan)],
+        "program import": [str(ROOT / "tests" / "api" / "two_ranks.txt"), "--profile", profile],
         "profile": ["vgg_digits", "--fresh"],
         "run": ["--plan", str(place.found.plan), "--detach"],
         "cancel": [queued],

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import requests
 
-from app.api.catalog import PREFIX
+from app.api.operation import PREFIX
 from app.gate import oidc
 from app.gate.rules import BACK, PROVIDER
 from backend.bootstrap import Backend
@@ -127,7 +127,7 @@ def test_an_identity_for_another_flow_or_client_does_not_hold(
         leave(served.url, browser), data={"sub": "a1"}, allow_redirects=False, timeout=SECONDS
     )
     flow = oidc.flow_of(browser.cookies["stageflow-flow"])
-    forged = oidc.Flow(flow.state, "another nonce", flow.verifier, flow.target)
+    forged = oidc.PendingSignIn(flow.state, "another nonce", flow.verifier, flow.target)
     browser.cookies.set("stageflow-flow", None)
     browser.cookies.set("stageflow-flow", forged.text())
     refused = browser.get(answer.headers["location"], allow_redirects=False, timeout=SECONDS)

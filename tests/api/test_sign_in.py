@@ -5,21 +5,21 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from app.api.catalog import OPERATIONS, PREFIX
-from app.api.operation import Operation
+from app.api.catalog import OPERATIONS
+from app.api.operation import PREFIX, Operation
 from app.client import ApiProblem, Client
-from app.gate.doors import inside_only
+from app.gate.routes import inside_only
 from app.gate.rules import SIGN_IN, WELCOME
 from backend.bootstrap import Backend
-from backend.people.audit import Outcome
+from backend.people.audit import AuditOutcome
 from backend.people.person import Scope
 from backend.people.rights import Role
-from tests.api.asking import JSON, Answer, ask
+from tests.api.asking import JSON, Answer, ask, method_of
 from tests.api.conftest import Served
 
 PASSWORD = "seven quiet stages"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-CHANGING = [each for each in OPERATIONS if each.method != "GET"]
+CHANGING = [each for each in OPERATIONS if method_of(each) != "GET"]
 
 
 @pytest.fixture
@@ -170,14 +170,14 @@ def test_who_only_looks_changes_nothing_by_any_operation(
     headers = {"Authorization": f"Bearer {token(team, 'Vera', Scope.READ)}"}
     if operation.body is not None:
         headers |= JSON
-    number = "1" if operation.group == "projects" else "2"
-    path = PREFIX + operation.path.replace("{id:int}", number)
+    number = "1" if operation.tags == ["projects"] else "2"
+    path = operation.path.replace("{id:int}", number)
     body = BODIES.get(operation.name, b"{}")
-    answer = ask(served.url, path, operation.method, body, headers)
+    answer = ask(served.url, path, method_of(operation), body, headers)
     expected = 403 if operation.body is None or operation.name in BODIES else 422
     assert answer.status == expected, answer.body
     entry = team.audit.list(limit=1)[0]
-    assert (entry.actor, entry.outcome) == ("Vera", Outcome.DENIED) or expected == 422
+    assert (entry.actor, entry.outcome) == ("Vera", AuditOutcome.DENIED) or expected == 422
 
 
 def test_a_role_that_is_taken_away_counts_at_once(served: Served, team: Backend) -> None:

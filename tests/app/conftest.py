@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page, Param
+from app.components.plan import planning_view
+from app.session.state import Page, Param
 from backend.bootstrap import Backend
 from tests.app import seed
 
@@ -20,6 +21,13 @@ def backend(home: Path) -> Iterator[Backend]:
     found = seed.fresh()
     yield found
     found.close()
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages wait for the planners: on a loaded machine a second is not enough. What a page shows
+    meanwhile has tests of its own."""
+    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
 
 
 @pytest.fixture

@@ -14,19 +14,22 @@ from pathlib import Path
 import pytest
 
 from backend.bootstrap import Backend, connect
+from backend.cluster.cluster import Cluster
 from backend.cluster.presets import local
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
+from backend.prediction import answer
 from backend.prediction.predict import predicted_program
-from backend.prediction.propose import propose
+from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.attempt import Attempt
+from backend.runs.attempts.attempt import Attempt
 from backend.runs.events import Metrics
 from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import load_settings
@@ -129,10 +132,16 @@ def profile_run(backend: Backend, definition_id: int) -> tuple[int, StoredProfil
     return run.id, backend.profiles.get(profile_id)
 
 
+def predicted(profile: Profile, cluster: Cluster) -> list[Prediction]:
+    """Of every planner under PipeDream's schedule, the fastest first."""
+    question = Question(profile, cluster, planner="", schedule="pipedream")
+    return [found.prediction for found in answer.rank(question)]
+
+
 def plan_for(backend: Backend, stored: StoredProfile) -> StoredPlan:
     """A kept plan with two stages on two devices."""
     cluster = local(2)
-    found = [p.prediction for p in propose(stored.profile, cluster)]
+    found = predicted(stored.profile, cluster)
     straight = next(p for p in found if p.plan.partition.replicas == (1, 1))
     return backend.plans.save(stored.id, cluster, straight)
 
@@ -140,7 +149,7 @@ def plan_for(backend: Backend, stored: StoredProfile) -> StoredPlan:
 def another_plan(backend: Backend, stored: StoredProfile) -> StoredPlan:
     """A kept plan of one stage on both devices."""
     cluster = local(2)
-    found = [p.prediction for p in propose(stored.profile, cluster)]
+    found = predicted(stored.profile, cluster)
     whole = next(p for p in found if len(p.plan.partition.stages) == 1)
     return backend.plans.save(stored.id, cluster, whole)
 
@@ -224,16 +233,16 @@ def train_epoch(backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int
     measured = a_measured_timeline(backend, plan, noise)
     for rank in range(measured.num_ranks):
         spans = [span for span in measured.spans if span.rank == rank]
-        attempt.spans("measured", rank, epoch, encode(spans), len(spans))
+        attempt.spans("measured", rank, epoch, encode(Timeline.of(spans)), len(spans))
     loading = [_loading(s) for s in measured.spans if s.rank == 0 and isinstance(s.action, Forward)]
-    attempt.spans("loading", 0, epoch, encode(loading), len(loading))
+    attempt.spans("loading", 0, epoch, encode(Timeline.of(loading)), len(loading))
 
 
 def a_measured_timeline(backend: Backend, plan: StoredPlan, noise: random.Random) -> Timeline:
     """The predicted timeline, every action a few percent longer or shorter."""
     profile = backend.profiles.get(plan.profile_id).profile
     _, predicted = predicted_program(profile, plan.cluster, plan.plan, PER_EPOCH)
-    return Timeline(tuple(_shaken(span, noise) for span in predicted.spans))
+    return Timeline.of(tuple(_shaken(span, noise) for span in predicted.spans))
 
 
 def _loading(forward: Span) -> Span:

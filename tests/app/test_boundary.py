@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import create_engine, text
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.settings import load_settings
 from tests.app.conftest import Open
@@ -37,7 +37,7 @@ def test_a_database_of_another_revision_is_refused(backend: Backend, open_page: 
 
 
 def broken_page() -> None:
-    from app.boundary import boundary
+    from app.components.shell.boundary import boundary
 
     with boundary():
         raise ZeroDivisionError("a detail that is nobody's business")

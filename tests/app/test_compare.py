@@ -1,6 +1,6 @@
 """Compare: none, one, several, some that are not there, live ones."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open

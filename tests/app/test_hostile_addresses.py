@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page, Param
+from app.session.state import Page, Param
 from tests.app import seed
 from tests.app.test_states import MAIN, PAGES
 

@@ -1,8 +1,8 @@
 """Launch: a run again with changes, a training by a kept plan, links with values in them."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.spec import DataSpec, ProfileSpec, TrainSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of

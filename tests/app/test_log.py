@@ -2,11 +2,11 @@
 
 import time
 
-from app.components.log_tail import KEPT
-from app.state import Page
+from app.components.run.log_tail import KEPT
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempt import Attempt
-from backend.runs.spec import ProfileSpec
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.request.spec import ProfileSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import text_of

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.profiles.graph_txt import write_graph
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of

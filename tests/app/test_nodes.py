@@ -3,14 +3,14 @@
 import time
 from unittest.mock import Mock
 
-from app.api import connection
 from app.formats import clock
-from app.state import Page
+from app.server import connection
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import LOOPBACK_BANDWIDTH, local
 from backend.links.link_test import Link
-from backend.runs.nodes import Use
+from backend.runs.dispatch.nodes import Use
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, figures_of, param, text_of
@@ -62,7 +62,7 @@ def test_a_silent_node(backend: Backend, open_page: Open, monkeypatch) -> None:
 
 def test_a_node_whose_clock_is_off(backend: Backend, open_page: Open, monkeypatch) -> None:
     right = time.time
-    monkeypatch.setattr("backend.storage.nodes.time", Mock(time=lambda: right() + 3600))
+    monkeypatch.setattr("backend.storage.nodes.nodes.time", Mock(time=lambda: right() + 3600))
     backend.nodes.beat("node-1")
     assert clock(3600.0) in text_of(open_page(Page.NODES))
 

@@ -1,9 +1,9 @@
 """Where a training runs: nodes and emulated devices are chosen, and what does not fit is said."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of

@@ -1,10 +1,10 @@
 """Plan: empty, proposals, alternatives, clusters good and broken, saving, launching."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, figures_of, param, text_of
@@ -17,7 +17,7 @@ def test_without_profiles_the_page_leads_to_the_models(backend: Backend, open_pa
 
 
 def test_the_best_proposal_is_shown_with_its_reason(seeded: seed.Seeded, open_page: Open) -> None:
-    page = open_page(Page.PLAN)
+    page = open_page(Page.PLAN, planner="straight")
     shown = figures_of(page)
     assert shown["Throughput, samples"][1].endswith("data parallel")
     assert shown["Staleness"] == ("1 update", "2 weight versions")
@@ -147,8 +147,21 @@ def test_an_unknown_plan_or_schedule_in_the_url_is_calm(
 
 
 def test_the_predicted_timeline_is_also_a_table(seeded: seed.Seeded, open_page: Open) -> None:
-    page = open_page(Page.PLAN)
+    page = open_page(Page.PLAN, planner="pipedream")
     page.toggle(key="table").set_value(True).run()
     table = next(found.value for found in page.dataframe if "takes" in found.value.columns)
     assert {"forward", "backward"} <= set(table["action"])
     assert not page.exception
+
+
+def test_the_program_is_taken_away_in_the_forms_that_can_say_it(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, planner="straight", schedule="1f1b-flush", batch=4)
+    forms = [b for b in page.get("download_button") if "program-" in b.proto.id]
+    assert len(forms) == 4
+    assert not any(button.proto.disabled for button in forms)
+    page = open_page(Page.PLAN, planner="straight", schedule="pipedream")
+    (barred,) = [b for b in page.get("download_button") if b.proto.disabled]
+    assert "program-csv" in barred.proto.id
+    assert "one batch" in barred.proto.help

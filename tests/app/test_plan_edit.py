@@ -2,12 +2,12 @@
 
 from streamlit.testing.v1 import AppTest
 
-from app.naming import BY_HAND
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
+from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from tests.app import seed
@@ -97,7 +97,8 @@ def test_too_much_memory_is_said_and_the_editor_stays(seeded: seed.Seeded, open_
     limit = (peaks[0][0] + peaks[-1][0]) / 2
     fits, over = peaks[0][1], peaks[-1][1]
     tight = write_cluster(Cluster((Level(2, 1e9),), Device("toy", limit)))
-    page = open_page(Page.PLAN, cluster=tight, cut=f"{over}x1-{LAYERS}x1")
+    asked = {"planner": "pipedream", "schedule": "pipedream", "recompute": "never"}
+    page = open_page(Page.PLAN, cluster=tight, cut=f"{over}x1-{LAYERS}x1", **asked)
     assert "too much" in page.error[0].value
     assert not [found for found in page.button if found.label == "Save"]
     page = type_cut(page, str(fits), "1, 1")

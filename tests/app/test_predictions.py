@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from app import planner
-from app.predictions import prediction_of
-from app.segments import predicted_bars, segment_bars
+from app.queries import planner
+from app.queries.predictions import prediction_of
+from app.queries.segments import predicted_bars, segment_bars
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import InvalidInput
 from backend.planning.plan import PlanDoesNotFit
-from backend.runs.spec import TrainSpec
+from backend.prediction.answer import Answer, ranked
+from backend.prediction.question import Question
+from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 
 
@@ -47,7 +49,7 @@ def test_a_long_segment_is_not_simulated_while_the_page_waits(
     run = backend.runs.get(seeded.running)
     measured = segment_bars(run, "measured", 0, closed=False)
     assert measured is not None
-    monkeypatch.setattr("app.segments.MOST_SIMULATED", len(measured) - 1)
+    monkeypatch.setattr("app.queries.segments.MOST_SIMULATED", len(measured) - 1)
     assert predicted_bars(run, 0, measured) is None
 
 
@@ -67,19 +69,27 @@ def test_a_run_without_a_stored_plan_has_no_prediction(
 
 def test_equal_questions_are_computed_once() -> None:
     profile = seed.a_profile()
-    first = planner.proposals(profile, local(2), "pipedream", 1, "momentum")
-    again = planner.proposals(seed.a_profile(), local(2), "pipedream", 1, "momentum")
-    other = planner.proposals(profile, local(3), "pipedream", 1, "momentum")
+    first = planner.asked(Question(profile, local(2), "straight"))
+    again = planner.asked(Question(seed.a_profile(), local(2), "straight"))
+    other = planner.asked(Question(profile, local(3), "straight"))
     assert again is first
     assert other is not first
 
 
-def test_faults_are_not_kept() -> None:
+def answers(question: Question) -> list[Answer]:
+    found = planner.asked(question)
+    assert found.wait(60)
+    return ranked(found.items)
+
+
+def test_faults_are_said_again_to_whoever_asks_again() -> None:
     profile = seed.a_profile()
     tiny = replace(local(2), device=replace(local(2).device, memory=1000.0))
     for _ in range(2):
         with pytest.raises(PlanDoesNotFit):
-            planner.proposals(profile, tiny, "pipedream", 1, "momentum")
-    plan = planner.proposals(profile, local(2), "gpipe", 8, "sgd")[0].prediction.plan
-    with pytest.raises(InvalidInput):
-        planner.segment_timeline(profile, local(2), plan, 3)
+            answers(Question(profile, tiny, schedule="pipedream"))
+    question = Question(profile, local(2), "straight", "gpipe", 8)
+    plan = answers(question)[0].prediction.plan
+    for _ in range(2):
+        with pytest.raises(InvalidInput):
+            planner.segment_timeline(question, plan, 3)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open

@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.state import Key, Page
+from app.session.state import Key, Page
 from backend.bootstrap import Backend
 from backend.people.person import Person
 from backend.people.project import DEFAULT_PROJECT, Project, Quota

@@ -1,11 +1,11 @@
 """Going on from a checkpoint, and what came of the attempts, on the run's page."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempt import Attempt
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.conftest import Open

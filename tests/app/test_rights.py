@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.person import Scope
 from backend.people.rights import Role

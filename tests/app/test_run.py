@@ -1,6 +1,6 @@
 """Run: none, queued, running, succeeded, failed, cancelled, a profile's, one that is not there."""
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.project import DEFAULT_PROJECT, Retention
 from backend.runs.run import RunSummary

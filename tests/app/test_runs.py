@@ -3,11 +3,11 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.labels import Change
-from backend.runs.listing import RunFilter
-from backend.runs.spec import ProfileSpec
+from backend.runs.history.labels import Change
+from backend.runs.history.listing import RunFilter
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.conftest import Open

@@ -1,12 +1,15 @@
 """Compare schedules: empty, the first few, pairs from a link, added, taken away, impossible."""
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.pairs import Pair, write_pairs
-from app.state import Page
+from app.components.plan import planning_view
+from app.queries import background
+from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
+from backend.comparison.pairs import Pair, write_pairs
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
@@ -28,6 +31,7 @@ def test_a_few_schedules_are_there_to_begin_with(seeded: seed.Seeded, open_page:
     page = open_page(Page.SCHEDULES)
     names = names_of(page)
     assert len(names) >= 4
+    assert any("best" in found.label for found in page.button)
     assert all(name.startswith("1-1 ·") for name in names[:-1])
     assert names[-1].startswith("2 ·")
     text = text_of(page)
@@ -101,3 +105,61 @@ def test_where_nothing_fits_the_page_is_calm(seeded: seed.Seeded, open_page: Ope
     assert "None of these pairs" in text_of(page)
     assert not page.exception
     assert not open_page(Page.SCHEDULES, cluster=tiny).exception
+
+
+def upload(page: AppTest, name: str, text: str) -> AppTest:
+    page.file_uploader[0].upload(name, text.encode(), "text/plain")
+    return page.run()
+
+
+def test_an_order_from_a_file_stands_beside_the_others(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "mine.csv", "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n")
+    assert names_of(page)[1] == "mine.csv"
+    assert len(page.table[0].value) == 2
+    assert not page.warning
+    assert not page.exception
+
+
+def test_the_faults_of_an_order_are_said_in_sentences(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.SCHEDULES, pairs="straight:gpipe:4")
+    upload(page, "wrong.csv", "0F0,0B0,0F1,0B1\n1F0,1F1,1B1\n")
+    assert "rank 1 never" in page.warning[0].value
+    assert len(names_of(page)) == 1
+    upload(page, "other.txt", "hello")
+    assert "is no computation" in page.error[0].value
+    assert not page.exception
+
+
+def test_every_planner_can_be_compared_and_interleaving_is_real(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    pairs = "best::4,avgpipe::4,best:interleaved:4,pipedream:interleaved:4"
+    page = open_page(Page.SCHEDULES, pairs=pairs, chunks=3)
+    names = names_of(page)
+    assert len(names) == 3
+    assert "interleaved" in names[2]
+    assert "3 chunks" in names[2]
+    assert "gives a device one stage" in page.warning[0].value
+    assert "1 set: 3 chunks" in text_of(page)
+
+
+def test_it_begins_with_pairs_that_fit(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.SCHEDULES, memory=9 * 2**20)
+    assert names_of(page)
+    assert not [name for name in names_of(page) if "2bw" in name]
+    assert not page.warning
+
+
+def test_pairs_that_take_long_show_progress(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning_view, "AT_ONCE", 0.0)
+    with background.ONE_AT_A_TIME:
+        page = open_page(Page.SCHEDULES, pairs="best::7,straight:gpipe:7")
+        assert page.get("progress")
+        assert not page.table
+    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    assert len(names_of(page.run())) == 2

@@ -2,13 +2,13 @@
 
 import time
 
-from app.components.tour_view import guide
+from app.components.run.tour_view import guide
 from app.example import Tour
-from app.state import Page
+from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempt import Attempt
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunSummary
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.conftest import Open

@@ -7,16 +7,16 @@ from streamlit.testing.v1 import AppTest
 def numbers() -> None:
     import streamlit as st
 
-    from app import state
-    from app.state import Param
+    from app.session import state
+    from app.session.state import Param
 
     st.text(str(state.number(Param.ID)))
     st.text(state.text(Param.SCHEDULE, "pipedream"))
 
 
 def writes() -> None:
-    from app import state
-    from app.state import Param
+    from app.session import state
+    from app.session.state import Param
 
     state.put(Param.BATCH, 8)
     state.put(Param.PLANNER, None)
@@ -49,7 +49,7 @@ def test_a_notice_is_shown_once() -> None:
     def script() -> None:
         import streamlit as st
 
-        from app import state
+        from app.session import state
 
         state.show_notice()
         if st.button("Do it"):
@@ -66,7 +66,7 @@ def test_the_visitors_zone_falls_back_to_utc() -> None:
     def script() -> None:
         import streamlit as st
 
-        from app import state
+        from app.session import state
 
         st.text(str(state.zone()))
 

@@ -8,10 +8,10 @@ from sqlalchemy import event
 from streamlit.testing.v1 import AppTest
 
 from app import services
-from app.state import Page, Param
+from app.session.state import Page, Param
 from backend.bootstrap import Backend
 from backend.definitions.service import DefinitionService
-from backend.runs.nodes import NodeService
+from backend.runs.dispatch.nodes import NodeService
 from backend.runs.plans import PlanService
 from backend.runs.profiles import ProfileService
 from backend.runs.service import RunService

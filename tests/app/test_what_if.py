@@ -4,8 +4,8 @@ import time
 
 from streamlit.testing.v1 import AppTest
 
-from app import sweeps
-from app.state import Page
+from app.queries import background
+from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open
@@ -39,15 +39,22 @@ def test_curves_and_where_the_best_plan_changes(seeded: seed.Seeded, open_page: 
 
 
 def test_cost_follows_the_price(seeded: seed.Seeded, open_page: Open) -> None:
-    page = finished(open_page(Page.WHAT_IF))
+    page = finished(open_page(Page.WHAT_IF, planner="pipedream"))
     before = page.dataframe[0].value["per million samples"][0]
     next(b for b in page.number_input if b.label.startswith("Price")).set_value(4.0).run()
     after = finished(page).dataframe[0].value["per million samples"][0]
     assert before != after
-    apart = open_page(Page.WHAT_IF, prices="cpu 8")
+    apart = open_page(Page.WHAT_IF, planner="pipedream", prices="cpu 8")
     assert finished(apart).dataframe[0].value["per million samples"][0] != after
     page.segmented_control[0].set_value("Cost").run()
     assert "per million samples" in text_of(finished(page))
+
+
+def test_the_plan_pages_question_is_carried_over(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.WHAT_IF, planner="straight", memory=2**30, schedule="gpipe")
+    assert "1 set: memory 1.00 GiB" in text_of(page).replace("\u00a0", " ")
+    table = finished(page).dataframe[0].value
+    assert all("gpipe" in plan for plan in table["best plan"] if "·" in plan)
 
 
 def test_prices_that_cannot_be_read_are_said(seeded: seed.Seeded, open_page: Open) -> None:
@@ -57,7 +64,7 @@ def test_prices_that_cannot_be_read_are_said(seeded: seed.Seeded, open_page: Ope
 
 
 def test_a_cancelled_sweep_can_be_begun_again(seeded: seed.Seeded, open_page: Open) -> None:
-    with sweeps.ONE_AT_A_TIME:  # the sweep waits for its turn: there is time to cancel it
+    with background.ONE_AT_A_TIME:  # the sweep waits for its turn: there is time to cancel it
         page = open_page(Page.WHAT_IF, schedule="gpipe", batch=3)
         next(b for b in page.button if b.label == "Cancel").click()
         page.run()

@@ -4,7 +4,7 @@
 
 By default each runs in a size that shows its table within a few minutes; all of them took 18
 minutes on 2 cores where nothing else worked. `--long` gives each its own size, with which the
-tables in docs/ were made (hours). A benchmark that fails is named at
+tables in docs/evidence were made (hours). A benchmark that fails is named at
 the end, and the others run.
 """
 

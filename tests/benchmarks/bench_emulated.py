@@ -4,7 +4,7 @@
 
 Computing is waiting (the published profiles' seconds); the program, the messages, the sums of
 gradients and the updates are those of every run, at a pace that keeps their ratio to the
-computing (docs/runtime.md, "Emulated devices"). Needs the published profiles beside the
+computing (docs/guide/emulation.md). Needs the published profiles beside the
 repository (../shared/profiles). `--seconds` is about what each plan runs for.
 """
 
@@ -29,15 +29,15 @@ from backend.pipeline.schedules.catalog import schedule  # noqa: E402
 from backend.pipeline.simulate import simulate  # noqa: E402
 from backend.pipeline.timeline import Timeline  # noqa: E402
 from backend.planning.baselines import data_parallel, straight  # noqa: E402
-from backend.planning.pipedream_dp import optimum  # noqa: E402
+from backend.planning.pipedream.planner import optimum  # noqa: E402
 from backend.planning.plan import Partition, Plan  # noqa: E402
 from backend.prediction.durations import PlanDurations  # noqa: E402
 from backend.prediction.predict import predict, seconds_per_microbatch  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
-from backend.runs.emulation import Emulation  # noqa: E402
 from backend.runs.job import Job  # noqa: E402
-from backend.runs.spec import TrainSpec  # noqa: E402
+from backend.runs.request.emulation import Emulation  # noqa: E402
+from backend.runs.request.spec import TrainSpec  # noqa: E402
 from tests.benchmarks.ranks import launch  # noqa: E402
 
 PAPER = {
@@ -133,8 +133,8 @@ def job(profile: Profile, partition: Partition, seconds: float, folder: Path) ->
 def result(profile: Profile, partition: Partition, folder: Path) -> Measured:
     """By the rules of the prediction: the slope over the second half at the last stage."""
     plan = Plan("", partition, "pipedream", profile.microbatch)
-    spans = [s for file in sorted(folder.glob("spans-*.arrow")) for s in decode(file.read_bytes())]
-    timeline = Timeline(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
+    files = sorted(folder.glob("spans-*.arrow"))
+    timeline = Timeline.joined([decode(file.read_bytes()) for file in files])
     simulated = predict(profile, CLUSTER, plan).samples_per_second
     measured, shared = (rate(plan, found) for found in (timeline, on_shared_wires(profile, plan)))
     return Measured(folder.name, partition, measured, simulated, shared)

@@ -20,9 +20,9 @@ from sqlalchemy import text
 from backend.bootstrap import Backend, connect
 from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.listing import RunFilter, RunOrder, RunSort
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import RunSummary
-from backend.runs.spec import RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.schema import upgrade

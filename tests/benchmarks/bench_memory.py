@@ -49,8 +49,8 @@ def main() -> None:
 def rank(model: str, name: str) -> None:
     """Train two batches twice; rank 0 says (predicted, measured, base) bytes of each rank."""
     from tests.benchmarks.contestants import Ours, Race
+    from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
-    from workers.runtime.world import join, leave
 
     die_with_parent()
     use_one_thread()

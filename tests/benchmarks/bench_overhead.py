@@ -35,8 +35,8 @@ def main() -> None:
 
 def rank() -> None:
     from tests.benchmarks.contestants import Race
+    from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, use_one_thread
-    from workers.runtime.world import join, leave
 
     die_with_parent()
     use_one_thread()

@@ -1,25 +1,30 @@
-"""Programs from a thousand to ten million actions: seconds of lowering, verifying, simulating.
+"""Programs from a thousand to ten million actions: seconds of lowering, verifying, simulating,
+and of what a rank does before its first action.
 
 Run `python tests/benchmarks/bench_pipeline.py [largest exponent, 7]`, or `make bench`. CPU
-seconds of this process, the fast path beside the readable one in the same run. Not collected
-by pytest.
+seconds of this process, the columns beside the readable oracles of the tests in the same run.
+Verifying includes the walk that shows that no rank waits for ever. Not collected by pytest.
 """
 
 import gc
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from time import process_time
 
-from backend.pipeline.columnar.lower import lower_table
-from backend.pipeline.columnar.simulate import simulate_table
-from backend.pipeline.columnar.soundness import is_sound
-from backend.pipeline.lower import lower
-from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import Shape
-from backend.pipeline.simulate import simulate
-from backend.pipeline.verify import check
-from backend.prediction.uniform import UniformDurations
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from backend.pipeline.lower import lower  # noqa: E402
+from backend.pipeline.schedules.catalog import schedule  # noqa: E402
+from backend.pipeline.shape import Shape  # noqa: E402
+from backend.pipeline.simulate import simulate  # noqa: E402
+from backend.pipeline.verify import check  # noqa: E402
+from backend.prediction.uniform import UniformDurations  # noqa: E402
+from tests.oracles.lower import lower as readable_lower  # noqa: E402
+from tests.oracles.simulate import simulate as readable_simulate  # noqa: E402
+from tests.oracles.verify import verify as readable_verify  # noqa: E402
 
 POSITIONS = 8
 READABLE_UP_TO = 100_000
@@ -50,27 +55,31 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
 
 
 def fast(name: str, shape: Shape, times: int) -> tuple[int, list[float]]:
-    table = lower_table(schedule(name), shape)
-    assert is_sound(table)
-    return table.num_actions, [
-        seconds(lambda: lower_table(schedule(name), replace(shape)), times),
-        seconds(lambda: is_sound(table), times),
-        seconds(lambda: simulate_table(table, DURATIONS), times),
+    program = lower(schedule(name), shape)
+    return program.num_actions, [
+        seconds(lambda: lower(schedule(name), replace(shape)), times),
+        seconds(lambda: check(program), times),
+        seconds(lambda: simulate(program, DURATIONS), times),
     ]
 
 
 def readable(name: str, shape: Shape) -> list[float]:
     program = []
     return [
-        seconds(lambda: program.append(lower(schedule(name), shape))),
-        seconds(lambda: check(program[0])),
-        seconds(lambda: simulate(program[0], DURATIONS)),
+        seconds(lambda: program.append(readable_lower(schedule(name), shape))),
+        seconds(lambda: readable_verify(program[0])),
+        seconds(lambda: readable_simulate(program[0], DURATIONS)),
     ]
 
 
+def starts(name: str, shape: Shape) -> float:
+    """Of a rank: the program, verified, and its own part of it."""
+    return seconds(lambda: check(lower(schedule(name), shape)).actions(POSITIONS // 2), 3)
+
+
 def main(largest: int) -> None:
-    head = "schedule", "actions", "lower", "verify", "simulate", "seconds", "actions/s", "ratio"
-    print("{:12} {:>11} {:>8} {:>8} {:>9} {:>8} {:>11} {:>7}".format(*head))
+    head = "schedule", "actions", "lower", "verify", "simulate", "seconds", "actions/s", "start"
+    print("{:12} {:>11} {:>8} {:>8} {:>9} {:>8} {:>11} {:>8} {:>7}".format(*head, "ratio"))
     for name, options in CASES.items():
         for exponent in range(3, largest + 1):
             shape = shape_of(options, 10**exponent)
@@ -79,7 +88,8 @@ def main(largest: int) -> None:
             slow = sum(readable(name, shape)) if actions <= READABLE_UP_TO else None
             ratio = f"{slow / total:6.1f}x" if slow else ""
             times = "{:8.4f} {:8.4f} {:9.4f}".format(*parts)
-            print(f"{name:12} {actions:11,} {times} {total:8.4f} {actions / total:11,.0f} {ratio}")
+            rate, start = f"{actions / total:11,.0f}", f"{starts(name, shape):8.4f}"
+            print(f"{name:12} {actions:11,} {times} {total:8.4f} {rate} {start} {ratio}")
 
 
 if __name__ == "__main__":

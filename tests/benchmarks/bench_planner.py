@@ -1,7 +1,7 @@
 """The planner beside the published one, the paper, and time.
 
-Prints tables in Markdown, those of docs/planning.md. Needs the published profiles beside the
-repository (../shared/profiles) for all but the last two.
+Prints tables in Markdown, those of docs/evidence/planner.md. Needs the published profiles beside
+the repository (../shared/profiles) for all but the last two.
 """
 
 import random
@@ -16,13 +16,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"
 
 from published import FOLDER, MODELS, answers, at_batch, load
 
-from app.cuts import cut_of
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import cluster_a, cluster_b
+from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel, straight
+from backend.planning.cuts import cut_of
 from backend.planning.memory import MemoryRule
-from backend.planning.pipedream_dp import optimum
-from backend.planning.placed import bottleneck
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -152,7 +153,7 @@ def every_profile() -> Iterator[Sequence[str]]:
         for name, (inside, between) in LINKS.items():
             cluster = Cluster((Level(4, inside), Level(4, between)))
             cells = [model, str(len(profile.layers)), name]
-            for rule in (None, MemoryRule(16e9, copies=2)):
+            for rule in (None, MemoryRule(16e9, PIPEDREAM)):
                 cells += judged(profile, cluster, rule)
             yield cells
 
@@ -219,7 +220,7 @@ WIDE_HEAD = ["layers", "branches", "devices", "gap", "CPU s"]
 
 
 def wide() -> Iterator[Sequence[str]]:
-    """Blocks of four branches, ten layers each, one after another: each has 14,641 downsets."""
+    """Blocks of four branches, ten layers each, one after another: each has 14,641 ideals."""
     for blocks in (5, 12, 25):
         profile = branching(blocks)
         cluster = Cluster((Level(8, 1e10), Level(8, 1e9)))

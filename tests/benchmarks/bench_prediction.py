@@ -56,8 +56,8 @@ def main() -> None:
 
 def rank(rounds: int, models: list[str]) -> None:
     from tests.benchmarks.ranks import end
+    from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
-    from workers.runtime.world import join, leave
 
     die_with_parent()
     faulthandler.dump_traceback_later(PATIENCE, exit=True)
@@ -108,7 +108,7 @@ def measured(lap) -> float:
     lap(MICROBATCHES)
     shape, world = lap.program.shape, lap.race.world
     is_last = world.rank in shape.group_of(shape.num_stages - 1)
-    timeline = Timeline(tuple(lap.recorder.spans))
+    timeline = Timeline.of(tuple(lap.recorder.spans))
     mine = seconds_per_microbatch(timeline, shape, microbatch_unit(lap.plan)) if is_last else 0.0
     return world.total([mine])[0] * lap.plan.batch
 
@@ -136,7 +136,7 @@ def profile(course):
 
 def taken(course):
     """This process's profile of the model, as a profiling run takes it."""
-    from backend.runs.spec import ProfileSpec
+    from backend.runs.request.spec import ProfileSpec
     from workers.profiler.main import profiled
 
     spec = ProfileSpec(1, course.microbatch, repetitions=8)

@@ -18,10 +18,10 @@ from backend.planning.memory import stage_memory
 from backend.planning.plan import Stage
 from backend.profiles.profile import Profile
 from backend.runs.events import Event
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from workers.profiler.main import profiled
 from workers.runtime.process import keep_freed_memory, use_one_thread
-from workers.runtime.reporter import Reporter
+from workers.runtime.reports.reporter import Reporter
 
 ZOO = Path(workers.zoo.__file__).parent
 SIGNIFICANT = 0.02
@@ -83,7 +83,7 @@ def step(profile: Profile) -> float:
 
 
 def total(profile: Profile) -> float:
-    return sum(layer.compute + layer.update for layer in profile.layers)
+    return sum(layer.compute_and_update for layer in profile.layers)
 
 
 def differences(one: Profile, other: Profile) -> list[float]:

@@ -21,12 +21,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"
 from published import FOLDER, load
 
 from backend.cluster.presets import cluster_a
-from backend.planning.pipedream_dp import optimum
-from backend.planning.placed import bottleneck
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.pipedream.planner import optimum
+from backend.profiles.devices import Peak, peak
 from backend.profiles.profile import Profile
-from backend.profiles.roofline import PEAKS, Peak, Work, roofline
+from backend.profiles.roofline import Work, roofline
 from backend.profiles.transfer import carried
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from tests.benchmarks.bench_profiles import MODELS, ZOO, Quiet
 from workers.profiler.main import profiled
 from workers.runtime.process import keep_freed_memory, use_one_thread
@@ -88,7 +89,7 @@ def as_roofline(measured: Profile) -> Profile:
         )
         for layer, moved in zip(measured.layers, read, strict=True)
     ]
-    guess = roofline(measured.name, work, measured.graph.edges, 1, PEAKS["v100"])
+    guess = roofline(measured.name, work, measured.graph.edges, 1, peak("v100"))
     return replace(measured, graph=replace(measured.graph, layers=guess.layers))
 
 
@@ -124,9 +125,9 @@ def between_devices() -> None:
             )
             off.append(abs(error))
             layers += each
-    for peak, _ in found.values():
+    for most, _ in found.values():
         print(
-            f"\n{peak.name}: {peak.flops / 1e9:.0f} GFLOP/s, {peak.bandwidth / 1e9:.1f} GB/s",
+            f"\n{most.name}: {most.flops / 1e9:.0f} GFLOP/s, {most.bandwidth / 1e9:.1f} GB/s",
             end="",
         )
     print(f"\nwhole off: median {median(off):.0%}, most {max(off):.0%}; ", end="")

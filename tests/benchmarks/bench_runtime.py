@@ -96,8 +96,8 @@ def race(given: argparse.Namespace) -> None:
     """One rank: all contestants in turns, round by round."""
     from tests.benchmarks.contestants import Race, contestant, cuts
     from tests.benchmarks.on_a_clock import seconds_on_a_clock
+    from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
-    from workers.runtime.world import join, leave
 
     die_with_parent()
     faulthandler.dump_traceback_later(given.patience, exit=True)

@@ -31,17 +31,17 @@ import psutil
 from backend.codec import to_json
 from backend.definitions.zoo import zoo_file
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.events import Failed, Metrics, Progress, read_line
+from backend.runs.events import Metrics, Progress, RankError, read_line
 from backend.runs.job import Job
-from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
+from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
-from workers.sandbox.cell import Cell, Order
+from workers.sandbox.cell import Cell, LaunchRequest
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
-from workers.supervisor.environment import rank_environment
-from workers.supervisor.place import Place
-from workers.supervisor.preparation import job_file, rank_command, room_of, world_size
+from workers.supervisor.ranks.environment import rank_environment
+from workers.supervisor.ranks.place import Place
+from workers.supervisor.setup.preparation import job_file, rank_command, room_of, world_size
 from workers.supervisor.supervision import TICK
 
 CUT = 8
@@ -114,7 +114,7 @@ class Reader:
                     self.times += event.times
                 elif isinstance(event, Progress) and event.phase == "layers":
                     self.times.append(time.time())
-                elif event is None or isinstance(event, Failed):
+                elif event is None or isinstance(event, RankError):
                     self.other.append(line)
 
     def work(self) -> float:
@@ -129,10 +129,8 @@ def environments(job: Job, wrapped: bool) -> list[dict[str, str]]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     work, size = Path(job.folder), job.world_size
-    return [
-        rank_environment(r, Place.alone(size, port), size, work, wrapped=wrapped)
-        for r in range(size)
-    ]
+    place = Place((*range(size),), (*range(size),), port)
+    return [rank_environment(r, place, size, work, wrapped=wrapped) for r in range(size)]
 
 
 def plain(job: Job, clock: Clock) -> Reader:
@@ -153,7 +151,7 @@ def plain(job: Job, clock: Clock) -> Reader:
 
 def wrapped(job: Job, clock: Clock) -> Reader:
     room = room_of(job, job_file(job).parents[3])
-    order = Order(tuple(rank_command(job)), tuple(environments(job, wrapped=True)), LIMITS)
+    order = LaunchRequest(tuple(rank_command(job)), tuple(environments(job, wrapped=True)), LIMITS)
     cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
     reader = Reader(cell.outputs)
     guard = Guard(LIMITS, cell.pid, room.work)

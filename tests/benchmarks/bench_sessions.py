@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from backend.bootstrap import Backend
-from backend.runs.attempt import Attempt
+from backend.runs.attempts.attempt import Attempt
 from backend.runs.plans import StoredPlan
 from tests.app import seed
 from tests.benchmarks.bench_pages import dashboard

@@ -22,7 +22,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.pipeline.columns import SCHEMA
-from backend.prediction.propose import propose
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -75,7 +74,7 @@ def fill(backend: Backend, num_actions: int) -> int:
     definition = backend.definitions.add_zoo("vgg_digits")
     _, profile = seed.profile_run(backend, definition.id)
     cluster = local(RANKS)
-    found = [p.prediction for p in propose(profile.profile, cluster)]
+    found = seed.predicted(profile.profile, cluster)
     longest = max(found, key=lambda p: len(p.plan.partition.stages))
     plan = backend.plans.save(profile.id, cluster, longest)
     attempt = seed.claim(backend, seed.submit(backend, definition.id, plan))

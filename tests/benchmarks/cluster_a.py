@@ -46,8 +46,8 @@ def main() -> None:
     """Both ranks compute at once, as data parallelism does; rank 0's median step."""
     from tests.benchmarks.contestants import Race, stepping, whole_model
     from tests.benchmarks.ranks import end
+    from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
-    from workers.runtime.world import join, leave
 
     die_with_parent()
     use_one_thread()

@@ -16,23 +16,24 @@ from torch.distributed import pipelining
 from torch.nn.parallel import DistributedDataParallel
 
 from backend.pipeline.actions import Compute
-from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.spec import OptimizerSpec, TrainSpec
-from workers.data.part import Held
+from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from workers.data.split import TensorSplit
 from workers.definitions.cut import cut
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
-from workers.runtime.data import Epoch
-from workers.runtime.executor import execute
-from workers.runtime.losses import Losses
-from workers.runtime.recorder import Recorder
-from workers.runtime.reporter import Reporter
-from workers.runtime.seated import seated
-from workers.runtime.training import Training
-from workers.runtime.world import World
+from workers.runtime.compute.model import Layers
+from workers.runtime.execution.executor import execute
+from workers.runtime.execution.losses import Losses
+from workers.runtime.execution.program import training_program
+from workers.runtime.execution.training import Training
+from workers.runtime.messages.world import World
+from workers.runtime.rank import make_rank
+from workers.runtime.reports.recorder import Recorder
+from workers.runtime.reports.reporter import Reporter
+from workers.runtime.samples.epoch import Epoch
 
 RATE, MOMENTUM = 0.001, 0.9
 TORCH = {
@@ -194,10 +195,10 @@ class Ours:
         self.race, world, definition = race, race.world, race.definition()
         optimizer = OptimizerSpec("momentum", RATE, MOMENTUM)
         spec = TrainSpec(1, _plan(race, name), optimizer=optimizer)
-        self.schedule, self.plan = schedule(spec.plan.schedule), spec.plan
-        self.batch = spec.plan.batch if self.schedule.batched else 1
+        self.plan = spec.plan
+        self.batch = spec.plan.batch if schedule(spec.plan.schedule).batched else 1
         shape = self._shape(race.batch * 2)
-        self.seat = seated(world, shape, definition, race.layered(), spec)
+        self.rank = make_rank(world, shape, definition, Layers(race.layered()), spec)
         self.data = race.data(race.microbatch * race.batch)
 
     def _shape(self, microbatches: int) -> Shape:
@@ -207,22 +208,23 @@ class Ours:
     def prepare(self, microbatches: int) -> None:
         """Make the program and everything else that an epoch begins with."""
         race = self.race
-        self.program = lower(self.schedule, self._shape(microbatches))
+        shape, rank = self._shape(microbatches), race.world.rank
+        self.program = training_program(self.plan.schedule, shape, rank)
         order = torch.arange(microbatches * race.microbatch) % (race.microbatch * race.batch)
         groups = [(group, None) for group in order.split(race.microbatch)]
-        epoch = Epoch(Held(*self.data), groups, race.microbatch)
-        losses = Losses(Reporter(race.world.rank), False, self.program.shape, 0, 1)
-        self.training = Training(self.seat, self.program, epoch, losses)
+        epoch = Epoch(TensorSplit(*self.data), groups, race.microbatch)
+        losses = Losses(Reporter(rank), False, shape, 0, 1)
+        self.training = Training(self.rank, self.program, epoch, losses, 0)
         self.recorder = Recorder(race.world)
 
     @property
     def num_actions(self) -> int:
         """Of this rank's program."""
-        return len(self.program.ranks[self.race.world.rank])
+        return len(self.program.actions)
 
     def execute(self) -> None:
-        actions = self.program.ranks[self.race.world.rank]
-        execute(actions, self.training.perform, self.seat.mail, self.recorder)
+        perform, messages = self.training.perform, self.rank.messages
+        execute(self.program.actions, perform, messages, self.recorder)
 
     def __call__(self, microbatches: int) -> Lap:
         self.prepare(microbatches)

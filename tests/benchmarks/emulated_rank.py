@@ -8,9 +8,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from backend.codec import from_json
 from backend.runs.job import Job
 from workers.runtime.emulated.run import emulate
+from workers.runtime.messages.world import join, leave
 from workers.runtime.process import die_with_parent, use_one_thread
-from workers.runtime.reporter import Reporter
-from workers.runtime.world import join, leave
+from workers.runtime.reports.reporter import Reporter
 
 if __name__ == "__main__":
     die_with_parent()

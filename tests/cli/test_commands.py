@@ -245,7 +245,7 @@ def test_doctor_tells_of_a_clock_that_is_off(
 ) -> None:
     backend, right = connect(Settings(home=home)), time.time
     with monkeypatch.context() as wrong:
-        wrong.setattr("backend.storage.nodes.time", Mock(time=lambda: right() - 90))
+        wrong.setattr("backend.storage.nodes.nodes.time", Mock(time=lambda: right() - 90))
         backend.nodes.beat("node-7")
     backend.close()
     said = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})

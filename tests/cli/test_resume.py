@@ -6,10 +6,10 @@ import pytest
 
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.soundness import digest

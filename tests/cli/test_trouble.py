@@ -9,9 +9,9 @@ import pytest
 
 from backend.bootstrap import connect
 from backend.cluster.presets import local
-from backend.prediction.propose import propose
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.settings import Settings
+from tests.app import seed
 from tests.cli.conftest import Command
 
 SMALL_DISK = "mount -t tmpfs -o size=3m stageflow"
@@ -26,7 +26,11 @@ def plan_id(home: Path, database: None) -> int:
     profile = Profile("mlp", ModelGraph.chain(layers), 8)
     profile_id = backend.profiles.add(profile, definition.id)
     number = getattr(profile_id, "id", profile_id)
-    saved = backend.plans.save(number, local(2), propose(profile, local(2))[0].prediction)
+    saved = backend.plans.save(
+        number,
+        local(2),
+        seed.predicted(profile, local(2))[0],
+    )
     backend.close()
     return saved.id
 

@@ -16,7 +16,7 @@ import pytest
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.queue.embedded import EmbeddedRedis
-from backend.runs.spec import CheckpointSpec, DataSpec, TrainSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.settings import Settings
 from tests.cli.conftest import STAGEFLOW, assert_nothing_runs
 

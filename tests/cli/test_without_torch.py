@@ -21,7 +21,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_dashboard_and_commands_import_without_torch() -> None:
-    done = run("import app.cli, app.asgi, app.planner")
+    done = run("import app.cli, app.asgi, app.queries.planner")
     assert done.returncode == 0, done.stderr
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from backend.bootstrap import Backend
 from backend.people.project import Project
 from backend.people.rights import Role
-from backend.runs.labels import Change
+from backend.runs.history.labels import Change
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunSummary
-from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
 from tests.app.seed import a_profile, plan_for
 from tests.contract.people import join

@@ -11,8 +11,8 @@ from backend.bootstrap import Backend, connect, stores_on
 from backend.definitions.definition import Definition
 from backend.people.project import Project
 from backend.runs.ports import Stores
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
-from backend.runs.spec import ProfileSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.contract.belongings import ended

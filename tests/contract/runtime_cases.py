@@ -11,8 +11,8 @@ from typing import Any
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.combinations import check_combinations
-from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.combinations import check_combinations
+from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
 from tests.contract.runtime_matrix import covering
 
 HERE = Path(__file__).parent

@@ -29,9 +29,9 @@ from tests.contract.runtime_cases import (
     Case,
 )
 from workers.data.cutting import Cutting
-from workers.data.part import Held
-from workers.runtime.data import Epoch
-from workers.runtime.noise import seed
+from workers.data.split import TensorSplit
+from workers.runtime.compute.random_numbers import forward_seed
+from workers.runtime.samples.epoch import Epoch
 
 Weights = dict[str, Tensor]
 
@@ -52,7 +52,7 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     train, _ = case.definition().data()
     for number in range(EPOCHS):
         cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
-        epoch = Epoch.shuffled(Held(*train), cutting, SEED, number)
+        epoch = Epoch.shuffled(TensorSplit(*train), cutting, SEED, number)
         for lane in lanes:
             lane.begin(number)
         round_of_all = case.updated * case.lanes
@@ -157,7 +157,7 @@ class _Lane:
             return functional_call(self.model, weights, (value,))
         bounds = self.case.bounds
         for stage, (first, stop) in enumerate(pairwise(bounds)):
-            torch.manual_seed(seed(SEED, self.epoch, stage, microbatch))
+            torch.manual_seed(forward_seed(SEED, self.epoch, stage, microbatch))
             part = self.model[first:stop]
             own = {name: weights[name] for name, _ in part.named_parameters()}
             value = functional_call(part, own, (value,))

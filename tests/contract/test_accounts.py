@@ -20,9 +20,9 @@ from backend.people.accounts import (
 from backend.people.person import Scope
 from backend.people.rights import Role
 from backend.people.team import LastAdministrator
-from backend.storage.audit import SqlAuditLog
-from backend.storage.keys import SqlKeys
-from backend.storage.people import SqlPeople
+from backend.storage.people.audit import SqlAuditLog
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
 from tests.contract.people import PASSWORD, Clock, join
 
 

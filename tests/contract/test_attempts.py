@@ -14,16 +14,16 @@ from backend.definitions.definition import Definition
 from backend.errors import NotFound
 from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.columns import encode
-from backend.pipeline.timeline import Span
+from backend.pipeline.timeline import Span, Timeline
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.attempt import Attempt
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
-from backend.runs.fence import LeaseLost
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
-from backend.storage.logs import MAX_CHARACTERS
+from backend.storage.runs.logs import MAX_CHARACTERS
 
 PROFILE = Profile("tiny", ModelGraph.chain((Layer("a", "Linear", 1e-3, 2e-3, 64, 128),)), 8)
 
@@ -121,9 +121,9 @@ def test_the_newest_points_and_the_means_of_the_newest_epochs(backend: Backend, 
 
 def test_a_timeline_is_put_together_from_its_batches(backend: Backend, attempt: Attempt):
     for rank in (1, 0):
-        attempt.spans("measured", rank, 0, encode(spans(rank)), 2)
-    attempt.spans("measured", 0, 3, encode(spans(0)[1:]), 1)
-    attempt.spans("measured", 0, 3, encode(spans(0)[:1]), 1)
+        attempt.spans("measured", rank, 0, encode(Timeline.of(spans(rank))), 2)
+    attempt.spans("measured", 0, 3, encode(Timeline.of(spans(0)[1:])), 1)
+    attempt.spans("measured", 0, 3, encode(Timeline.of(spans(0)[:1])), 1)
     first = backend.runs.timeline(attempt.run.id, "measured", 0)
     assert first is not None
     assert list(first.spans) == spans(0) + spans(1)
@@ -174,7 +174,7 @@ WRITES: dict[str, Callable[[Attempt, Path], object]] = {
     "progress": lambda attempt, _: attempt.progress(RunProgress("train", 1, 2)),
     "logs": lambda attempt, _: attempt.logs([(0, 0.0, "late")]),
     "metrics": lambda attempt, _: attempt.metrics(Metrics("loss", (1,), (1.0,), (1.0,))),
-    "spans": lambda attempt, _: attempt.spans("measured", 0, 0, encode(spans(0)), 2),
+    "spans": lambda attempt, _: attempt.spans("measured", 0, 0, encode(Timeline.of(spans(0))), 2),
     "artifact": lambda attempt, file: attempt.artifact("weights", file),
     "profile": lambda attempt, _: attempt.profile(PROFILE),
     "finish": lambda attempt, _: attempt.finish(RunState.FAILED, RunSummary(), RunError("X", "y")),

@@ -13,8 +13,8 @@ from sqlalchemy import create_engine, text
 from backend.bootstrap import connect
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.people.rights import Role
-from backend.runs.checkpoints import CheckpointFile, Mark
-from backend.runs.labels import Change
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.history.labels import Change
 from backend.settings import Settings
 from backend.storage.backup.archive import back_up
 from backend.storage.backup.layout import Occupied, snapshot

@@ -12,14 +12,14 @@ import pytest
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.attempt import Attempt
-from backend.runs.checkpoints import CheckpointFile, Mark
-from backend.runs.dispatch import DispatchService
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.fence import LeaseLost
+from backend.runs.dispatch.dispatch import DispatchService
 from backend.runs.events import Metrics
-from backend.runs.fence import LeaseLost
 from backend.runs.ports import Stores
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 from backend.storage.soundness import digest, violations
 
@@ -44,7 +44,7 @@ class Chaos:
         self.backend, self.stores = backend, stores
         self.draw = random.Random(seed)
         self.agents = [
-            DispatchService(stores, backend.queue, backend.bell, LEASE, name) for name in "abc"
+            DispatchService(stores, backend.queue, backend.notifier, LEASE, name) for name in "abc"
         ]
         self.ids = [backend.runs.submit(spec).id for _ in range(NUM_RUNS)]
         self.spec = spec

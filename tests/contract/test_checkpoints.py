@@ -9,16 +9,16 @@ from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import NotFound
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.attempt import Attempt
-from backend.runs.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
-from backend.runs.dispatch import DispatchService
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
+from backend.runs.attempts.fence import LeaseLost
+from backend.runs.attempts.recovery import NothingToResume
+from backend.runs.dispatch.dispatch import DispatchService
 from backend.runs.events import Metrics
-from backend.runs.fence import LeaseLost
 from backend.runs.ports import Stores
-from backend.runs.recovery import NothingToResume
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunError, RunSummary
 from backend.runs.service import NotEnded
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 
 KILLED = RunError("RankKilled", "rank 0 was killed by signal 9")
@@ -188,7 +188,7 @@ def test_an_ended_lease_queues_a_run_that_has_a_checkpoint(
     backend: Backend, stores: Stores, spec: TrainSpec
 ):
     """Two reapers look at the same moment: one of them gives the run up."""
-    dispatch = DispatchService(stores, backend.queue, backend.bell, lease=-1.0)
+    dispatch = DispatchService(stores, backend.queue, backend.notifier, lease=-1.0)
     attempt = dispatch.claim(backend.runs.submit(spec).id, "here")
     assert attempt is not None
     kept(attempt, 1)

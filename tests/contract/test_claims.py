@@ -7,7 +7,7 @@ from pathlib import Path
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 
 NUM_RUNS, NUM_NODES = 40, 4

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from backend.runs.data_forms import FORMS
-from backend.runs.spec import DataSpec
+from backend.runs.request.data_forms import FORMS
+from backend.runs.request.spec import DataSpec
 from tests.contract.data_cases import (
     LABELS,
     MAKERS,
@@ -20,7 +20,7 @@ from tests.contract.data_cases import (
 )
 from workers.data.catalog import CATALOG, NO_FILE, load
 from workers.data.errors import DataFailed
-from workers.data.part import DataSet, Part
+from workers.data.split import DataSet, Split
 from workers.definitions.loader import load as load_definition
 
 FILES = sorted(MAKERS)
@@ -51,7 +51,7 @@ def make(tmp_path: Path, define):
     return made
 
 
-def everything(part: Part) -> tuple[torch.Tensor, torch.Tensor]:
+def everything(part: Split) -> tuple[torch.Tensor, torch.Tensor]:
     numbers = torch.arange(len(part))
     return part.inputs(numbers), part.targets(numbers)
 

@@ -10,7 +10,7 @@ from backend.cluster.cluster import Device
 from backend.definitions.definition import Definition, DefinitionInUse, InvalidDefinition
 from backend.errors import InvalidInput, NotFound
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 
 ONE = b"def model():\n    return 1\n"
 TWO = b"def model():\n    return 2\n"
@@ -162,7 +162,7 @@ def test_weights_are_no_model_to_run(backend: Backend):
 
 def test_a_roofline_needs_a_known_device(backend: Backend):
     tiny = backend.definitions.add("tiny.py", ONE)
-    with pytest.raises(InvalidInput, match="no device 'abacus'"):
+    with pytest.raises(InvalidInput, match="of a device 'abacus'"):
         backend.runs.submit(ProfileSpec(tiny.id, peak="abacus"))
 
 

@@ -11,16 +11,16 @@ from backend.definitions.definition import Definition
 from backend.errors import NotFound
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
-from backend.pipeline.timeline import Span
-from backend.runs.attempt import Attempt
+from backend.pipeline.timeline import Span, Timeline
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
-from backend.runs.fence import LeaseLost
-from backend.runs.labels import Change
+from backend.runs.history.labels import Change
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.service import NotEnded
-from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
-from backend.storage.tables import Base
+from backend.storage.tables.tables import Base
 from tests.app.seed import a_profile
 
 
@@ -32,7 +32,7 @@ def recorded(backend: Backend, definition: Definition, file: Path) -> tuple[Run,
     attempt.running()
     attempt.logs([(0, time.time(), "a line")])
     attempt.metrics(Metrics("loss", (0, 1), (2.0, 1.0), (1.0, 2.0), 0))
-    attempt.spans("measured", 0, 0, encode([Span(0, 0, Forward(0, 0), 0.0, 1.0)]), 1)
+    attempt.spans("measured", 0, 0, encode(Timeline.of([Span(0, 0, Forward(0, 0), 0.0, 1.0)])), 1)
     attempt.artifact("weights", file)
     profile = attempt.profile(a_profile())
     backend.labels.change([run.id], Change(add=("kept",)))

@@ -7,15 +7,15 @@ et al. (SC 2021), Qi et al. (2024). Stages are equal, messages free, steps free.
 import pytest
 
 from backend.errors import InvalidInput
-from backend.pipeline.columnar.lower import lower_table
-from backend.pipeline.columnar.verify import run_table
-from backend.pipeline.held import in_flight, live_versions
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
 from backend.prediction.uniform import UniformDurations, cost_seconds
+from tests.oracles import simulate as oracle
+from tests.oracles.held import in_flight, live_versions
+from tests.oracles.program import unpack
 
 POSITIONS = (1, 2, 3, 4, 8)
 BATCHES = (1, 2, 4, 8, 16)
@@ -86,8 +86,9 @@ def test_double_buffering_keeps_two_versions(p, batches):
 
 def cost(name, shape, times):
     durations = UniformDurations(*times, chunks=shape.chunks)
-    timeline = simulate(lower(schedule(name), shape), durations)
-    assert run_table(lower_table(schedule(name), shape), durations).timeline() == timeline
+    program = lower(schedule(name), shape)
+    timeline = simulate(program, durations)
+    assert oracle.simulate(unpack(program), durations) == timeline
     return cost_seconds(timeline)
 
 

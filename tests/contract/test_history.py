@@ -10,11 +10,11 @@ from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Metrics
-from backend.runs.labels import MAX_TAGS, Change
-from backend.runs.listing import RunFilter, RunOrder, RunSort
+from backend.runs.history.labels import MAX_TAGS, Change
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.service import NotEnded
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)

@@ -6,14 +6,14 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.dispatch import DispatchService
-from backend.runs.leases import NodeTaken
+from backend.runs.dispatch.dispatch import DispatchService
+from backend.runs.dispatch.leases import NodeTaken
 from backend.runs.ports import Stores
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 
 
 def agent(backend: Backend, stores: Stores, place: str, lease: float = 60.0) -> DispatchService:
-    return DispatchService(stores, backend.queue, backend.bell, lease, place)
+    return DispatchService(stores, backend.queue, backend.notifier, lease, place)
 
 
 def test_one_holds_it_until_it_ends_or_drops_it(stores: Stores):

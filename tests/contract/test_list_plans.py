@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from sqlalchemy import Select, func, select, text
 
 from backend.bootstrap import Backend
-from backend.runs.listing import RunFilter, RunOrder, RunSort
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
 from backend.runs.states import RunState
-from backend.storage.run_list import conditions, ordered
-from backend.storage.tables import RunRow
+from backend.storage.runs.run_list import conditions, ordered
+from backend.storage.tables.tables import RunRow
 from tests.benchmarks.bench_history import fill
 
 RUNS = 20_000

@@ -15,8 +15,8 @@ from backend.bootstrap import connect
 from backend.settings import Settings
 from backend.storage.database import open_engine
 from backend.storage.errors import SchemaOutdated
-from backend.storage.people_tables import Base
 from backend.storage.schema import configuration, current, upgrade
+from backend.storage.tables.people_tables import Base
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.codec import to_json
+from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
@@ -16,7 +16,7 @@ from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.plans import StoredPlan
 from backend.runs.ports import Stores
-from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 
 LAYERS = tuple(Layer(f"l{i}", "Linear", 1e-3, 2e-3, 64, 128) for i in range(4))
 PROFILE = Profile("tiny", ModelGraph.chain(LAYERS), 8, notes=("measured on a Tuesday",))
@@ -48,10 +48,10 @@ def test_a_profile_of_nothing_is_refused(backend: Backend, definition: Definitio
 
 
 def test_a_profile_is_brought_in_as_json(backend: Backend, definition: Definition):
-    stored = backend.profiles.import_json(to_json(Profile, PROFILE), definition.id)
+    stored = backend.profiles.add(from_json(Profile, to_json(Profile, PROFILE)), definition.id)
     assert stored.profile == PROFILE
     with pytest.raises(InvalidInput, match="graph"):
-        backend.profiles.import_json(b'{"name": "x", "microbatch": 1}', definition.id)
+        from_json(Profile, b'{"name": "x", "microbatch": 1}')
 
 
 def test_a_plan_comes_back_whole(backend: Backend, plan: StoredPlan):
@@ -123,7 +123,7 @@ def test_nodes_are_listed_by_their_last_sign_of_life(backend: Backend, stores: S
 def test_a_node_tells_how_far_its_clock_is_off(backend: Backend, monkeypatch: pytest.MonkeyPatch):
     backend.nodes.beat("a")
     right = time.time
-    monkeypatch.setattr("backend.storage.nodes.time", Mock(time=lambda: right() - 3600))
+    monkeypatch.setattr("backend.storage.nodes.nodes.time", Mock(time=lambda: right() - 3600))
     backend.nodes.beat("b")
     found = {node.name: node for node in backend.nodes.list()}
     assert abs(found["a"].ahead) < 60

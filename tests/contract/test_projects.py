@@ -4,14 +4,14 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.audit import NotAllowed, Outcome
+from backend.people.audit import AuditOutcome, NotAllowed
 from backend.people.person import Scope
 from backend.people.project import DEFAULT_PROJECT, Project, Quota
 from backend.people.rights import Right, Role
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.labels import Change
+from backend.runs.history.labels import Change
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 from tests.app.seed import plan_for
 from tests.contract.belongings import Act, member
@@ -79,7 +79,7 @@ def refused(backend: Backend, mine: Backend, act: Act, run: Run) -> None:
     with pytest.raises(NotAllowed, match="Gil"):
         act(mine, run, 0)
     entry = backend.audit.list(limit=1)[0]
-    assert (entry.actor, entry.outcome) == ("Gil", Outcome.DENIED)
+    assert (entry.actor, entry.outcome) == ("Gil", AuditOutcome.DENIED)
 
 
 def test_the_teams_role_holds_in_the_first_project_and_an_administrators_in_all(

@@ -10,10 +10,10 @@ from backend.cluster.cluster import Device
 from backend.people.project import Project, Quota
 from backend.people.projects import ProjectArchived, QuotaReached
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.checkpoints import CheckpointFile, Mark
-from backend.runs.occupancy import queue
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.dispatch.occupancy import queue
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.app.seed import a_profile, plan_for
 

@@ -7,9 +7,9 @@ import pytest
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
 
 STAGES = (Stage(0, 1, (0,)), Stage(1, 2, (1,)))

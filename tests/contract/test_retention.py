@@ -11,16 +11,16 @@ from backend.people.audit import NotAllowed
 from backend.people.project import DEFAULT_PROJECT, Retention
 from backend.people.rights import RIGHTS, Actor, Role
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
-from backend.runs.labels import Change
-from backend.runs.retention import RetentionService
+from backend.runs.history.labels import Change
+from backend.runs.history.retention import RetentionService
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
-from backend.storage.checkpoints import SqlCheckpoints
-from backend.storage.projects import SqlProjects
-from backend.storage.retention import SqlClearing
+from backend.storage.people.projects import SqlProjects
+from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.runs.retention import SqlClearing
 from backend.storage.soundness import violations
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)),)), "pipedream", 8)

@@ -8,11 +8,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
-from backend.people.audit import NotAllowed, Outcome
+from backend.people.audit import AuditOutcome, NotAllowed
 from backend.people.rights import Right, Role
-from backend.runs.labels import Change
+from backend.runs.history.labels import Change
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
-from backend.runs.spec import ProfileSpec
 from tests.contract.people import join
 
 ACTS = {
@@ -56,7 +56,7 @@ def test_every_role_may_do_exactly_what_the_table_says(
     with pytest.raises(NotAllowed, match="Bob"):
         act(mine, ended)
     newest = backend.audit.list(limit=1)[0]
-    assert (newest.actor, newest.outcome) == ("Bob", Outcome.DENIED)
+    assert (newest.actor, newest.outcome) == ("Bob", AuditOutcome.DENIED)
 
 
 def test_whoever_acts_owns_the_run_and_is_in_the_log(backend: Backend, run: Run):
@@ -65,7 +65,7 @@ def test_whoever_acts_owns_the_run_and_is_in_the_log(backend: Backend, run: Run)
     assert again.owner == "Bob"
     entry = backend.audit.list(limit=1)[0]
     assert (entry.actor, entry.action, entry.target) == ("Bob", "launch", "mine")
-    assert entry.outcome is Outcome.DONE
+    assert entry.outcome is AuditOutcome.DONE
     assert [e.id for e in backend.audit.all()] == sorted(
         (e.id for e in backend.audit.list(limit=1000)), reverse=True
     )

@@ -11,14 +11,20 @@ from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.fence import LeaseLost
-from backend.runs.listing import RunFilter
+from backend.runs.attempts.fence import LeaseLost
+from backend.runs.attempts.recovery import AGENT_LOST
+from backend.runs.history.listing import RunFilter
 from backend.runs.ports import Stores
-from backend.runs.recovery import AGENT_LOST
+from backend.runs.request.spec import (
+    CheckpointSpec,
+    DataSpec,
+    OptimizerSpec,
+    ProfileSpec,
+    TrainSpec,
+)
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import IllegalMove, RunState
-from backend.storage.values import DatabaseClock, DatabaseMoment
+from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
 from backend.pipeline.exchange.text import format_shape
-from backend.pipeline.held import in_flight, live_versions
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule, training_schedules
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
+from tests.oracles.held import in_flight, live_versions
 
 STRAIGHT = [
     Shape((1,), 4, 2),

@@ -8,14 +8,14 @@ from sqlalchemy import delete, insert, update
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.attempt import Attempt
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import RunSummary
-from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.storage.soundness import digest, violations
-from backend.storage.tables import AttemptRow, LogRow, MetricRow, RunRow
+from backend.storage.tables.tables import AttemptRow, LogRow, MetricRow, RunRow
 
 
 @pytest.fixture

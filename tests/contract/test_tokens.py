@@ -10,7 +10,7 @@ from backend.people.audit import NotAllowed
 from backend.people.person import Scope
 from backend.people.rights import Right, Role
 from backend.people.team import TokenService
-from backend.storage.keys import SqlKeys
+from backend.storage.people.keys import SqlKeys
 from tests.contract.people import Clock, join
 
 

@@ -5,9 +5,9 @@ from sqlalchemy import text
 
 from backend.bootstrap import connect
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.listing import RunFilter, RunOrder, RunSort
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunSummary
-from backend.runs.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.database import open_engine

@@ -13,7 +13,7 @@ from backend.storage.backup.layout import go_on_from, lay_out, snapshot, whole
 from backend.storage.backup.rows import Sum, insert, names, rows_of, tables
 from backend.storage.schema import configuration, current, upgrade
 from backend.storage.soundness import violations
-from backend.storage.tables import CheckpointRow
+from backend.storage.tables.tables import CheckpointRow
 from tests.app import seed
 from tests.contract.test_backup import fill
 

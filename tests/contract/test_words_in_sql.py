@@ -6,9 +6,9 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.labels import Change
-from backend.runs.listing import RunFilter, RunOrder, RunSort
-from backend.runs.spec import ProfileSpec
+from backend.runs.history.labels import Change
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.runs.request.spec import ProfileSpec
 
 WORDS = (
     "'; DROP TABLE runs; --",

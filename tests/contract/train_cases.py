@@ -5,10 +5,10 @@ from pathlib import Path
 
 from backend.codec import from_json
 from backend.runs.job import Job
+from workers.runtime.messages.world import World, join, leave
 from workers.runtime.process import die_with_parent, use_one_thread
-from workers.runtime.reporter import Reporter
+from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
-from workers.runtime.world import World, join, leave
 
 
 def run(job_file: Path, world: World) -> int:

@@ -19,10 +19,10 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from app import launch
+from app.server import launch
 from backend.cluster.presets import local
-from backend.runs.listing import RunFilter
-from backend.runs.nodes import Use
+from backend.runs.dispatch.nodes import Use
+from backend.runs.history.listing import RunFilter
 from backend.settings import load_settings
 from tests.app import seed
 from tests.e2e.conftest import CHROMIUM_ARGS

@@ -9,8 +9,8 @@ from app import example
 from app.client import Client
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import ProfileSpec, TrainSpec
 from tests.e2e.conftest import keep_screenshot, settled
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]

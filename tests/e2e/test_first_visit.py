@@ -69,7 +69,8 @@ def plan(page: Page) -> None:
     expect(page.get_by_text("Throughput").first).to_be_visible()
     settled(page).get_by_text("Straight pipeline").click()
     expect(page.get_by_text("Predicted timeline").first).to_be_visible()
-    expect(page.locator(".js-plotly-plot")).to_have_count(3)
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
+    expect(page.get_by_role("application")).to_have_count(1)
     keep_screenshot(page, "4-plan")
 
 

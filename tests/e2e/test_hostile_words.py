@@ -10,10 +10,10 @@ from playwright.sync_api import Browser, Page, expect
 from backend.cluster.cluster import Device
 from backend.cluster.presets import local
 from backend.pipeline.columns import encode
-from backend.prediction.propose import propose
+from backend.pipeline.timeline import Timeline
 from backend.profiles.profile import ModelGraph, Profile
 from backend.runs.events import Metrics
-from backend.runs.labels import Change
+from backend.runs.history.labels import Change
 from backend.runs.run import RunError, RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -62,7 +62,7 @@ def fill() -> tuple[int, int, int]:
     backend.definitions.add_zoo("vgg_digits")
     stored = backend.profiles.add(a_hostile_profile(), definition.id)
     cluster = local(2)
-    found = [p.prediction for p in propose(stored.profile, cluster)]
+    found = seed.predicted(stored.profile, cluster)
     straight = next(p for p in found if p.plan.partition.replicas == (1, 1))
     plan = backend.plans.save(stored.id, cluster, straight)
     failed = seed.submit(backend, definition.id, plan, WORDS[:190])
@@ -73,7 +73,7 @@ def fill() -> tuple[int, int, int]:
     attempt = seed.claim(backend, seed.submit(backend, definition.id, plan, TAG))
     seed.train_epoch(backend, attempt, plan, 0)
     attempt.metrics(Metrics(SHORT, (1, 2), (0.5, 0.25), (1.0, 2.0), 0))
-    attempt.spans("measured", 0, 1, encode([]), 0)
+    attempt.spans("measured", 0, 1, encode(Timeline.of(())), 0)
     ids = [failed.id, attempt.run.id, succeeded]
     tags = (SHORT[:40], "<b>bold</b>", "[x](javascript:harmed=1)")
     backend.labels.change(ids, Change(note=WORDS, tags=tags, starred=True))

@@ -11,30 +11,30 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from app.cuts import read_cut
-from app.gate.oidc import Flow, flow_of
-from app.pairs import read_pairs
-from app.variations import read_prices
+from app.gate.oidc import PendingSignIn, flow_of
 from backend.cluster.document import read_cluster, write_cluster
 from backend.cluster.presets import local
 from backend.codec import from_json, to_json
+from backend.comparison.pairs import read_pairs
+from backend.comparison.variations import read_prices
 from backend.definitions.check import check
 from backend.definitions.parameters import checked, parsed
 from backend.errors import StageflowError
 from backend.pipeline.exchange.chrome_trace import read_trace, write_trace
 from backend.pipeline.exchange.document import read_program, write_program
+from backend.pipeline.exchange.forms import read_any
 from backend.pipeline.exchange.text import format_program, parse_program
 from backend.pipeline.exchange.torch_csv import read_csv
 from backend.pipeline.notation import parse_action
 from backend.pipeline.verify import verify
-from backend.planning.document import read_plan, write_plan
+from backend.planning.cuts import read_cut
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predicted_program
 from backend.profiles.document import check_profile, read_profile, write_profile
 from backend.profiles.files import read_profile_file
 from backend.profiles.graph_txt import write_graph
-from backend.runs.events import Failed, Finished, Metrics, read_line, write_line
-from backend.runs.spec import TrainSpec
+from backend.runs.events import Finished, Metrics, RankError, read_line, write_line
+from backend.runs.request.spec import TrainSpec
 from backend.storage.backup.manifest import Manifest, read_manifest, write_manifest
 from tests.app.seed import a_profile
 from tests.fuzz.mutations import mutated, mutated_bytes
@@ -99,7 +99,6 @@ TEXTS = {
         lambda t: check_profile(read_profile_file("graph.txt", t)),
         (write_graph(PROFILE), GRAPH_TXT),
     ),
-    "plan": Parser(read_plan, (write_plan(PLAN).decode(),)),
     "program as JSON": Parser(
         lambda t: verify(read_program(t)), (write_program(PROGRAM).decode(),)
     ),
@@ -108,6 +107,15 @@ TEXTS = {
         lambda t: verify(read_csv(t)), ("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n",)
     ),
     "trace": Parser(read_trace, (write_trace(TIMELINE),)),
+    "program in any form": Parser(
+        lambda t: verify(read_any(t.encode())),
+        (
+            format_program(PROGRAM),
+            write_trace(TIMELINE),
+            write_program(PROGRAM).decode(),
+            "0F0,0B0\n",
+        ),
+    ),
     "action": Parser(parse_action, ("F0.1@v2", "S0", "R(x)")),
     "cut in a link": Parser(
         lambda t: read_cut(t, CUT, 4), ("3x1-8x1", f"3@0-{NUM_LAYERS}@1", f"{NUM_LAYERS}x2")
@@ -132,14 +140,14 @@ TEXTS = {
         read_line,
         (
             write_line(Metrics("loss", (1, 2), (0.5, 0.25), (1.0, 2.0), 0)),
-            write_line(Failed(0, "OutOfMemory", "no")),
+            write_line(RankError(0, "OutOfMemory", "no")),
             write_line(Finished(0, 2)),
         ),
     ),
     "manifest of a backup": Parser(
         lambda t: read_manifest(_bytes(t)), (write_manifest(MANIFEST).decode(),)
     ),
-    "cookie of a sign-in": Parser(flow_of, (Flow("a", "b", "c", "/runs").text(),)),
+    "cookie of a sign-in": Parser(flow_of, (PendingSignIn("a", "b", "c", "/runs").text(),)),
 }
 FILES = {
     "net.pt2": Parser(lambda d: check("net.pt2", d), (program_file(json.dumps(GRAPH)),)),

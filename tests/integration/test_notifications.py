@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from backend.bootstrap import Backend, connect
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunError, RunSummary
-from backend.runs.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.schema import upgrade

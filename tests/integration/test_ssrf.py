@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from backend.codec import from_json, to_json
-from backend.notifications.delivery import Order, Outcomes
+from backend.notifications.delivery import Delivery, DeliveryResults
 
 WAYS = {
     "loopback": "json://127.0.0.1:{port}/x",
@@ -75,12 +75,12 @@ def told() -> Iterator[tuple[dict[str, Any], Inside, Inside]]:
     urls = tuple(url.format(**ports) for url in WAYS.values())
     done = subprocess.run(
         [sys.executable, "-m", "backend.notifications.delivery"],
-        input=to_json(Order, Order(urls, "title", "body", (ALLOWED,))),
+        input=to_json(Delivery, Delivery(urls, "title", "body", (ALLOWED,))),
         capture_output=True,
         timeout=240,
         check=True,
     )
-    outcomes = from_json(Outcomes, done.stdout.splitlines()[-1])
+    outcomes = from_json(DeliveryResults, done.stdout.splitlines()[-1])
     assert len(outcomes) == len(WAYS)
     assert b"hunter2" not in done.stdout + done.stderr
     yield dict(zip(WAYS, outcomes, strict=True)), inside, door

@@ -14,7 +14,7 @@ from contextlib import suppress
 import psutil
 
 from backend.queue.client import redis_client
-from backend.runs.checkpoints import FAULTS
+from backend.runs.attempts.checkpoints import FAULTS
 from backend.runs.ports import QueueUnreachable
 from backend.runs.run import Run
 from backend.runs.states import RunState

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from backend.bootstrap import connect
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from tests.soak.site import ROOT, environment, site
 
 NUM_RUNS, DELIVERIES, NUM_PROCESSES = 1_000, 3, 8

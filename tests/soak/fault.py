@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from backend.runs.states import RunState
 from tests.soak.site import Site
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from statistics import median
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from tests.soak.site import Site, site
 
 MODEL = textwrap.dedent("""

@@ -18,12 +18,12 @@ from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.queue.embedded import EmbeddedRedis
 from backend.queue.presence import is_held
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.soak.database_server import DatabaseServer, server_of
-from workers.supervisor import processes
+from workers.supervisor.ranks import processes
 
 ROOT = Path(__file__).parents[2]
 LEASE = 6.0

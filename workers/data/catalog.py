@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from backend.errors import InvalidInput
-from backend.runs.spec import DataSpec
-from workers.data.asked import Asked
+from backend.runs.request.spec import DataSpec
 from workers.data.errors import DataFailed
 from workers.data.forms import huggingface, images, numpy, python, ready, tables, text
-from workers.data.part import Changed, DataSet
-from workers.definitions.definition import Definition
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, Split, Subset
+from workers.definitions.definition import LoadedDefinition
 from workers.definitions.samples import Batch
 
-Source = Callable[[Asked], DataSet]
+Source = Callable[[DataRequest], DataSet]
 NO_FILE = ("digits", "synthetic", "definition")
 
 CATALOG: dict[str, Source] = {
@@ -31,10 +31,10 @@ CATALOG: dict[str, Source] = {
     "huggingface": huggingface.load,
     "python": python.load,
 }
-"""One function for each of `backend.runs.data_forms.FORMS`."""
+"""One function for each of `backend.runs.request.data_forms.FORMS`."""
 
 
-def load(spec: DataSpec, definition: Definition, place: str = "") -> DataSet:
+def load(spec: DataSpec, definition: LoadedDefinition, place: str = "") -> DataSet:
     """The data set that `spec` names, or the definition's default; `place` is the path as this
     process sees it. Raises `InvalidInput` on an unknown form and `DataFailed` on data that
     cannot be read or learned from."""
@@ -43,16 +43,16 @@ def load(spec: DataSpec, definition: Definition, place: str = "") -> DataSet:
         raise InvalidInput(
             f"there is no data set {name!r}", f"Choose one of {', '.join(sorted(CATALOG))}."
         )
-    asked = Asked(spec, place, definition)
-    found = CATALOG[name](asked)
+    request = DataRequest(spec, place, definition)
+    found = CATALOG[name](request)
     if not found.num_train:
         raise DataFailed(f"{found.name} has no samples to train on", "Give data with samples.")
     if not found.num_held_out:
         found = replace(found, held_out=None)
-    return found if name in NO_FILE else _fitted(found, asked)
+    return found if name in NO_FILE else _fitted(found, request)
 
 
-def example(definition: Definition, batch: int) -> Batch:
+def example(definition: LoadedDefinition, batch: int) -> Batch:
     """One batch of inputs and targets: the definition's `example`, else its data's first ones."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -61,10 +61,10 @@ def example(definition: Definition, batch: int) -> Batch:
     return load(DataSpec(), definition).first(batch)
 
 
-def _fitted(found: DataSet, asked: Asked) -> DataSet:
+def _fitted(found: DataSet, request: DataRequest) -> DataSet:
     """The same with the inputs in the shape of the model's example, where that is one tensor
     of as many values. Raises `DataFailed` where it has another number of them."""
-    inputs, wanted = found.first(1)[0], asked.wanted
+    inputs, wanted = found.first(1)[0], request.wanted
     if not isinstance(inputs, Tensor) or wanted is None or found.train.lengths is not None:
         return found
     given = tuple(inputs.shape[1:])
@@ -76,12 +76,13 @@ def _fitted(found: DataSet, asked: Asked) -> DataSet:
             f"example has {prod(wanted)} {_told(wanted)}",
             "Choose the columns that are the model's inputs, or another model.",
         )
-    train, held_out = (
-        None if part is None else Changed(part, lambda tensor: tensor.reshape(-1, *wanted))
-        for part in (found.train, found.held_out)
-    )
-    assert train is not None
-    return replace(found, train=train, held_out=held_out)
+
+    def shaped(part: Split) -> Split:
+        everything = torch.arange(len(part))
+        return Subset(part, everything, lambda tensor: tensor.reshape(-1, *wanted))
+
+    held_out = None if found.held_out is None else shaped(found.held_out)
+    return replace(found, train=shaped(found.train), held_out=held_out)
 
 
 def _is_sequence(inputs: Tensor, wanted: tuple[int, ...]) -> bool:

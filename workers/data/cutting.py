@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from workers.data.errors import DataFailed
-from workers.data.part import Part
+from workers.data.split import Split
 
 Group = tuple[Tensor, int | None]
 """The samples of a microbatch, and the length to which they are padded (None: as they are)."""
@@ -26,11 +26,11 @@ class Cutting:
     keep: bool = False
     buckets: tuple[int, ...] = ()
 
-    def count(self, part: Part) -> int:
+    def count(self, part: Split) -> int:
         """Microbatches of an epoch, the same for every order; 0 where nothing fills a round."""
         return len(self.groups(part, torch.arange(len(part)), None))
 
-    def forms(self, part: Part) -> set[tuple[int, int | None]]:
+    def forms(self, part: Split) -> set[tuple[int, int | None]]:
         """(samples, length) of all microbatches that any epoch may have."""
         order, lengths = torch.arange(len(part)), part.lengths
         if lengths is None:
@@ -39,7 +39,7 @@ class Cutting:
         return {(len(group), bound) for group, bound in self._bucketed(order, lengths)}
 
     def groups(
-        self, part: Part, order: Tensor, generator: torch.Generator | None
+        self, part: Split, order: Tensor, generator: torch.Generator | None
     ) -> tuple[Group, ...]:
         """The microbatches of an epoch whose samples come in this order. Buckets are mixed by
         `generator`. Raises `DataFailed` where lengths differ and no bucket takes them."""
@@ -52,7 +52,7 @@ class Cutting:
             found = [found[n] for n in torch.randperm(len(found), generator=generator).tolist()]
         return tuple(found[: len(found) // self.unit * self.unit])
 
-    def padded(self, part: Part) -> tuple[tuple[Group, int], ...]:
+    def padded(self, part: Split) -> tuple[tuple[Group, int], ...]:
         """Every sample once, in order, in full microbatches and whole rounds: the group and how
         many of its first samples are no padding."""
         lengths = part.lengths

@@ -6,4 +6,4 @@ from backend.errors import StageflowError
 class DataFailed(StageflowError):
     """A file or folder of data cannot be read, or holds what no model can learn from."""
 
-    advice = "Mend the data, or choose other columns; docs/data.md has every form."
+    advice = "Correct the data, or choose other columns; `stageflow run --help` lists the forms."

@@ -4,15 +4,17 @@ import torch
 from torch import nn
 
 from workers.data.errors import DataFailed
-from workers.data.part import DataSet, Part
 from workers.data.ragged import PAD_TARGET
+from workers.data.split import DataSet, Split
 from workers.data.values import whole
-from workers.definitions.definition import Definition, cross_entropy
+from workers.definitions.definition import LoadedDefinition, cross_entropy
 from workers.definitions.samples import Samples, tensors
 from workers.definitions.trace import untouched
 
 
-def check_labels(data: DataSet, definition: Definition, model: nn.Module, inputs: Samples) -> None:
+def check_labels(
+    data: DataSet, definition: LoadedDefinition, model: nn.Module, inputs: Samples
+) -> None:
     """Raise `DataFailed` where a label is none of the model's classes. Only where the loss is
     the usual cross entropy, and the labels are known without loading a sample."""
     if definition.loss is not cross_entropy:
@@ -25,7 +27,7 @@ def check_labels(data: DataSet, definition: Definition, model: nn.Module, inputs
             _check(part, int(output.shape[-1]), data.name)
 
 
-def _check(part: Part, classes: int, name: str) -> None:
+def _check(part: Split, classes: int, name: str) -> None:
     labels = part.labels
     if labels is None or not whole(labels):
         return

@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from backend.runs.spec import DataSpec
+from backend.runs.request.spec import DataSpec
 from workers.data.errors import DataFailed
-from workers.data.part import Held, Part
 from workers.data.pictures import Pictures, Size, size_of
 from workers.data.ragged import Ragged
+from workers.data.split import Split, TensorSplit
 from workers.data.values import target, tensor_of
 from workers.definitions.samples import Samples
 
@@ -20,7 +20,7 @@ Column = Tensor | list[Tensor] | list[bytes]
 """Values side by side, a list per sample of another length, or pictures."""
 
 
-def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Part:
+def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Split:
     """The samples of a table, a row each: the last column is the target and the others the
     inputs, unless the spec chooses. Raises `DataFailed`."""
     names = table.column_names
@@ -38,7 +38,7 @@ def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Pa
             "pictures must be the only input",
             "Choose one of these columns with the inputs.",
         )
-    return Held(_joined(whole, "inputs", file), answers)
+    return TensorSplit(_joined(whole, "inputs", file), answers)
 
 
 def _check_names(
@@ -58,7 +58,7 @@ def _check_names(
 
 def _of_list(
     column: list[Any], answers: Samples | list[Tensor], size: Size | None, file: str
-) -> Part:
+) -> Split:
     if isinstance(column[0], bytes) and isinstance(answers, Tensor):
         return Pictures(column, answers, size or size_of(column[0]))
     if isinstance(column[0], bytes) or not isinstance(answers, Tensor | list):

@@ -123,9 +123,9 @@ class Cutter:
         return tuple(node for node in self._made if self.place[node] < cut <= self.last_use[node])
 
     def _crossings(self, groups: list[Nodes]) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Each tensor that layers exchange: its maker, its readers, its bytes."""
-        for node, maker, readers in self._exchanged(groups):
-            yield maker, readers, self.seen.specs[node].num_bytes
+        """Each tensor that layers exchange: its producer, its readers, its bytes."""
+        for node, producer, readers in self._exchanged(groups):
+            yield producer, readers, self.seen.specs[node].num_bytes
 
     def _ties(self, groups: list[Nodes]) -> Iterator[Tie]:
         for node, owner, readers in self._exchanged(groups):

@@ -13,7 +13,7 @@ Loss = Callable[[Any, Any], Tensor]
 Values = Mapping[str, int | float | str | bool]
 
 
-class Definition(Protocol):
+class LoadedDefinition(Protocol):
     """Every method raises `DefinitionFailed` where the person's file is at fault."""
 
     @property

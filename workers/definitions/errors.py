@@ -17,7 +17,10 @@ class UserCodeFailed(StageflowError):
 class DefinitionFailed(UserCodeFailed):
     """A definition file cannot be loaded, or breaks the contract."""
 
-    advice = "Mend the definition and upload it again; docs/model-definitions.md has the contract."
+    advice = (
+        "Correct the definition and upload it again. It needs model(), and example(batch) unless "
+        "the data set gives one."
+    )
 
 
 class ModelRaised(UserCodeFailed):

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from workers.definitions.definition import Definition, Loss, Values, cross_entropy
+from workers.definitions.definition import LoadedDefinition, Loss, Values, cross_entropy
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.huggingface import load_config
 from workers.definitions.forms.program import load_program
 from workers.definitions.forms.python import MODULE_NAME, load_python
 from workers.definitions.samples import Batch
 
-__all__ = ["MODULE_NAME", "Batch", "Definition", "Loss", "cross_entropy", "load"]
+__all__ = ["MODULE_NAME", "Batch", "LoadedDefinition", "Loss", "cross_entropy", "load"]
 
 
-def load(file: Path, parameters: Values | None = None) -> Definition:
+def load(file: Path, parameters: Values | None = None) -> LoadedDefinition:
     """Load `file` into this process, which runs its code; raises `DefinitionFailed`.
 
     .py: a factory; .json: a Hugging Face config; .pt2: a program of torch.export.

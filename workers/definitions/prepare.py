@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from workers.definitions.definition import Definition
+from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
@@ -17,7 +17,7 @@ from workers.definitions.weights import load_weights
 
 
 def prepare(
-    definition: Definition,
+    definition: LoadedDefinition,
     batch: Batch,
     seed: int = 0,
     device: torch.device | None = None,
@@ -41,7 +41,7 @@ def prepare(
     return layered(model, inputs, granularity or definition.granularity)
 
 
-def _try(definition: Definition, model: nn.Module, inputs: Samples, targets: Any) -> None:
+def _try(definition: LoadedDefinition, model: nn.Module, inputs: Samples, targets: Any) -> None:
     doing = "the model raised"
     try:
         with untouched(model), torch.no_grad():

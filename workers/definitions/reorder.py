@@ -34,8 +34,8 @@ def in_order(layered: LayeredModel, order: tuple[int, ...]) -> LayeredModel:
         bundles=found,
         specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
         crossings=tuple(
-            (place[maker], tuple(sorted(place[reader] for reader in readers)), size)
-            for maker, readers, size in layered.crossings
+            (place[producer], tuple(sorted(place[reader] for reader in readers)), size)
+            for producer, readers, size in layered.crossings
         ),
     )
 
@@ -73,7 +73,7 @@ def bundles(
 def _life(node: fx.Node, home: Mapping[fx.Node, int], place: Mapping[int, int]) -> tuple[int, int]:
     """The places of the layers that make it (-1: an input) and read it last."""
     readers = [home[user] for user in node.users if user in home]
-    maker = home[node] if node in home else min(readers, default=0)
-    made = -1 if node.op == "placeholder" else place[maker]
+    producer = home[node] if node in home else min(readers, default=0)
+    made = -1 if node.op == "placeholder" else place[producer]
     ends = [len(place)] if any(user not in home for user in node.users) else []
     return made, max([place[reader] for reader in readers] + ends, default=made)

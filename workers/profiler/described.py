@@ -6,9 +6,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from backend.profiles.devices import peak
 from backend.profiles.profile import Crossing, ModelGraph, Profile, Tie
-from backend.profiles.roofline import PEAKS, Work, roofline
-from backend.runs.spec import ProfileSpec
+from backend.profiles.roofline import Work, roofline
+from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
@@ -17,7 +18,7 @@ from workers.definitions.samples import tensors
 from workers.devices import versions
 from workers.profiler.measure import benches
 from workers.profiler.sizes import flops, saved_bytes
-from workers.runtime.stage import autocast
+from workers.runtime.compute.stage import autocast
 
 META = torch.device("meta")
 ATTENTION = "scaled_dot_product_attention"
@@ -38,7 +39,8 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
         operations = flops(layers, tensors(inputs), targets)
         saved = saved_bytes(layers, tensors(inputs), targets)
     work = _work(layered, operations)
-    profile = roofline(name, work, layered.edges, spec.microbatch, PEAKS[spec.peak])
+    fastest = peak(spec.peak, spec.precision)
+    profile = roofline(name, work, layered.edges, spec.microbatch, fastest)
     return replace(
         profile,
         graph=ModelGraph(

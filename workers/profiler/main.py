@@ -11,7 +11,7 @@ from backend.errors import InvalidInput
 from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
 from workers.definitions.definition import Loss
 from workers.definitions.layers import LayeredModel
@@ -21,9 +21,10 @@ from workers.definitions.samples import Batch, mapped, tensors
 from workers.definitions.trace import untouched
 from workers.devices import versions
 from workers.profiler.described import described
-from workers.profiler.handling import handling
-from workers.profiler.measure import WARM_UP, Measured, benches, measure, middle
+from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure, middle
+from workers.profiler.message_overhead import message_overhead
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
+from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.process import (
     device,
     device_name,
@@ -31,8 +32,7 @@ from workers.runtime.process import (
     keep_freed_memory,
     use_one_thread,
 )
-from workers.runtime.reporter import Reporter
-from workers.runtime.stage import Precision, autocast
+from workers.runtime.reports.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
 
@@ -114,7 +114,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         precision=spec.precision,
         versions=versions(),
         is_partial=is_partial,
-        handling=None if is_partial or chosen.type != "cpu" else handling(),
+        handling=None if is_partial or chosen.type != "cpu" else message_overhead(),
     )
     share = profile.compute / max(forward + backward, 1e-9)
     reporter.log(
@@ -133,7 +133,7 @@ def _described(name: str, definition_file: Path, spec: ProfileSpec, reporter: Re
 
 def _measured(
     layered: LayeredModel, batch: Batch, loss: Loss, spec: ProfileSpec, reporter: Reporter
-) -> tuple[Measured, int]:
+) -> tuple[ModelTimes, int]:
     """The times, and of how many repetitions: of fewer than asked for if the job is stopped."""
     measured, done = None, 0
     repetitions = measure(layered, batch, loss, spec.repetitions, spec.precision)
@@ -166,7 +166,7 @@ def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision
         return _Sizes(saved, flops(layers, inputs, targets), peak_bytes(whole, inputs, targets))
 
 
-def _layers(layered: LayeredModel, measured: Measured, sizes: _Sizes | None) -> tuple[Layer, ...]:
+def _layers(layered: LayeredModel, measured: ModelTimes, sizes: _Sizes | None) -> tuple[Layer, ...]:
     layers = []
     for index, (layer, times) in enumerate(zip(layered.layers, measured.layers, strict=True)):
         forward, backward, update = measured.seconds(times)
@@ -182,7 +182,7 @@ def _layers(layered: LayeredModel, measured: Measured, sizes: _Sizes | None) -> 
                 backward_input=measured.backward_input(times),
                 backward_weight=measured.backward_weight(times),
                 adding=middle(times.adding),
-                renewal=middle(times.renewal),
+                renewal=middle(times.out_of_place_update),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
                 flops=sizes.flops[index] if sizes else None,

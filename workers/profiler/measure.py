@@ -9,6 +9,7 @@ add up to more than the model.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 
 import torch
@@ -20,9 +21,9 @@ from workers.definitions.loader import Batch, Loss
 from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, tensors
 from workers.definitions.trace import untouched
-from workers.profiler.stopwatch import stopwatch
-from workers.runtime.optimizers import Momentum, Rule
-from workers.runtime.stage import Held, Precision, Stage, Tensors
+from workers.profiler.layer_timer import layer_timer
+from workers.runtime.compute.stage import Activations, Precision, StageModule, Tensors
+from workers.runtime.state.optimizers import Momentum, Optimizer
 
 WARM_UP = 3
 """Repetitions that are not counted: allocator, caches, lazily built kernels."""
@@ -34,7 +35,7 @@ of several gradients, updates that leave the old weights standing."""
 
 
 @dataclass(slots=True)
-class Times:
+class LayerTimes:
     """Seconds of one layer, one entry per repetition."""
 
     forward: list[float] = field(default_factory=list)
@@ -43,11 +44,11 @@ class Times:
     backward_input: list[float] = field(default_factory=list)
     backward_weight: list[float] = field(default_factory=list)
     adding: list[float] = field(default_factory=list)
-    renewal: list[float] = field(default_factory=list)
+    out_of_place_update: list[float] = field(default_factory=list)
 
     @property
     def rare(self) -> tuple[list[float], ...]:
-        return self.backward_input, self.backward_weight, self.adding, self.renewal
+        return self.backward_input, self.backward_weight, self.adding, self.out_of_place_update
 
     def clear(self) -> None:
         for seconds in (self.forward, self.backward, self.update, *self.rare):
@@ -58,27 +59,27 @@ class Times:
 class Bench:
     """A stage with its update rule and what was measured of it."""
 
-    stage: Stage
+    stage: StageModule
     weights: dict[str, Tensor]
-    rule: Rule
-    times: Times
+    rule: Optimizer
+    times: LayerTimes
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ModelTimes:
     """The times so far of every layer, of the whole model, and of a stage that does nothing."""
 
-    layers: list[Times]
-    whole: Times
-    nothing: Times
+    layers: list[LayerTimes]
+    whole: LayerTimes
+    nothing: LayerTimes
 
-    def seconds(self, times: Times) -> tuple[float, float, float]:
+    def seconds(self, times: LayerTimes) -> tuple[float, float, float]:
         """Medians of (forward, backward, update), less what a stage costs that does nothing."""
         forward = median(times.forward) - median(self.nothing.forward)
         backward = median(times.backward) - median(self.nothing.backward)
         return max(0.0, forward), max(0.0, backward), median(times.update)
 
-    def backward_input(self, times: Times) -> float:
+    def backward_input(self, times: LayerTimes) -> float:
         """Median seconds of the input's half of the backward, at most the whole one; 0.0 where
         it was not measured apart."""
         if not times.backward_input:
@@ -86,7 +87,7 @@ class Measured:
         taken = median(times.backward_input) - median(self.nothing.backward_input)
         return min(max(0.0, taken), self.seconds(times)[1])
 
-    def backward_weight(self, times: Times) -> float:
+    def backward_weight(self, times: LayerTimes) -> float:
         """Median seconds of the other half, run by itself; 0.0 likewise."""
         if not times.backward_weight:
             return 0.0
@@ -113,7 +114,7 @@ def measure(
     loss: Loss,
     repetitions: int,
     precision: Precision = "float32",
-) -> Iterator[Measured]:
+) -> Iterator[ModelTimes]:
     """What is known after each repetition, those of the warm-up included.
 
     The last layer's times include the loss. Times are cleared when the warm-up is over.
@@ -121,7 +122,7 @@ def measure(
     layers, whole = benches(layered, loss, precision)
     inputs, targets = tensors(batch[0]), batch[1]
     nothings, zero = _nothings(len(layers)), (torch.zeros(1, device=inputs[0].device),)
-    measured = Measured([bench.times for bench in layers], whole.times, nothings[0].times)
+    measured = ModelTimes([bench.times for bench in layers], whole.times, nothings[0].times)
     for repetition in range(WARM_UP + repetitions):
         if repetition == WARM_UP:
             for bench in (*layers, whole, nothings[0]):
@@ -138,16 +139,16 @@ def measure(
 def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss, precision: Precision) -> Bench:
     is_last = stop == len(layered.layers)
     module = cut(layered, first, stop).train()
-    stage = Stage(module, layered.specs[first], loss if is_last else None, precision)
+    stage = StageModule(module, layered.specs[first], loss if is_last else None, precision)
     weights = {name: w.clone().requires_grad_() for name, w in stage.weights.items()}
-    return Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), Times())
+    return Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), LayerTimes())
 
 
 def _nothings(count: int) -> list[Bench]:
     """A chain of stages that do nothing, as long as the model, sharing their times."""
-    spec, times = TensorSpec((1,), torch.float32, requires_grad=True), Times()
+    spec, times = TensorSpec((1,), torch.float32, requires_grad=True), LayerTimes()
     stages = (
-        Stage(_Nothing(), (spec,), _first if number == count - 1 else None)
+        StageModule(_Nothing(), (spec,), _first if number == count - 1 else None)
         for number in range(count)
     )
     return [Bench(stage, {}, Momentum(0.0, 0.0), times) for stage in stages]
@@ -165,50 +166,33 @@ def _first(output: Tensors, target: Samples) -> Tensor:
 def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool = False) -> None:
     """Forward, backward and update of a chain; `halves`: what is rare instead, with the backward
     in its halves, and the forward unmeasured."""
-    held: list[Held] = []
-    bundle, watch = tuple(tensor.clone() for tensor in inputs), stopwatch(inputs[0].device)
+    held: list[Activations] = []
+    bundle, watch = tuple(tensor.clone() for tensor in inputs), layer_timer(inputs[0].device)
     for bench in benches:
         times = [] if halves else bench.times.forward
-        bundle, kept = watch.timed(times, _forward(bench, bundle, targets))
+        work = partial(bench.stage.forward, bundle, bench.weights, targets)
+        bundle, kept = watch.timed(times, work)
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
     gradients: Tensors = ()
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
         if halves:
-            work = _backward_input(bench, kept, gradients)
-            gradients = watch.timed(bench.times.backward_input, work)
-            found = watch.timed(bench.times.backward_weight, _backward_weight(bench, kept))
-            of_weights.append(found)
+            first = partial(bench.stage.backward_input, kept, gradients)
+            gradients = watch.timed(bench.times.backward_input, first)
+            second = partial(bench.stage.backward_weight, kept)
+            found = watch.timed(bench.times.backward_weight, second)
         else:
-            both = _backward(bench, kept, gradients)
+            both = partial(bench.stage.backward, kept, gradients)
             gradients, found = watch.timed(bench.times.backward, both)
-            of_weights.append(found)
+        of_weights.append(found)
     for bench, found in zip(reversed(benches), of_weights, strict=True):
         if halves:
             watch.timed(bench.times.adding, _add(bench, found))
-            watch.timed(bench.times.renewal, _update(bench, found, in_place=False))
+            watch.timed(bench.times.out_of_place_update, _update(bench, found, in_place=False))
         else:
             watch.timed(bench.times.update, _update(bench, found, in_place=True))
     watch.finish()
-
-
-def _forward(bench: Bench, bundle: Tensors, targets: Samples) -> Callable[[], tuple[Tensors, Held]]:
-    return lambda: bench.stage.forward(bundle, bench.weights, targets)
-
-
-def _backward(
-    bench: Bench, held: Held, gradients: Tensors
-) -> Callable[[], tuple[Tensors, dict[str, Tensor]]]:
-    return lambda: bench.stage.backward(held, gradients)
-
-
-def _backward_input(bench: Bench, held: Held, gradients: Tensors) -> Callable[[], Tensors]:
-    return lambda: bench.stage.backward_input(held, gradients)
-
-
-def _backward_weight(bench: Bench, held: Held) -> Callable[[], dict[str, Tensor]]:
-    return lambda: bench.stage.backward_weight(held)
 
 
 def _add(bench: Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:

@@ -12,7 +12,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from workers.definitions.samples import Samples
 from workers.profiler.measure import Bench, sweep
-from workers.runtime.stage import Held, Tensors
+from workers.runtime.compute.stage import Activations, Tensors
 
 
 def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
@@ -33,7 +33,7 @@ def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> 
     """Bytes that autograd keeps per layer: each storage once, at the first layer that keeps
     it, weights left out. What a layer keeps of the bundle that comes in is the bundle's."""
     counted = {_storage(weight) for bench in benches for weight in bench.weights.values()}
-    held: list[Held] = []  # storages that live on cannot be mistaken for new ones
+    held: list[Activations] = []  # storages that live on cannot be mistaken for new ones
     result, bundle = [], tuple(tensor.clone() for tensor in inputs)
     counted |= {_storage(tensor) for tensor in bundle}
     for bench in benches:

@@ -7,10 +7,10 @@ from pathlib import Path
 from backend.codec import from_json
 from backend.runs.job import Job
 from workers.runtime.emulated.run import emulate
+from workers.runtime.messages.world import join, leave
 from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
-from workers.runtime.reporter import Reporter
+from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
-from workers.runtime.world import join, leave
 
 
 def main() -> int:

@@ -36,7 +36,7 @@ def keep_freed_memory() -> bool:
     it agreed.
 
     Activations and gradients are as large in every step; by default each of them is mapped,
-    faulted in page by page, and unmapped again (figures in docs/runtime.md).
+    faulted in page by page, and unmapped again (figures in docs/evidence/prediction.md).
     """
     libc = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
     if libc is None or not hasattr(libc, "mallopt"):

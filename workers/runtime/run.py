@@ -1,57 +1,54 @@
 """A training run on one rank: load, then epochs of training and evaluation, then save."""
 
 import math
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from backend.errors import InvalidInput
-from backend.pipeline.actions import Action
-from backend.pipeline.lower import lower
-from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.shape import Shape
-from backend.pipeline.verify import check
 from backend.runs.events import Clock, Progress
 from backend.runs.job import Job
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from workers.data import catalog
-from workers.data.cutting import Cutting
-from workers.data.part import DataSet
 from workers.definitions.loader import load
-from workers.runtime.checkpoint import Checkpoints
-from workers.runtime.data import Epoch
-from workers.runtime.evaluation import Evaluation, Score
-from workers.runtime.executor import execute
-from workers.runtime.loading import Loading, loading
-from workers.runtime.losses import Losses
-from workers.runtime.model import layers_of
-from workers.runtime.recorder import Recorder
-from workers.runtime.reporter import Reporter
-from workers.runtime.saving import save
-from workers.runtime.seated import Seated, seated
-from workers.runtime.training import Training
-from workers.runtime.world import World
+from workers.runtime.checkpoints.checkpoints import Checkpoints
+from workers.runtime.checkpoints.stage_state import copy_of, resume
+from workers.runtime.checkpoints.trained_model import save
+from workers.runtime.compute.model import layers_of
+from workers.runtime.execution.evaluation import Evaluation, Score
+from workers.runtime.execution.executor import execute
+from workers.runtime.execution.losses import Losses
+from workers.runtime.execution.program import RankProgram, evaluation_program, training_program
+from workers.runtime.execution.training import Training
+from workers.runtime.messages.groups import is_reporter
+from workers.runtime.messages.world import World
+from workers.runtime.rank import Rank, check_ranks, make_rank
+from workers.runtime.reports.recorder import Recorder
+from workers.runtime.reports.reporter import Reporter
+from workers.runtime.samples.epoch import Epoch
+from workers.runtime.samples.loading import Loading, loading
+from workers.runtime.samples.segments import cutting_of, epoch_shape
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
     """Train as the job says and save the weights into its folder; the epochs done.
 
-    Every rank calls it. Raises what `layers_of`, `catalog.load` and `seated` raise, `ModelRaised`
-    and `LossNotFinite`.
+    Every rank calls it. Raises what `layers_of`, `catalog.load` and `make_rank` raise,
+    `ModelRaised` and `LossNotFinite`.
     """
     if not isinstance(job.spec, TrainSpec):
         raise InvalidInput(f"job {job.name!r} asks for a {job.spec.kind} run, not for training")
-    run = _Run(job, job.spec, world, reporter)
+    run = _TrainingRun(job, job.spec, world, reporter)
     reporter.started()
     epochs = run.epochs()
     run.checkpoints.close()
-    save(run.seated, Path(job.folder), reporter)
+    save(run.rank, Path(job.folder), reporter)
     return epochs
 
 
-class _Run:
+class _TrainingRun:
     """What stays the same over the epochs of one run."""
 
     def __init__(self, job: Job, spec: TrainSpec, world: World, reporter: Reporter) -> None:
@@ -61,28 +58,29 @@ class _Run:
         definition = load(Path(job.definition), spec.parameters)
         self.data = catalog.load(spec.data, definition, job.data)
         self.cutting = cutting_of(spec)
-        self.shape = segment_shape(spec, self.data, self.cutting)
-        self.program = check(lower(schedule(spec.plan.schedule), self.shape))
+        self.shape = epoch_shape(spec, self.data, self.cutting)
+        check_ranks(world, self.shape)
+        self.program = self._program(self.shape, world.rank)
         layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
-        self.seated: Seated = seated(
-            world, self.shape, definition, layers.base, spec, layers.others
+        self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
+        self.is_reporter = is_reporter(self.rank.seat)
+        copy = partial(copy_of, self.rank)
+        self.checkpoints = Checkpoints(
+            world, self.rank.seat, copy, spec, self.shape, self.folder, reporter
         )
-        self.checkpoints = Checkpoints(self.seated, spec, self.shape, self.folder, reporter)
         self.done, self.first = job.epoch, 0
         if job.checkpoint:
-            self.first = self.checkpoints.resume(Path(job.checkpoint), job.epoch, job.samples)
-        if self.seated.is_reporter:
+            checkpoint = Path(job.checkpoint)
+            self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
+        if self.is_reporter:
             self._tell(layers.base.notes)
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""
         for number in range(self.done, self.spec.epochs):
-            losses = Losses(
-                self.reporter, self.seated.is_reporter, self.shape, number, self.spec.epochs
-            )
+            losses = Losses(self.reporter, self.is_reporter, self.shape, number, self.spec.epochs)
             self.checkpoints.begin(number, losses.tell)
-            shape = self._left()
-            seconds, samples = self._train(number, shape, losses) if shape else (0.0, 0)
+            seconds, samples = self._train(number, losses)
             score = self._evaluate()
             losses.end(seconds, samples, score)
             self.first = 0
@@ -92,66 +90,72 @@ class _Run:
                 self.checkpoints.epoch_over()
         return self.spec.epochs
 
-    def _left(self) -> Shape | None:
-        """What is left of an epoch; None where a checkpoint was taken at its end."""
-        left = self.shape.microbatches - self.first
-        return replace(self.shape, microbatches=left) if left else None
+    def _program(self, shape: Shape, rank: int) -> RankProgram:
+        return training_program(self.spec.plan.schedule, shape, rank)
 
-    def _train(self, number: int, shape: Shape, losses: Losses) -> tuple[float, int]:
-        """One segment; its seconds and samples."""
-        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
+    def _train(self, number: int, losses: Losses) -> tuple[float, int]:
+        """What is left of an epoch (nothing where a checkpoint was taken at its end); its seconds
+        and samples."""
+        if self.first == self.shape.microbatches:
+            return 0.0, 0
         program = self.program
         if self.first:
-            program = check(lower(schedule(self.spec.plan.schedule), shape))
-        recorder = Recorder(self.seated.world)
-        self.reporter.watch(recorder)
+            left = replace(self.shape, microbatches=self.shape.microbatches - self.first)
+            program = self._program(left, self.rank.seat.rank)
+        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
+        recorder = self._recorder()
         self.checkpoints.watch(recorder.clock)
         self._tell_clock(number, recorder)
-        actions = program.ranks[self.seated.seat.rank]
-        with self._loading(epoch, actions, recorder) as source:
-            training = Training(self.seated, program, source, losses, self.checkpoints)
-            execute(actions, training.perform, self.seated.mail, recorder)
+        with self._loading(epoch, program, recorder) as source:
+            training = Training(
+                self.rank, program, source, losses, self.spec.seed, self.checkpoints
+            )
+            execute(program.actions, training.perform, self.rank.messages, recorder)
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
         if source.spans:
-            self.reporter(recorder.write_beside("loading", self.folder, number, source.spans))
+            self.reporter(recorder.write(self.folder, number, "loading", source.spans))
         if copies := recorder.within(self.checkpoints.taken):
-            self.reporter(recorder.write_beside("saving", self.folder, number, copies))
-        return seconds, sum(epoch.form(k)[0] for k in range(shape.microbatches))
+            self.reporter(recorder.write(self.folder, number, "saving", copies))
+        return seconds, sum(epoch.form(k)[0] for k in range(program.shape.microbatches))
+
+    def _recorder(self) -> Recorder:
+        """That of a segment which begins now; the heartbeat tells how far it is."""
+        recorder = Recorder(self.rank.world)
+        self.reporter.watch(recorder)
+        return recorder
 
     def _tell_clock(self, number: int, recorder: Recorder) -> None:
         """Where there are several hosts: how far this one's clock is from that of rank 0."""
-        rank, offset = self.seated.world.rank, recorder.offset
-        if self.seated.world.hosts > 1 and self.seated.world.host > 0:
-            self.reporter(Clock(rank, number, offset.seconds, offset.error))
+        world, offset = self.rank.world, recorder.offset
+        if world.hosts > 1 and world.host > 0:
+            self.reporter(Clock(world.rank, number, offset.seconds, offset.error))
             self.reporter.log(
-                f"The clock of rank {rank} (host {self.seated.world.host}) is "
+                f"The clock of rank {world.rank} (host {world.host}) is "
                 f"{offset.seconds:+.6f} s from rank 0's, known to {offset.error * 1e6:.0f} us; "
                 "the timeline is drawn on rank 0's."
             )
 
     def _loading(
-        self, epoch: Epoch, actions: Sequence[Action], recorder: Recorder
+        self, epoch: Epoch, program: RankProgram, recorder: Recorder
     ) -> AbstractContextManager[Loading]:
-        rank, last = self.seated.seat.rank, self.shape.num_stages - 1
-        return loading(epoch, actions, last, rank, recorder.clock)
+        rank, last = self.rank.seat.rank, self.shape.num_stages - 1
+        return loading(epoch, program.actions, last, rank, recorder.clock)
 
     def _evaluate(self) -> Score:
-        """What the held-out samples say; nothing if there are none."""
+        """What the held-out samples say; nothing if there are none. With several lanes the first
+        evaluates."""
         if self.data.held_out is None:
             return Score()
         cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
         epoch = Epoch.in_order(self.data.held_out, cutting)
         shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
-        programs = lower(FORWARD_ONLY, shape).ranks  # with several lanes the first evaluates
-        rank = self.seated.seat.rank
-        actions = programs[rank] if rank < len(programs) else ()
-        recorder = Recorder(self.seated.world)
-        self.reporter.watch(recorder)
-        with self._loading(epoch, actions, recorder) as source:
+        program = evaluation_program(shape, self.rank.seat.rank)
+        recorder = self._recorder()
+        with self._loading(epoch, program, recorder) as source:
             with_loss = self.spec.target_loss is not None
-            evaluation = Evaluation(self.seated, shape, source, with_loss)
-            execute(actions, evaluation.perform, self.seated.mail, recorder)
+            evaluation = Evaluation(self.rank, shape, source, with_loss)
+            execute(program.actions, evaluation.perform, self.rank.messages, recorder)
         return evaluation.score()
 
     def _tell(self, notes: tuple[str, ...]) -> None:
@@ -165,35 +169,3 @@ class _Run:
             self.reporter.log("No samples are held out, so the target is never met.")
         for note in notes:
             self.reporter.log(note)
-
-
-def cutting_of(spec: TrainSpec) -> Cutting:
-    """Whole rounds of the plan's replicas, lanes and batches. A schedule that updates by rounds
-    of microbatches has batches of 1."""
-    plan = spec.plan
-    unit = plan.lanes * math.lcm(*plan.partition.replicas, _batch(spec))
-    return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
-
-
-def segment_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
-    """One epoch. Raises `InvalidInput` where the samples do not fill one round."""
-    plan, microbatches = spec.plan, cutting.count(data.train)
-    if microbatches == 0:
-        raise InvalidInput(
-            f"{data.num_train} training samples of {data.name} are fewer than one round of "
-            f"{cutting.unit} microbatches of {plan.microbatch}",
-            "Use smaller microbatches, fewer of them per batch, or more data.",
-        )
-    return Shape(
-        plan.partition.replicas,
-        microbatches,
-        _batch(spec),
-        chunks=plan.partition.chunks,
-        advance=plan.advance,
-        lanes=plan.lanes,
-        recompute=plan.recompute,
-    )
-
-
-def _batch(spec: TrainSpec) -> int:
-    return spec.plan.batch if schedule(spec.plan.schedule).batched else 1

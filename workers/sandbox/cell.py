@@ -28,11 +28,14 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
 class SandboxFailed(StageflowError):
     """The sandbox could not be set up: nothing of the run was started."""
 
-    advice = "`stageflow doctor` shows the sandboxes of the nodes; docs/sandbox.md what they need."
+    advice = (
+        "`stageflow doctor` shows the sandbox of each node. bubblewrap needs user namespaces or "
+        "root."
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class LaunchRequest:
     """What to start: one command, in one environment per rank. `gpus`: the ranks use them.
     `outside`: they have the machine's network, because they meet ranks of other machines."""
 
@@ -50,7 +53,7 @@ class Cell:
     Raises `OSError` where the launcher cannot be started.
     """
 
-    def __init__(self, room: Room, order: Order, level: SandboxLevel) -> None:
+    def __init__(self, room: Room, order: LaunchRequest, level: SandboxLevel) -> None:
         self.outputs: list[IO[str]] = []
         """What the ranks print: standard output and error of rank 0, of rank 1 ... The
         reader closes them."""
@@ -64,7 +67,7 @@ class Cell:
         room.furnish(user)
         self._start(order, user, is_wrapped)
 
-    def _start(self, order: Order, user: int | None, is_wrapped: bool) -> None:
+    def _start(self, order: LaunchRequest, user: int | None, is_wrapped: bool) -> None:
         readable, told = os.pipe()
         self._status = os.fdopen(readable, "rb", buffering=0)
         os.set_blocking(readable, False)
@@ -88,7 +91,7 @@ class Cell:
         return writable
 
     def _message(
-        self, order: Order, user: int | None, status: int, ends: Sequence[int]
+        self, order: LaunchRequest, user: int | None, status: int, ends: Sequence[int]
     ) -> dict[str, object]:
         pairs = zip(order.environments, ends[::2], ends[1::2], strict=True)
         return {

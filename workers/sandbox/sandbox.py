@@ -12,7 +12,7 @@ from backend.errors import StageflowError
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from workers.sandbox import bubblewrap
-from workers.sandbox.cell import Cell, Order, SandboxFailed
+from workers.sandbox.cell import Cell, LaunchRequest, SandboxFailed
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 
@@ -27,7 +27,8 @@ class SandboxTooWeak(StageflowError):
 
     advice = (
         "Install bubblewrap on that node (apt-get install bubblewrap) and start its agent "
-        "again, or lower STAGEFLOW_SANDBOX: docs/sandbox.md says what you give up."
+        "again, or set STAGEFLOW_SANDBOX=limits: uploaded code can then read what the agent's "
+        "user can read."
     )
 
 
@@ -62,7 +63,7 @@ def detect(settings: Settings) -> Sandbox:
 
 def _try(room: Room, limits: Limits) -> None:
     environment = {"PYTHONPATH": str(bubblewrap.PROJECT), "PATH": os.environ.get("PATH", "")}
-    order = Order((sys.executable, "-c", TRIAL), (environment,), limits)
+    order = LaunchRequest((sys.executable, "-c", TRIAL), (environment,), limits)
     cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
     try:
         deadline = time.monotonic() + PATIENCE

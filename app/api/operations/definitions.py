@@ -2,21 +2,17 @@
 
 from dataclasses import dataclass
 
+from fastapi import Response
 from pydantic import Base64Bytes
 
+from app.api.caller import CurrentCaller
 from app.api.fields import Id
-from app.api.operation import Call, File, Operation
+from app.api.files import OCTETS, download, file_of
+from app.api.operation import router as operations
 from backend.definitions.definition import Definition
 from backend.definitions.zoo import ZooEntry
 
-OCTETS = "application/octet-stream"
-
-
-@dataclass(frozen=True, slots=True)
-class DefinitionQuery:
-    """`project_id`: only the definitions of that project."""
-
-    project_id: Id | None = None
+router = operations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,64 +30,36 @@ class NewDefinition:
     project_id: Id | None = None
 
 
-def _add(call: Call) -> Definition:
-    body: NewDefinition = call.body
-    definitions = call.within(body.project_id).definitions
-    if body.zoo is not None:
-        return definitions.add_zoo(body.zoo)
-    data = body.source.encode() if body.content is None else body.content
-    return definitions.add(body.filename, data, body.name)
+@router.get("/definitions")
+def list_definitions(caller: CurrentCaller, project_id: Id | None = None) -> list[Definition]:
+    """Every version of every model definition, newest first."""
+    return list(caller.services(project_id).definitions.list())
 
 
-def _source(call: Call) -> File:
-    found = call.backend.definitions.get(call.id)
-    data = call.backend.definitions.source(call.id)
-    return File(data, found.filename, OCTETS)
+@router.post("/definitions", status_code=201)
+def add_definition(caller: CurrentCaller, new: NewDefinition) -> Definition:
+    """Keep a model definition; the same text under the same name is kept once."""
+    definitions = caller.services(new.project_id).definitions
+    if new.zoo is not None:
+        return definitions.add_zoo(new.zoo)
+    data = new.source.encode() if new.content is None else new.content
+    return definitions.add(new.filename, data, new.name)
 
 
-OPERATIONS = (
-    Operation(
-        "list_definitions",
-        "GET",
-        "/definitions",
-        "Every version of every model definition, newest first.",
-        lambda call: list(call.within(call.query.project_id).definitions.list()),
-        list[Definition],
-        query=DefinitionQuery,
-    ),
-    Operation(
-        "add_definition",
-        "POST",
-        "/definitions",
-        "Keep a model definition; the same text under the same name is kept once.",
-        _add,
-        Definition,
-        body=NewDefinition,
-        status=201,
-    ),
-    Operation(
-        "get_definition",
-        "GET",
-        "/definitions/{id:int}",
-        "One version of a definition.",
-        lambda call: call.backend.definitions.get(call.id),
-        Definition,
-    ),
-    Operation(
-        "get_definition_source",
-        "GET",
-        "/definitions/{id:int}/source",
-        "Its file as it was given.",
-        _source,
-        None,
-        media=OCTETS,
-    ),
-    Operation(
-        "list_zoo",
-        "GET",
-        "/zoo",
-        "The models that come with Stageflow.",
-        lambda call: call.backend.definitions.zoo(),
-        tuple[ZooEntry, ...],
-    ),
-)
+@router.get("/definitions/{id:int}")
+def get_definition(caller: CurrentCaller, id: Id) -> Definition:
+    """One version of a definition."""
+    return caller.services().definitions.get(id)
+
+
+@router.get("/definitions/{id:int}/source", **file_of(OCTETS))
+def get_definition_source(caller: CurrentCaller, id: Id) -> Response:
+    """Its file as it was given."""
+    definitions = caller.services().definitions
+    return download(definitions.source(id), definitions.get(id).filename)
+
+
+@router.get("/zoo")
+def list_zoo(caller: CurrentCaller) -> tuple[ZooEntry, ...]:
+    """The models that come with Stageflow."""
+    return caller.services().definitions.zoo()

@@ -1,29 +1,20 @@
 """Nodes: the machines that run jobs, and who waits for them."""
 
-from app.api.operation import Call, Operation
-from backend.runs.nodes import Node
-from backend.runs.occupancy import QueuedRun, queue
+from app.api.caller import CurrentCaller
+from app.api.operation import router as operations
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.occupancy import QueuedRun, queue
+
+router = operations()
 
 
-def _queue(call: Call) -> list[QueuedRun]:
-    return queue(call.backend.runs)
+@router.get("/nodes")
+def list_nodes(caller: CurrentCaller) -> list[Node]:
+    """Every node, the freshest sign of life first."""
+    return list(caller.services().nodes.list())
 
 
-OPERATIONS = (
-    Operation(
-        "list_nodes",
-        "GET",
-        "/nodes",
-        "Every node, the freshest sign of life first.",
-        lambda call: list(call.backend.nodes.list()),
-        list[Node],
-    ),
-    Operation(
-        "get_queue",
-        "GET",
-        "/queue",
-        "The runs that wait, in the order in which they start, each with its reason.",
-        _queue,
-        list[QueuedRun],
-    ),
-)
+@router.get("/queue")
+def get_queue(caller: CurrentCaller) -> list[QueuedRun]:
+    """The runs that wait, in the order in which they start, each with its reason."""
+    return queue(caller.services().runs)

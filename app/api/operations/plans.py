@@ -2,28 +2,29 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
+from pydantic import Field
+
+from app.api.caller import CurrentCaller
 from app.api.fields import Id
-from app.api.operation import Call, Operation
+from app.api.operation import router as operations
+from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.errors import InvalidInput
+from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
-from backend.prediction.predict import check_plan, predict
+from backend.prediction.answer import Answer, compare, cut_by_hand, rank
+from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
-from backend.prediction.propose import Proposal, propose
+from backend.prediction.question import Question, RecomputePolicy
 from backend.runs.plans import StoredPlan
+
+router = operations()
 
 MAX_DEVICES = 256
 MAX_BATCH = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class PlanQuery:
-    """`profile_id`: only the plans made from that profile; `project_id`: of that project."""
-
-    profile_id: Id | None = None
-    project_id: Id | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +42,73 @@ class PlanEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """`cluster` is a cluster document (YAML or JSON), as the Plan page edits it."""
+class PlanRequest:
+    """What to plan. `cluster` is a cluster document (YAML or JSON), as the Plan page edits it.
+
+    planner      "best", "pipedream", ...; "" for all of them
+    schedule     "" for the planner's own, and for any that `best` likes
+    batch        microbatches per update
+    memory       bytes of every device, in the place of the cluster's
+    recompute    where a plan does not fit without, never, or always
+    chunks       stages on a device under a schedule that interleaves
+    pipelines    most parallel pipelines of AvgPipe on the same devices
+    device       the profile as this device would run it; `measured_on` is what it was measured on
+    precision    of the compute there ("" = the profile's)
+    also         profiles of the same model at other microbatch sizes
+    lanes_took   seconds per microbatch of one pipeline on a device, and of each of two
+    cut          a partition by hand, such as "14x3-20x1", in the place of a planner
+    """
 
     profile_id: Id
     cluster: str
-    schedule: str = "pipedream"
+    schedule: str = PIPEDREAM.name
     batch: int = 4
     optimizer: str = "momentum"
+    planner: str = ""
+    memory: float | None = None
+    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    chunks: int = 2
+    pipelines: int = 3
+    device: str = ""
+    measured_on: str = ""
+    precision: str = ""
+    also: Annotated[tuple[Id, ...], Field(max_length=16)] = ()
+    lanes_took: tuple[float, float] | None = None
+    cut: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
+    with. `speedup` is over data parallelism, `reason` the first of the `reasons`."""
+
+    prediction: Prediction
+    speedup: float | None
+    reason: str
+    reasons: tuple[str, ...]
+    over_one_device: float
+    data_parallel_bytes: float | None
+    bound_seconds: float
+    gap: float
+    bottleneck_seconds: float
+    planner_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPlan:
+    """A planner that has no plan under a schedule, and why."""
+
+    planner: str
+    schedule: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Every planner's plan under every schedule, the fastest first, and those without one."""
+
+    plans: list[Proposal]
+    refused: list[RefusedPlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +120,54 @@ class NewPlan:
     plan: Plan
     optimizer: str = "momentum"
     name: str = ""
+
+
+@router.get("/plans")
+def list_plans(
+    caller: CurrentCaller, profile_id: Id | None = None, project_id: Id | None = None
+) -> list[PlanEntry]:
+    """The kept plans, newest first."""
+    found = caller.services(project_id).plans.list(profile_id)
+    return [_entry(stored) for stored in found]
+
+
+@router.post("/plans/propose")
+def propose_plans(caller: CurrentCaller, asked: PlanRequest) -> list[Proposal]:
+    """Every planner's plan for a profile on a cluster, simulated, best first; nothing is kept."""
+    question = _question(caller.services(), asked)
+    answers = [cut_by_hand(question, asked.cut)] if asked.cut else rank(question)
+    return [_proposal(answer) for answer in answers]
+
+
+@router.post("/plans/compare")
+def compare_plans(caller: CurrentCaller, asked: PlanRequest) -> Compared:
+    """Every planner under every schedule (or the one that is asked for), best first; those without
+    a plan with the reason."""
+    found = list(compare(_question(caller.services(), asked)))
+    answers = [reply.answer for reply in found if reply.answer]
+    answers.sort(key=lambda answer: -answer.prediction.samples_per_second)
+    refused = [RefusedPlan(r.planner, r.schedule, str(r.fault)) for r in found if r.fault]
+    return Compared([_proposal(answer) for answer in answers], refused)
+
+
+@router.post("/plans/predict")
+def predict_plan(caller: CurrentCaller, new: NewPlan) -> Prediction:
+    """What a plan will do: one of the proposals', or one changed by hand. It is not kept."""
+    return _predicted(caller.services(), new, read_small_cluster(new.cluster))
+
+
+@router.post("/plans", status_code=201)
+def save_plan(caller: CurrentCaller, new: NewPlan) -> StoredPlan:
+    """Predict a plan and keep it."""
+    backend, cluster = caller.services(), read_small_cluster(new.cluster)
+    prediction = _predicted(backend, new, cluster)
+    return backend.plans.save(new.profile_id, cluster, prediction, new.name)
+
+
+@router.get("/plans/{id:int}")
+def get_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
+    """One kept plan with its prediction."""
+    return caller.services().plans.get(id)
 
 
 def _entry(stored: StoredPlan) -> PlanEntry:
@@ -76,45 +184,49 @@ def _entry(stored: StoredPlan) -> PlanEntry:
     )
 
 
-def _list(call: Call) -> list[PlanEntry]:
-    asked: PlanQuery = call.query
-    found = call.within(asked.project_id).plans.list(asked.profile_id)
-    return [_entry(stored) for stored in found]
-
-
-def _propose(call: Call) -> list[Proposal]:
-    asked: Question = call.body
-    profile = call.backend.profiles.get(asked.profile_id).profile
+def _question(backend: Backend, asked: PlanRequest) -> Question:
     _check_batch(asked.batch)
-    return propose(
-        profile,
-        _cluster(asked.cluster),
+    question = Question(
+        backend.profiles.get(asked.profile_id).profile,
+        read_small_cluster(asked.cluster),
+        planner=asked.planner,
         schedule=asked.schedule,
         batch=asked.batch,
         optimizer=asked.optimizer,
+        recompute=asked.recompute,
+        chunks=asked.chunks,
+        pipelines=asked.pipelines,
+        further=tuple(backend.profiles.get(number).profile for number in asked.also),
+    )
+    return question.under(
+        asked.memory, asked.device, asked.measured_on, asked.precision, asked.lanes_took
     )
 
 
-def _predict(call: Call) -> Prediction:
-    new: NewPlan = call.body
-    return _predicted(call, new, _cluster(new.cluster))
+def _proposal(found: Answer) -> Proposal:
+    return Proposal(
+        found.prediction,
+        found.over_data_parallel,
+        found.reason,
+        found.reasons,
+        found.over_one_device,
+        found.data_parallel_bytes,
+        found.bound_seconds,
+        found.gap,
+        found.bottleneck_seconds,
+        found.planner_seconds,
+    )
 
 
-def _save(call: Call) -> StoredPlan:
-    new: NewPlan = call.body
-    cluster = _cluster(new.cluster)
-    prediction = _predicted(call, new, cluster)
-    return call.backend.plans.save(new.profile_id, cluster, prediction, new.name)
-
-
-def _predicted(call: Call, new: NewPlan, cluster: Cluster) -> Prediction:
-    profile = call.backend.profiles.get(new.profile_id).profile
+def _predicted(backend: Backend, new: NewPlan, cluster: Cluster) -> Prediction:
+    profile = backend.profiles.get(new.profile_id).profile
     _check_batch(new.plan.batch)
     check_plan(profile, cluster, new.plan)
-    return predict(profile, cluster, new.plan, new.optimizer)
+    return Question(profile, cluster, optimizer=new.optimizer).predict(new.plan)
 
 
-def _cluster(text: str) -> Cluster:
+def read_small_cluster(text: str) -> Cluster:
+    """Raises `InvalidInput`, also for one that is too large to be planned for here."""
     cluster = read_cluster(text)
     if cluster.num_devices > MAX_DEVICES:
         raise InvalidInput(
@@ -127,52 +239,3 @@ def _cluster(text: str) -> Cluster:
 def _check_batch(batch: int) -> None:
     if not 1 <= batch <= MAX_BATCH:
         raise InvalidInput(f"batch is {batch}", f"Give batch 1 to {MAX_BATCH}.")
-
-
-OPERATIONS = (
-    Operation(
-        "list_plans",
-        "GET",
-        "/plans",
-        "The kept plans, newest first.",
-        _list,
-        list[PlanEntry],
-        query=PlanQuery,
-    ),
-    Operation(
-        "propose_plans",
-        "POST",
-        "/plans/propose",
-        "Every planner's plan for a profile on a cluster, simulated, best first; nothing is kept.",
-        _propose,
-        list[Proposal],
-        body=Question,
-    ),
-    Operation(
-        "predict_plan",
-        "POST",
-        "/plans/predict",
-        "What a plan will do: one of the proposals', or one changed by hand. It is not kept.",
-        _predict,
-        Prediction,
-        body=NewPlan,
-    ),
-    Operation(
-        "save_plan",
-        "POST",
-        "/plans",
-        "Predict a plan and keep it.",
-        _save,
-        StoredPlan,
-        body=NewPlan,
-        status=201,
-    ),
-    Operation(
-        "get_plan",
-        "GET",
-        "/plans/{id:int}",
-        "One kept plan with its prediction.",
-        lambda call: call.backend.plans.get(call.id),
-        StoredPlan,
-    ),
-)

@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.api.caller import CurrentCaller
 from app.api.fields import Id
-from app.api.operation import Call, Operation
+from app.api.operation import router as operations
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
-
-@dataclass(frozen=True, slots=True)
-class ProfileQuery:
-    """`definition_id`: only the profiles of that definition; `project_id`: of that project."""
-
-    definition_id: Id | None = None
-    project_id: Id | None = None
+router = operations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +35,26 @@ class NewProfile:
     profile: Profile
 
 
-def _list(call: Call) -> list[ProfileEntry]:
-    asked: ProfileQuery = call.query
-    found = call.within(asked.project_id).profiles.list(asked.definition_id)
+@router.get("/profiles")
+def list_profiles(
+    caller: CurrentCaller, definition_id: Id | None = None, project_id: Id | None = None
+) -> list[ProfileEntry]:
+    """The kept profiles, newest first."""
+    found = caller.services(project_id).profiles.list(definition_id)
     return [_entry(stored) for stored in found]
+
+
+@router.post("/profiles", status_code=201)
+def add_profile(caller: CurrentCaller, new: NewProfile) -> StoredProfile:
+    """Keep a profile that was measured elsewhere."""
+    check_profile(new.profile)
+    return caller.services().profiles.add(new.profile, new.definition_id)
+
+
+@router.get("/profiles/{id:int}")
+def get_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
+    """One profile with its layers: seconds and bytes."""
+    return caller.services().profiles.get(id)
 
 
 def _entry(stored: StoredProfile) -> ProfileEntry:
@@ -58,39 +69,3 @@ def _entry(stored: StoredProfile) -> ProfileEntry:
         len(found.layers),
         stored.created_at,
     )
-
-
-def _add(call: Call) -> StoredProfile:
-    check_profile(call.body.profile)
-    return call.backend.profiles.add(call.body.profile, call.body.definition_id)
-
-
-OPERATIONS = (
-    Operation(
-        "list_profiles",
-        "GET",
-        "/profiles",
-        "The kept profiles, newest first.",
-        _list,
-        list[ProfileEntry],
-        query=ProfileQuery,
-    ),
-    Operation(
-        "add_profile",
-        "POST",
-        "/profiles",
-        "Keep a profile that was measured elsewhere.",
-        _add,
-        StoredProfile,
-        body=NewProfile,
-        status=201,
-    ),
-    Operation(
-        "get_profile",
-        "GET",
-        "/profiles/{id:int}",
-        "One profile with its layers: seconds and bytes.",
-        lambda call: call.backend.profiles.get(call.id),
-        StoredProfile,
-    ),
-)

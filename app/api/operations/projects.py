@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 
-from app.api.operation import Call, Operation
+from app.api.caller import CurrentCaller
+from app.api.fields import Id
+from app.api.operation import router as operations
 from backend.people.project import Member, Project, Quota, Retention
 from backend.people.rights import Role
+
+router = operations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,85 +29,55 @@ class ProjectChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class Membership:
     """A person by their name, and their role; null takes them out."""
 
     name: str
     role: Role | None
 
 
-def _change(call: Call) -> Project:
-    """All or nothing as far as rights go: what needs more comes first."""
-    asked: ProjectChange = call.body
-    projects = call.backend.projects
-    if asked.quota is not None:
-        projects.limit(call.id, asked.quota)
+@router.get("/projects")
+def list_projects(caller: CurrentCaller) -> list[Project]:
+    """The projects that you see, the first one first."""
+    return list(caller.services().projects.list())
+
+
+@router.post("/projects", status_code=201)
+def add_project(caller: CurrentCaller, new: NewProject) -> Project:
+    """Make a project."""
+    return caller.services().projects.add(new.name)
+
+
+@router.get("/projects/{id:int}")
+def get_project(caller: CurrentCaller, id: Id) -> Project:
+    """One project with its limits and its rule of retention."""
+    return caller.services().projects.get(id)
+
+
+@router.patch("/projects/{id:int}")
+def change_project(caller: CurrentCaller, id: Id, asked: ProjectChange) -> Project:
+    """Rename, archive, limit a project, or set its rule of retention."""
+    projects = caller.services().projects
+    if asked.quota is not None:  # all or nothing as far as rights go: what needs more comes first
+        projects.limit(id, asked.quota)
     if asked.retention is not None:
-        projects.retain(call.id, asked.retention)
+        projects.retain(id, asked.retention)
     if asked.name is not None:
-        projects.rename(call.id, asked.name)
+        projects.rename(id, asked.name)
     if asked.archived is not None:
-        projects.archive(call.id, asked.archived)
-    return projects.get(call.id)
+        projects.archive(id, asked.archived)
+    return projects.get(id)
 
 
-def _seat(call: Call) -> list[Member]:
-    asked: Seat = call.body
-    call.backend.projects.seat(call.id, asked.name, asked.role)
-    return list(call.backend.projects.members(call.id))
+@router.get("/projects/{id:int}/members")
+def list_members(caller: CurrentCaller, id: Id) -> list[Member]:
+    """Who belongs to a project; the administrators of the team belong to all."""
+    return list(caller.services().projects.members(id))
 
 
-OPERATIONS = (
-    Operation(
-        "list_projects",
-        "GET",
-        "/projects",
-        "The projects that you see, the first one first.",
-        lambda call: list(call.backend.projects.list()),
-        list[Project],
-    ),
-    Operation(
-        "add_project",
-        "POST",
-        "/projects",
-        "Make a project.",
-        lambda call: call.backend.projects.add(call.body.name),
-        Project,
-        body=NewProject,
-        status=201,
-    ),
-    Operation(
-        "get_project",
-        "GET",
-        "/projects/{id:int}",
-        "One project with its limits and its rule of retention.",
-        lambda call: call.backend.projects.get(call.id),
-        Project,
-    ),
-    Operation(
-        "change_project",
-        "PATCH",
-        "/projects/{id:int}",
-        "Rename, archive, limit a project, or set its rule of retention.",
-        _change,
-        Project,
-        body=ProjectChange,
-    ),
-    Operation(
-        "list_members",
-        "GET",
-        "/projects/{id:int}/members",
-        "Who belongs to a project; the administrators of the team belong to all.",
-        lambda call: list(call.backend.projects.members(call.id)),
-        list[Member],
-    ),
-    Operation(
-        "seat_member",
-        "POST",
-        "/projects/{id:int}/members",
-        "Give somebody a role in a project, or take them out; its members.",
-        _seat,
-        list[Member],
-        body=Seat,
-    ),
-)
+@router.post("/projects/{id:int}/members")
+def seat_member(caller: CurrentCaller, id: Id, asked: Membership) -> list[Member]:
+    """Give somebody a role in a project, or take them out; its members."""
+    projects = caller.services().projects
+    projects.seat(id, asked.name, asked.role)
+    return list(projects.members(id))

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.api.fields import Lines, Offset, Points
-from app.api.operation import Call, File, Operation
-from app.export import columns
+from fastapi import Response
+from fastapi.responses import FileResponse
+
+from app.api.caller import CurrentCaller
+from app.api.fields import Id, Lines, Offset, Points
+from app.api.files import OCTETS, download, file_of
+from app.api.operation import router as operations
 from app.exports.catalog import EXPORTS, export_named
+from app.exports.run_document import columns
 from backend.errors import NotFound
-from backend.runs.records import LogLine, MetricPoint, TimelineKind
+from backend.runs.history.records import LogLine, MetricPoint, TimelineKind
+from backend.runs.service import RunService
 
-
-@dataclass(frozen=True, slots=True)
-class LogQuery:
-    """Lines behind sequence number `after`."""
-
-    after: Offset = 0
-    limit: Lines = 1000
+router = operations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,6 @@ class LogPage:
 
     lines: tuple[LogLine, ...]
     next: int
-
-
-@dataclass(frozen=True, slots=True)
-class CurveQuery:
-    """Above `points` points each is the mean of neighbours."""
-
-    points: Points = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineQuery:
-    """`segment` (epoch, from 0): null = the last one."""
-
-    kind: TimelineKind = "measured"
-    segment: Offset | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,116 +47,68 @@ class FileEntry:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExportQuery:
-    """`format` is one of the documented ones."""
-
-    format: str = "json"
-
-
-def _logs(call: Call) -> LogPage:
-    call.backend.runs.get(call.id)
-    lines = call.backend.runs.logs(call.id, call.query.after, call.query.limit)
-    return LogPage(tuple(lines), lines[-1].seq if lines else call.query.after)
+@router.get("/runs/{id:int}/logs")
+def get_logs(caller: CurrentCaller, id: Id, after: Offset = 0, limit: Lines = 1000) -> LogPage:
+    """Lines of the run's log, in order; ask again with `next` to follow it."""
+    lines = _runs(caller, id).logs(id, after, limit)
+    return LogPage(tuple(lines), lines[-1].seq if lines else after)
 
 
-def _names(call: Call) -> Sequence[str]:
-    call.backend.runs.get(call.id)
-    return call.backend.runs.metric_names(call.id)
+@router.get("/runs/{id:int}/metrics")
+def list_metrics(caller: CurrentCaller, id: Id) -> Sequence[str]:
+    """The names of the run's metrics."""
+    return _runs(caller, id).metric_names(id)
 
 
-def _curve(call: Call) -> Sequence[MetricPoint]:
-    call.backend.runs.get(call.id)
-    return call.backend.runs.curve(call.id, call.path["name"], call.query.points)
+@router.get("/runs/{id:int}/metrics/{name}")
+def get_metric(
+    caller: CurrentCaller, id: Id, name: str, points: Points = 1000
+) -> Sequence[MetricPoint]:
+    """One metric by minibatch; above `points` points each is the mean of neighbours."""
+    return _runs(caller, id).curve(id, name, points)
 
 
-def _timeline(call: Call) -> Columns:
-    call.backend.runs.get(call.id)
-    timeline = call.backend.runs.timeline(call.id, call.query.kind, call.query.segment)
+@router.get("/runs/{id:int}/timeline")
+def get_timeline(
+    caller: CurrentCaller, id: Id, kind: TimelineKind = "measured", segment: Offset | None = None
+) -> Columns:
+    """Who did what when, measured or predicted, in a segment (epoch, from 0; by default the last
+    one)."""
+    timeline = _runs(caller, id).timeline(id, kind, segment)
     if timeline is None:
-        raise NotFound(f"run {call.id} has no {call.query.kind} timeline", "It comes by epochs.")
+        raise NotFound(f"run {id} has no {kind} timeline", "It comes by epochs.")
     return Columns(**{name: tuple(column) for name, column in (columns(timeline) or {}).items()})
 
 
-def _files(call: Call) -> list[FileEntry]:
-    call.backend.runs.get(call.id)
-    return [FileEntry(a.name, a.size, a.sha256) for a in call.backend.runs.artifacts(call.id)]
+@router.get("/runs/{id:int}/artifacts")
+def list_artifacts(caller: CurrentCaller, id: Id) -> list[FileEntry]:
+    """The files kept with the run."""
+    return [FileEntry(a.name, a.size, a.sha256) for a in _runs(caller, id).artifacts(id)]
 
 
-def _file(call: Call) -> File:
-    path = call.backend.runs.artifact_path(call.id, call.path["name"])
+@router.get("/runs/{id:int}/artifacts/{name:path}", **file_of(OCTETS))
+def get_artifact(caller: CurrentCaller, id: Id, name: str) -> FileResponse:
+    """One of its files."""
+    path = caller.services().runs.artifact_path(id, name)
     if not path.is_file():
-        raise NotFound(f"the file {call.path['name']!r} is no longer on disk")
-    return File(path, call.path["name"], "application/octet-stream")
+        raise NotFound(f"the file {name!r} is no longer on disk")
+    return FileResponse(path, media_type=OCTETS, filename=name)
 
 
-def _export(call: Call) -> File:
-    export = export_named(call.query.format)
-    run = call.backend.runs.get(call.id)
-    return File(export.write(call.backend, run), export.file_name(run), export.media)
-
-
-OPERATIONS = (
-    Operation(
-        "get_logs",
-        "GET",
-        "/runs/{id:int}/logs",
-        "Lines of the run's log, in order; ask again with `next` to follow it.",
-        _logs,
-        LogPage,
-        query=LogQuery,
-    ),
-    Operation(
-        "list_metrics",
-        "GET",
-        "/runs/{id:int}/metrics",
-        "The names of the run's metrics.",
-        _names,
-        Sequence[str],
-    ),
-    Operation(
-        "get_metric",
-        "GET",
-        "/runs/{id:int}/metrics/{name}",
-        "One metric by minibatch.",
-        _curve,
-        Sequence[MetricPoint],
-        query=CurveQuery,
-    ),
-    Operation(
-        "get_timeline",
-        "GET",
-        "/runs/{id:int}/timeline",
-        "Who did what when, measured or predicted.",
-        _timeline,
-        Columns,
-        query=TimelineQuery,
-    ),
-    Operation(
-        "list_artifacts",
-        "GET",
-        "/runs/{id:int}/artifacts",
-        "The files kept with the run.",
-        _files,
-        list[FileEntry],
-    ),
-    Operation(
-        "get_artifact",
-        "GET",
-        "/runs/{id:int}/artifacts/{name:path}",
-        "One of its files.",
-        _file,
-        None,
-        media="application/octet-stream",
-    ),
-    Operation(
-        "export_run",
-        "GET",
-        "/runs/{id:int}/export",
-        f"Everything of the run as one file: {', '.join(EXPORTS)}.",
-        _export,
-        None,
-        query=ExportQuery,
-        media="application/octet-stream",
-    ),
+@router.get(
+    "/runs/{id:int}/export",
+    summary=f"Everything of the run as one file: {', '.join(EXPORTS)}.",
+    **file_of(*sorted({each.media for each in EXPORTS.values()})),
 )
+def export_run(caller: CurrentCaller, id: Id, format: str = "json") -> Response:
+    """In one of the documented formats."""
+    export, backend = export_named(format), caller.services()
+    run = backend.runs.get(id)
+    return download(export.write(backend, run), export.file_name(run), export.media)
+
+
+def _runs(caller: CurrentCaller, id: int) -> RunService:
+    """Raises `NotFound` where the caller sees no such run."""
+    runs = caller.services().runs
+    runs.get(id)
+    return runs

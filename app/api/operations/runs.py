@@ -2,20 +2,27 @@
 
 from dataclasses import dataclass, fields
 from datetime import datetime
+from typing import Annotated
 
+from fastapi import Query
+from pydantic import BaseModel
+
+from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
-from app.api.operation import Call, Operation
-from backend.runs.attempts import StoredAttempt
-from backend.runs.checkpoints import Checkpoint
-from backend.runs.labels import Change
-from backend.runs.listing import RunFilter, RunOrder, RunPage, RunSort
+from app.api.operation import router as operations
+from backend.runs.attempts.attempts import StoredAttempt
+from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.history.labels import Change
+from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec
+from backend.runs.service import RunService
 from backend.runs.states import RunState
 
+router = operations()
 
-@dataclass(frozen=True, slots=True)
-class RunQuery:
+
+class RunQuery(BaseModel, frozen=True):
     """What the runs must meet (see `RunFilter`), their order, and which of them to give.
     `states` may be given several times; times are ISO 8601 with a zone."""
 
@@ -74,132 +81,79 @@ class Resumption:
     epochs: Epochs = 0
 
 
-def _list(call: Call) -> RunPage:
-    query: RunQuery = call.query
+@router.get("/runs")
+def list_runs(caller: CurrentCaller, query: Annotated[RunQuery, Query()]) -> RunPage:
+    """The runs that meet every condition; the newest first unless sorted otherwise."""
     wanted = RunFilter(**{field.name: getattr(query, field.name) for field in fields(RunFilter)})
     order = RunOrder(query.sort, query.descending)
-    return call.within(query.project_id).runs.list(wanted, query.limit, query.offset, order)
+    return caller.services(query.project_id).runs.list(wanted, query.limit, query.offset, order)
 
 
-def _submit(call: Call) -> Submitted:
-    new: NewRun = call.body
-    return _submitted(call, call.backend.runs.submit(new.spec, new.name, new.origin))
+@router.post("/runs", status_code=201)
+def submit_run(caller: CurrentCaller, new: NewRun) -> Submitted:
+    """Ask for a profile or a training. It is stored and starts when a node is free."""
+    runs = caller.services().runs
+    return _submitted(runs, runs.submit(new.spec, new.name, new.origin))
 
 
-def _submitted(call: Call, run: Run) -> Submitted:
-    return Submitted(run, call.backend.runs.why_waiting(run))
+@router.get("/runs/{id:int}")
+def get_run(caller: CurrentCaller, id: Id) -> Run:
+    """One run."""
+    return caller.services().runs.get(id)
 
 
-def _resume(call: Call) -> Submitted:
-    asked: Resumption = call.body
-    return _submitted(call, call.backend.runs.resume(call.id, asked.plan_id, asked.epochs))
+@router.patch("/runs/{id:int}")
+def label_run(caller: CurrentCaller, id: Id, new: Labels) -> Run:
+    """Change a run's star, note, name or tags."""
+    backend = caller.services()
+    backend.runs.get(id)
+    backend.labels.change([id], Change(new.starred, new.note, new.name, new.tags))
+    return backend.runs.get(id)
 
 
-def _attempts(call: Call) -> list[StoredAttempt]:
-    call.backend.runs.get(call.id)
-    return list(call.backend.runs.attempts(call.id))
+@router.post("/runs/{id:int}/cancel")
+def cancel_run(caller: CurrentCaller, id: Id) -> Run:
+    """End a run; one that has ended stays what it is."""
+    return caller.services().runs.cancel(id)
 
 
-def _checkpoints(call: Call) -> list[Checkpoint]:
-    call.backend.runs.get(call.id)
-    return list(call.backend.runs.checkpoints(call.id))
+@router.post("/runs/{id:int}/retry", status_code=201)
+def retry_run(caller: CurrentCaller, id: Id) -> Submitted:
+    """The same again, as a new run; 409 while the run has not ended."""
+    runs = caller.services().runs
+    return _submitted(runs, runs.retry(id))
 
 
-def _label(call: Call) -> Run:
-    call.backend.runs.get(call.id)
-    new: Labels = call.body
-    call.backend.labels.change([call.id], Change(new.starred, new.note, new.name, new.tags))
-    return call.backend.runs.get(call.id)
+@router.post("/runs/{id:int}/resume", status_code=201)
+def resume_run(caller: CurrentCaller, id: Id, asked: Resumption) -> Submitted:
+    """Go on from the newest checkpoint, as a new run; 409 while the run has not ended, and where
+    it left none."""
+    runs = caller.services().runs
+    return _submitted(runs, runs.resume(id, asked.plan_id, asked.epochs))
 
 
-OPERATIONS = (
-    Operation(
-        "list_runs",
-        "GET",
-        "/runs",
-        "The runs that meet every condition; the newest first unless sorted otherwise.",
-        _list,
-        RunPage,
-        query=RunQuery,
-    ),
-    Operation(
-        "submit_run",
-        "POST",
-        "/runs",
-        "Ask for a profile or a training. It is stored and starts when a node is free.",
-        _submit,
-        Submitted,
-        body=NewRun,
-        status=201,
-    ),
-    Operation(
-        "get_run",
-        "GET",
-        "/runs/{id:int}",
-        "One run.",
-        lambda call: call.backend.runs.get(call.id),
-        Run,
-    ),
-    Operation(
-        "label_run",
-        "PATCH",
-        "/runs/{id:int}",
-        "Change a run's star, note, name or tags.",
-        _label,
-        Run,
-        body=Labels,
-    ),
-    Operation(
-        "cancel_run",
-        "POST",
-        "/runs/{id:int}/cancel",
-        "End a run; one that has ended stays what it is.",
-        lambda call: call.backend.runs.cancel(call.id),
-        Run,
-    ),
-    Operation(
-        "retry_run",
-        "POST",
-        "/runs/{id:int}/retry",
-        "The same again, as a new run; 409 while the run has not ended.",
-        lambda call: _submitted(call, call.backend.runs.retry(call.id)),
-        Submitted,
-        status=201,
-    ),
-    Operation(
-        "resume_run",
-        "POST",
-        "/runs/{id:int}/resume",
-        "Go on from the newest checkpoint, as a new run; 409 while the run has not ended, and "
-        "where it left none.",
-        _resume,
-        Submitted,
-        body=Resumption,
-        status=201,
-    ),
-    Operation(
-        "list_attempts",
-        "GET",
-        "/runs/{id:int}/attempts",
-        "The attempts at a run with their reasons, the first one first.",
-        _attempts,
-        list[StoredAttempt],
-    ),
-    Operation(
-        "list_checkpoints",
-        "GET",
-        "/runs/{id:int}/checkpoints",
-        "What a run can be resumed from, the newest first.",
-        _checkpoints,
-        list[Checkpoint],
-    ),
-    Operation(
-        "delete_run",
-        "DELETE",
-        "/runs/{id:int}",
-        "Take a run away for good with its log, metrics, timelines and files; what it was. "
-        "409 while it has not ended.",
-        lambda call: call.backend.runs.delete(call.id),
-        Run,
-    ),
-)
+@router.get("/runs/{id:int}/attempts")
+def list_attempts(caller: CurrentCaller, id: Id) -> list[StoredAttempt]:
+    """The attempts at a run with their reasons, the first one first."""
+    runs = caller.services().runs
+    runs.get(id)
+    return list(runs.attempts(id))
+
+
+@router.get("/runs/{id:int}/checkpoints")
+def list_checkpoints(caller: CurrentCaller, id: Id) -> list[Checkpoint]:
+    """What a run can be resumed from, the newest first."""
+    runs = caller.services().runs
+    runs.get(id)
+    return list(runs.checkpoints(id))
+
+
+@router.delete("/runs/{id:int}")
+def delete_run(caller: CurrentCaller, id: Id) -> Run:
+    """Take a run away for good with its log, metrics, timelines and files; what it was. 409 while
+    it has not ended."""
+    return caller.services().runs.delete(id)
+
+
+def _submitted(runs: RunService, run: Run) -> Submitted:
+    return Submitted(run, runs.why_waiting(run))

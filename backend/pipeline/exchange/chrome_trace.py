@@ -12,20 +12,7 @@ from typing import Any
 
 from backend.codec import from_json
 from backend.errors import InvalidInput
-from backend.pipeline.actions import (
-    Action,
-    AllReduce,
-    Average,
-    Backward,
-    BackwardInput,
-    BackwardWeight,
-    Forward,
-    Message,
-    Recompute,
-    Recv,
-    Send,
-    Step,
-)
+from backend.pipeline.actions import Action, Collective, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
 from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.shape import Shape
@@ -66,7 +53,7 @@ def read_trace(text: str | bytes) -> Timeline:
     other JSON and on events of another program's making."""
     trace: _Trace = from_json(_Trace, text)
     spans = [_span(event) for event in trace.traceEvents if event.ph == "X"]
-    return Timeline(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
+    return Timeline.of(sorted(spans, key=lambda span: (span.rank, span.index)))
 
 
 def _span(event: _Duration) -> Span:
@@ -142,16 +129,9 @@ def _device(rank: int, shape: Shape | None) -> int:
 
 
 def _name(action: Action) -> str:
-    match action:
-        case Send(message) | Recv(message):
-            return f"{kind(action)} {message.flow} {message.stage}.{message.microbatch}"
-        case Step(stage) | AllReduce(stage) | Average(stage):
-            return f"{kind(action)} {stage}"
-        case (
-            Forward(stage, microbatch)
-            | Recompute(stage, microbatch)
-            | Backward(stage, microbatch)
-            | BackwardInput(stage, microbatch)
-            | BackwardWeight(stage, microbatch)
-        ):
-            return f"{kind(action)} {stage}.{microbatch}"
+    if isinstance(action, Send | Recv):
+        message = action.message
+        return f"{kind(action)} {message.flow} {message.stage}.{message.microbatch}"
+    if isinstance(action, Collective | Step):
+        return f"{kind(action)} {action.stage}"
+    return f"{kind(action)} {action.stage}.{action.microbatch}"

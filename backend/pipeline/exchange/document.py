@@ -16,7 +16,7 @@ VERSION: Literal[1] = 1
 
 
 @dataclass(frozen=True)
-class _Document:
+class _ProgramDocument:
     """`ranks`: one text per rank, its actions as tokens of `backend.pipeline.notation`."""
 
     format: Literal["stageflow-program"]
@@ -29,21 +29,21 @@ class _Document:
 def write_program(program: Program) -> bytes:
     """{"format": "stageflow-program", "version": 1, "schedule", "shape", "ranks"}."""
     ranks = tuple(" ".join(map(format_action, actions)) for actions in program.ranks)
-    document = _Document(FORMAT, VERSION, program.schedule, program.shape, ranks)
-    return to_json(_Document, document)
+    document = _ProgramDocument(FORMAT, VERSION, program.schedule, program.shape, ranks)
+    return to_json(_ProgramDocument, document)
 
 
 def read_program(data: bytes | str) -> Program:
     """The program that `write_program` wrote, not yet verified. Raises `InvalidInput` naming
     the field, or the rank and the token."""
-    document: _Document = from_json(_Document, data)
+    document: _ProgramDocument = from_json(_ProgramDocument, data)
     shape = document.shape
     if len(document.ranks) != shape.num_ranks:
         raise InvalidInput(
             f"ranks: {len(document.ranks)} are written, the shape has {shape.num_ranks}"
         )
     ranks = tuple(tuple(_actions(rank, text)) for rank, text in enumerate(document.ranks))
-    return Program(document.schedule, shape, ranks)
+    return Program.of(document.schedule, shape, ranks)
 
 
 def _actions(rank: int, text: str) -> Iterator[Action]:

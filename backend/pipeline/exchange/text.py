@@ -54,7 +54,7 @@ def parse_program(text: str) -> Program:
     )
     if len(ranks) != shape.num_ranks:
         raise InvalidInput(f"{len(ranks)} rank lines, but the shape has {shape.num_ranks} ranks")
-    return Program(schedule, shape, ranks)
+    return Program.of(schedule, shape, ranks)
 
 
 class _Lines:

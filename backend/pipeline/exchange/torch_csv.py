@@ -8,10 +8,11 @@ or lanes, and its runtime adds the messages.
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import (
+    Action,
     Backward,
     BackwardInput,
     BackwardWeight,
@@ -20,6 +21,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.lower import complete
+from backend.pipeline.order import Order
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
@@ -53,9 +55,14 @@ def write_csv(program: Program) -> str:
             f"{shape.replicas} replicas and {shape.lanes} lanes",
             advice="Export one straight pipeline.",
         )
+    return write_rows(program.ranks)
+
+
+def write_rows(ranks: Iterable[Iterable[Action]]) -> str:
+    """A row per rank: its forwards and backwards, without what torch adds."""
     out = io.StringIO()
     writer = csv.writer(out)
-    for actions in program.ranks:
+    for actions in ranks:
         writer.writerow(
             f"{a.stage}{_LETTERS[type(a)]}{a.microbatch}"
             for a in actions
@@ -74,11 +81,13 @@ def read_csv(text: str) -> Program:
     if not any(rows):
         raise InvalidInput("the CSV has no actions", advice="Cells look like 0F0 or 1W2.")
     shape = _shape(rows)
-    orders = tuple(
-        (*order, *(Step(stage) for stage in seat.stages))
-        for order, seat in zip(rows, shape.seats, strict=True)
+    order = Order.of(
+        [
+            (*computes, *(Step(stage) for stage in seat.stages))
+            for computes, seat in zip(rows, shape.seats, strict=True)
+        ]
     )
-    return complete(schedule("custom"), shape, orders)
+    return complete(schedule("custom"), shape, order)
 
 
 def _rows(text: str) -> list[list[str]]:

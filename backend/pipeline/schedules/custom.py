@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
-from backend.pipeline.schedules.schedule import Schedule, once_per_batch
+from backend.pipeline.schedules.depth import Depth
+from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Seat, Shape
 
 
@@ -13,18 +14,17 @@ def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
     raise InvalidInput("a custom order has no rule to make another one by")
 
 
-def everything(seat: Seat) -> int:
-    """All forwards of the segment."""
-    return len(seat.microbatches) * seat.shape.chunks
+def everything(at: Depth) -> int:
+    """All forwards of a batch."""
+    return at.batch_here * at.chunks
 
 
 CUSTOM = Schedule(
     name="custom",
     title="Imported order",
     source="a file",
+    warm_up=everything,
     order=order,
-    updates=once_per_batch,
-    in_flight=everything,
     chunked=True,
     executable=False,
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from math import lcm
 
 from backend.pipeline.actions import Compute, Forward
+from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.interleaved import in_turns
 from backend.pipeline.schedules.schedule import Schedule, Updates
 from backend.pipeline.shape import Seat, Shape
@@ -22,18 +23,18 @@ def no_updates(seat: Seat) -> Updates:
     return ()
 
 
-def in_flight(seat: Seat) -> int:
-    """No forward is kept for a backward."""
-    return 0
+def everything(at: Depth) -> int:
+    """No backward follows."""
+    return at.segment_here
 
 
 FORWARD_ONLY = Schedule(
     name="forward-only",
     title="Forward only (evaluation)",
     source="no update, so no order to choose",
+    warm_up=everything,
     order=order,
     updates=no_updates,
-    in_flight=in_flight,
     flushes=False,
     trains=False,
     chunked=True,

@@ -1,32 +1,20 @@
-"""GPipe: all forwards of a batch, then all backwards, then one step."""
+"""GPipe: all forwards of a batch, then all backwards, then one step.
 
-from collections.abc import Iterator
+F0 F1 F2 F3 B0 B1 B2 B3 step.
+"""
 
-from backend.pipeline.actions import Backward, Compute, Forward, Step
-from backend.pipeline.schedules.rhythm import Rhythm
-from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
-from backend.pipeline.shape import Seat, Shape
-
-
-def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
-    """F0 F1 F2 F3 B0 B1 B2 B3 step."""
-    for batch in seat.batches:
-        yield from (Forward(seat.position, m) for m in batch)
-        yield from (Backward(seat.position, m) for m in batch)
-        yield Step(seat.position)
+from backend.pipeline.schedules.depth import Depth
+from backend.pipeline.schedules.schedule import Schedule
 
 
-def rhythm(seat: Seat) -> Rhythm:
-    """The whole batch ahead."""
-    return Rhythm(seat.shape.batch)
+def warm_up(at: Depth) -> int:
+    """The whole batch."""
+    return at.batch_here
 
 
 GPIPE = Schedule(
     name="gpipe",
     title="GPipe",
     source="Huang et al., NeurIPS 2019, figure 2c",
-    order=order,
-    updates=once_per_batch,
-    in_flight=longest_batch,
-    rhythm=rhythm,
+    warm_up=warm_up,
 )

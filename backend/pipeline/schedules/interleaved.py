@@ -8,24 +8,17 @@
 from collections.abc import Iterator, Sequence
 
 from backend.errors import InvalidInput
-from backend.pipeline.actions import Backward, Compute, Forward, Step
-from backend.pipeline.schedules.rhythm import Rhythm
-from backend.pipeline.schedules.schedule import Schedule, longest_batch, once_per_batch
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.schedules.depth import Depth
+from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.shape import Shape
 
 
-def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
-    """Some forwards ahead, then one backward and one forward, whatever the chunk."""
-    for batch in seat.batches:
-        forwards = list(in_turns(seat.stages, batch, shape.positions))
-        backwards = list(in_turns(seat.stages[::-1], batch, shape.positions))
-        start = min(ahead(seat), len(forwards))
-        yield from (Forward(*place) for place in forwards[:start])
-        for done, place in enumerate(backwards):
-            yield Backward(*place)
-            if done + start < len(forwards):
-                yield Forward(*forwards[done + start])
-        yield from (Step(stage) for stage in seat.stages)
+def warm_up(at: Depth) -> int:
+    """Forwards of all chunks: one more than 2 (p-1-s) + (v-1) p, the warm-up of Narayanan et
+    al., SC 2021. One chunk makes it plain 1F1B."""
+    if at.chunks == 1:
+        return at.in_flight
+    return 2 * (at.positions - 1 - at.position) + (at.chunks - 1) * at.positions + 1
 
 
 def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
@@ -34,23 +27,6 @@ def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator
     for first in range(0, len(batch), size):
         for stage in stages:
             yield from ((stage, microbatch) for microbatch in batch[first : first + size])
-
-
-def ahead(seat: Seat) -> int:
-    """Forwards before the first backward: one more than 2 (p-1-s) + (v-1) p, the warm-up of
-    Narayanan et al., SC 2021. One chunk makes it plain 1F1B."""
-    p, v = seat.shape.positions, seat.shape.chunks
-    return 2 * (p - 1 - seat.position) + (v - 1) * p + 1 if v > 1 else seat.in_flight
-
-
-def rhythm(seat: Seat) -> Rhythm:
-    """The same over the forwards and backwards of all chunks."""
-    return Rhythm(ahead(seat))
-
-
-def in_flight(seat: Seat) -> int:
-    """Forwards of chunks: as many as run ahead, or those of the whole batch."""
-    return min(ahead(seat), longest_batch(seat) * seat.shape.chunks)
 
 
 def whole_rounds(shape: Shape) -> None:
@@ -76,10 +52,7 @@ INTERLEAVED = Schedule(
     name="interleaved",
     title="Interleaved 1F1B",
     source="Narayanan et al., SC 2021, arXiv 2104.04473, section 2.2.2",
-    order=order,
-    updates=once_per_batch,
-    in_flight=in_flight,
+    warm_up=warm_up,
     chunked=True,
     admits=whole_rounds,
-    rhythm=rhythm,
 )

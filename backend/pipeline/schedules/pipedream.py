@@ -1,53 +1,38 @@
-"""PipeDream: 1F1B that never drains, a step after every backward; three ways with versions."""
+"""PipeDream: 1F1B that never drains, a step after every backward; three ways with versions.
 
-from collections.abc import Iterator
+Last but one of many positions: F0 F1 B0 step F2 B1 step F3 B2 step B3 step.
+"""
+
 from dataclasses import replace
 
-from backend.pipeline.actions import Backward, Compute, Step
-from backend.pipeline.schedules.rhythm import Rhythm, play
+from backend.pipeline.schedules.depth import Depth
+from backend.pipeline.schedules.flush import warm_up
 from backend.pipeline.schedules.schedule import Schedule, once_per_round, one_version
-from backend.pipeline.shape import Seat, Shape
 from backend.pipeline.versions import current, from_the_input
 
 
-def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
-    """Last but one of many positions: F0 F1 B0 step F2 B1 step F3 B2 step B3 step."""
-    for action in play(seat.position, seat.microbatches, rhythm(seat)):
-        yield action
-        if isinstance(action, Backward):
-            yield Step(seat.position)
+def one_per_microbatch(at: Depth) -> int:
+    """A version is kept for each microbatch in flight."""
+    return min(at.in_flight, at.segment_here)
 
 
-def rhythm(seat: Seat) -> Rhythm:
-    """As many forwards ahead as the pipeline that starts here is deep."""
-    return Rhythm(seat.in_flight, flushes=False)
-
-
-def in_flight(seat: Seat) -> int:
-    """As deep as the pipeline that starts here; a version is kept for each."""
-    return min(seat.in_flight, len(seat.microbatches))
-
-
-def live_with_vertical_sync(seat: Seat) -> int:
+def live_with_vertical_sync(at: Depth) -> int:
     """At most 1 + ceil((n - 1 - replica) / r_s) where the input stage has n microbatches in
     flight: a straight pipeline keeps as many versions at every position as it is deep (ours
     for replicas)."""
-    first = seat.shape.seats[0]
-    ahead = first.in_flight * first.replicas_here - 1 - seat.replica
-    return min(1 - (-ahead // seat.replicas_here), len(seat.microbatches))
+    before = at.at_input - 1 - at.replica
+    return min(1 - (-before // at.replicas_here), at.segment_here)
 
 
 PIPEDREAM = Schedule(
     name="pipedream",
     title="PipeDream (1F1B with weight stashing)",
     source="Narayanan et al., SOSP 2019, sections 3.2 and 3.3",
-    order=order,
+    warm_up=warm_up,
     updates=once_per_round,
-    in_flight=in_flight,
-    live=in_flight,
+    live=one_per_microbatch,
     flushes=False,
     batched=False,
-    rhythm=rhythm,
 )
 VERTICAL_SYNC = replace(
     PIPEDREAM,

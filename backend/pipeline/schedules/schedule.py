@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
-from backend.pipeline.schedules.rhythm import Rhythm
+from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.shape import Seat, Shape
 from backend.pipeline.versions import Policy, newest
 
@@ -26,47 +26,51 @@ def once_per_round(seat: Seat) -> Updates:
     return tuple((microbatch,) for microbatch in seat.microbatches)
 
 
-def one_version(seat: Seat) -> int:
+def one_version(at: Depth) -> int:
     """Flush schedules hold one version of the weights."""
     return 1
-
-
-def longest_batch(seat: Seat) -> int:
-    """Most microbatches that the seat gets of one batch."""
-    return max(len(batch) for batch in seat.batches)
 
 
 def any_shape(shape: Shape) -> None:
     """Nothing is refused."""
 
 
+def any_batch(replicas: tuple[int, ...]) -> int:
+    """One microbatch is enough."""
+    return 1
+
+
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A member of the catalog.
+    """A member of the catalog. Nothing outside this folder asks for its name.
 
-    name        how plans and commands call it; `title` is for people, `source` the paper
-    order       the compute of one rank (chunks: for all `seat.stages`)
-    updates     which microbatches each `Step` of a seat applies
-    in_flight   most forwards that a rank holds without their backward
-    live        most weight versions of a stage that a rank holds
-    versions    which version each action reads
-    flushes     whether the pipeline drains before every update
-    batched     whether an update applies a whole batch of the shape (else a round)
-    trains      False: evaluation only, no backward and no step
-    chunked     whether it admits several stages per position
-    consistent  whether each backward must read its forward's version; False for comparison
-    executable  whether the runtime of the workers runs it
-    admits      raises `InvalidInput` with the numbers where a shape is not for it
-    rhythm      the same order as a pattern, from which long programs are made fast
+    name          how plans and commands call it; `title` is for people, `source` the paper
+    warm_up       forwards before the first backward; then one backward, one forward
+    delay         None: backwards in one; else the weights' half follows so many backwards later
+    order         the compute of one rank, where `warm_up` and `delay` do not say it
+    updates       which microbatches each `Step` of a seat applies
+    live          most weight versions of a stage that a rank holds
+    versions      which version each action reads
+    flushes       whether the pipeline drains before every update
+    batched       whether an update applies a whole batch of the shape (else a round)
+    trains        False: evaluation only, no backward and no step
+    chunked       whether it admits several stages per position
+    consistent    whether each backward must read its forward's version; False for comparison
+    executable    whether the runtime of the workers runs it
+    admits        raises `InvalidInput` with the numbers where a shape is not for it
+    least_batch   fewest microbatches of an update that it admits for given replicas
+    parallel      whether a planner should try several pipelines on the same devices
+    advances      advances (see `Shape`) that a planner should try
     """
 
     name: str
     title: str
     source: str
-    order: Order
-    updates: Callable[[Seat], Updates]
-    in_flight: Callable[[Seat], int]
-    live: Callable[[Seat], int] = one_version
+    warm_up: Callable[[Depth], int]
+    delay: Callable[[Depth], int] | None = None
+    order: Order | None = None
+    updates: Callable[[Seat], Updates] = once_per_batch
+    live: Callable[[Depth], int] = one_version
     versions: Policy = newest
     flushes: bool = True
     batched: bool = True
@@ -75,7 +79,25 @@ class Schedule:
     consistent: bool = True
     executable: bool = True
     admits: Callable[[Shape], None] = any_shape
-    rhythm: Callable[[Seat], Rhythm] | None = None
+    least_batch: Callable[[tuple[int, ...]], int] = any_batch
+    parallel: bool = False
+    advances: tuple[int, ...] = (1,)
+
+    @property
+    def averages(self) -> bool:
+        """Whether several parallel pipelines can share the devices: they average after a
+        flush."""
+        return self.flushes or not self.trains
+
+    def in_flight(self, at: Depth) -> int:
+        """Most forwards (of all chunks) that a rank holds without their backward: those of the
+        warm-up and those whose weights' half waits, or all of a batch (of the segment, where
+        nothing drains) if they are fewer."""
+        if not self.trains:
+            return 0
+        period = at.batch_here if self.flushes else at.segment_here
+        late = self.delay(at) if self.delay else 0
+        return min(self.warm_up(at) + late, period * at.chunks)
 
     def check(self, shape: Shape) -> None:
         """Raises `InvalidInput` where `shape` is not one for this schedule."""
@@ -84,7 +106,7 @@ class Schedule:
                 f"schedule {self.name!r} runs one stage per position, not {shape.chunks}",
                 advice="Use one chunk, or a schedule that interleaves.",
             )
-        if shape.lanes > 1 and self.trains and not self.flushes:
+        if shape.lanes > 1 and not self.averages:
             raise InvalidInput(
                 f"schedule {self.name!r} never drains, but {shape.lanes} lanes average after "
                 "every flush",

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Table
 
 from backend.errors import InvalidInput
 from backend.settings import Settings
-from backend.storage.backup.kept_files import Moment, moment
+from backend.storage.backup.kept_files import BackupSource, moment
 from backend.storage.backup.layout import next_numbers
 from backend.storage.backup.manifest import (
     FORMAT,
@@ -46,7 +46,7 @@ def back_up(settings: Settings, target: Path, version: str) -> Manifest:
     return manifest
 
 
-def _write(archive: ZipFile, now: Moment, version: str) -> Manifest:
+def _write(archive: ZipFile, now: BackupSource, version: str) -> Manifest:
     revision = revision_of(now.connection)
     if revision is None:
         raise SchemaOutdated("there are no tables yet", "There is nothing to back up.")

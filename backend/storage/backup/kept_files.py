@@ -22,7 +22,7 @@ gone is not taken, unless it is gone for good."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BackupSource:
     """Rows, and where the files that they name are held; `missing` are not there at all."""
 
     connection: Connection
@@ -32,7 +32,7 @@ class Moment:
 
 
 @contextmanager
-def moment(settings: Settings) -> Iterator[Moment]:
+def moment(settings: Settings) -> Iterator[BackupSource]:
     """Rows and files that belong together, while everybody goes on."""
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     for number in range(1, TRIES + 1):
@@ -43,7 +43,7 @@ def moment(settings: Settings) -> Iterator[Moment]:
             named = dict(_named(connection))
             missing = tuple(n for n in named if not _hold(settings.home, Path(place), n))
             if not missing or number == TRIES:
-                yield Moment(connection, Path(place), named, missing)
+                yield BackupSource(connection, Path(place), named, missing)
                 return
 
 

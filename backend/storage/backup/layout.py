@@ -13,7 +13,7 @@ from backend.storage.backup.rows import tables
 from backend.storage.database import READING, open_engine
 from backend.storage.errors import mended, place
 from backend.storage.schema import UPGRADE_LOCK, configuration, revision_of
-from backend.storage.values import DatabaseClock
+from backend.storage.tables.values import DatabaseClock
 
 BORN_WITH = {"projects": 1}
 """Rows that the migrations themselves make: the first project."""

@@ -17,12 +17,12 @@ from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.queue.embedded import EmbeddedRedis
 from backend.runs.job import Job
+from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
-from workers.supervisor import processes
-from workers.supervisor.preparation import job_file
+from workers.supervisor.ranks import processes
+from workers.supervisor.setup.preparation import job_file
 from workers.supervisor.supervision import Supervision
 
 FAKE_RANK = Path(__file__).with_name("fake_rank.py")

@@ -8,9 +8,10 @@ import psutil
 import pytest
 
 from backend.cluster.presets import local
-from backend.prediction.propose import propose
+from backend.prediction.answer import rank
+from backend.prediction.question import Question
+from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 
 pytestmark = pytest.mark.slow
@@ -35,10 +36,9 @@ def test_profile_plan_and_train(stack):
     assert profile.compute > 0
 
     cluster = local(2)
-    proposal = next(
-        p for p in propose(profile, cluster) if len(p.prediction.plan.partition.stages) == 2
-    )
-    plan = stack.backend.plans.save(run.summary.profile_id, cluster, proposal.prediction)
+    question = Question(profile, cluster, planner="", schedule="pipedream")
+    found = next(p for p in rank(question) if len(p.prediction.plan.partition.stages) == 2)
+    plan = stack.backend.plans.save(run.summary.profile_id, cluster, found.prediction)
     spec = TrainSpec(definition.id, plan.plan, plan_id=plan.id, epochs=2)
     run = stack.finished(spec)
     assert (run.state, run.error) == (RunState.SUCCEEDED, None)

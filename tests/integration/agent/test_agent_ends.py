@@ -12,7 +12,7 @@ import pytest
 
 from backend.queue.client import redis_client
 from backend.queue.messages import queue_name
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 
 pytestmark = pytest.mark.slow

@@ -9,15 +9,15 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.codec import from_json
-from backend.runs.attempt import Attempt
-from backend.runs.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.job import Job
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunSummary
-from backend.runs.spec import TrainSpec
 from backend.runs.states import RunState
-from workers.supervisor.preparation import job_file, prepare
-from workers.supervisor.resuming import CheckpointGone, resumed
+from workers.supervisor.setup.preparation import job_file, prepare
+from workers.supervisor.setup.resuming import CheckpointGone, resumed
 
 Queued = Callable[[str], Run]
 NAMES = ("stage-0-lane-0.safetensors", "stage-1-lane-0.safetensors")

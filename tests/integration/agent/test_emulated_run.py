@@ -7,7 +7,7 @@ from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from backend.runs.states import RunState
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from backend.bootstrap import Backend
-from backend.runs.listing import RunFilter
+from backend.runs.history.listing import RunFilter
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from workers.sandbox.room import work_folder
-from workers.supervisor import orphans, processes
-from workers.supervisor.orphans import Pid
+from workers.supervisor.ranks import orphans, processes
+from workers.supervisor.ranks.orphans import Pid
 
 DEAD = Pid(os.getpid(), 1.0)
 """This process's number with another's start: an agent whose number was used again."""

@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 
 import workers.zoo
 from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 

@@ -10,7 +10,7 @@ import pytest
 from backend.bootstrap import Backend
 from backend.runs.run import Run
 from backend.runs.states import RunState
-from workers.supervisor.orphans import Pid, remember
+from workers.supervisor.ranks.orphans import Pid, remember
 
 Queued = Callable[[str], Run]
 Supervised = Callable[..., Run]

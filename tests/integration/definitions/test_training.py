@@ -15,7 +15,7 @@ import workers.zoo
 from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
-from backend.runs.spec import DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
 

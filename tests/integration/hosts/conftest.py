@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from backend.runs.states import RunState
 from tests.integration.hosts.rig import LEASE, Hosts, may_make_networks
 from tests.integration.hosts.slow_training import curve, training

@@ -16,8 +16,8 @@ import psutil
 
 from backend.bootstrap import Backend, connect
 from backend.queue.embedded import EmbeddedRedis
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
-from backend.runs.spec import RunSpec
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 

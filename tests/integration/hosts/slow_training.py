@@ -1,7 +1,7 @@
 """A training on two hosts that lasts long enough for something to happen in the middle of it."""
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 
 MODEL = b"""
 import time

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from backend.runs.spec import CheckpointSpec, TrainSpec
+from backend.runs.request.spec import CheckpointSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.hosts.slow_training import UPDATES, curve, newest
 

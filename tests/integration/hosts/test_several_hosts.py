@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from safetensors.torch import load_file
 
-from app.components.measured_view import clocks
+from app.components.run.measured_view import clocks
 from backend.planning.plan import Partition, Stage
-from backend.runs.spec import CheckpointSpec, TrainSpec
+from backend.runs.request.spec import CheckpointSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.contract.runtime_cases import HERE, Case
 from tests.contract.runtime_reference import reference

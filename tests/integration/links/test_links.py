@@ -13,7 +13,7 @@ from backend.errors import InvalidInput
 from backend.links.link_test import LinkState, LinkTest
 from backend.settings import Settings
 from backend.storage.schema import upgrade
-from workers.links.part import Part
+from workers.links.participant import Participant
 
 PAIR = (Device("cpu"), Device("cpu"))
 LIMIT = 120.0
@@ -37,7 +37,7 @@ def play(backend: Backend, *nodes: str) -> LinkTest:
     parts = []
     for node in nodes:
         (test,) = backend.links.waiting(node)
-        part = Part(backend.links, test, node, "127.0.0.1", lambda: True)
+        part = Participant(backend.links, test, node, "127.0.0.1", lambda: True)
         parts.append(threading.Thread(target=part.play, daemon=True))
         parts[-1].start()
     for thread in parts:
@@ -77,7 +77,7 @@ def test_a_node_that_does_not_come_is_named(backend: Backend) -> None:
         backend.nodes.beat(node, PAIR)
     asked = backend.links.ask(backend.nodes.list())
     backend.links.patience = 0.5
-    Part(backend.links, asked, "b", "127.0.0.1", lambda: True).play()
+    Participant(backend.links, asked, "b", "127.0.0.1", lambda: True).play()
     found = backend.links.get(asked.id)
     assert (found.state, found.error) == (LinkState.FAILED, "a did not come")
 

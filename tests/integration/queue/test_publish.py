@@ -14,7 +14,7 @@ from backend.queue.client import PUBLISH_SECONDS, CeleryQueue, celery_app, ping,
 from backend.queue.embedded import EmbeddedRedis
 from backend.queue.messages import RUN, queue_name
 from backend.runs.ports import QueueUnreachable
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.schema import upgrade

@@ -15,8 +15,8 @@ from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Event, read_line
 from backend.runs.job import Job
-from backend.runs.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
-from workers.supervisor.preparation import world_size
+from backend.runs.request.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
+from workers.supervisor.setup.preparation import world_size
 
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch\nfrom torch import nn\n"

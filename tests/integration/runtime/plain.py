@@ -6,11 +6,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from backend.runs.spec import TrainSpec
+from backend.runs.request.spec import TrainSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
-from workers.runtime.data import Epoch
-from workers.runtime.run import cutting_of
+from workers.runtime.samples.epoch import Epoch
+from workers.runtime.samples.segments import cutting_of
 
 
 @dataclass

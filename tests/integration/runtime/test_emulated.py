@@ -16,9 +16,9 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.emulation import Emulation
 from backend.runs.job import Job
-from backend.runs.spec import TrainSpec
+from backend.runs.request.emulation import Emulation
+from backend.runs.request.spec import TrainSpec
 
 PROJECT = Path(__file__).resolve().parents[3]
 LAYERS = tuple(Layer(f"l{n}", "Linear", 2e-3, 4e-3, 10**6, 4 * 10**6) for n in range(6))
@@ -66,8 +66,8 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
 
 
 def _timeline(folder: Path) -> Timeline:
-    spans = [s for file in folder.glob("spans-*.arrow") for s in decode(file.read_bytes())]
-    return Timeline(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
+    spans = [s for file in folder.glob("spans-*.arrow") for s in decode(file.read_bytes()).spans]
+    return Timeline.of(tuple(sorted(spans, key=lambda span: (span.rank, span.index))))
 
 
 @pytest.mark.slow

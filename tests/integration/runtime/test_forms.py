@@ -7,7 +7,7 @@ import pytest
 from safetensors.torch import load_file
 
 from backend.runs.events import Metrics, Spans
-from backend.runs.spec import DataSpec
+from backend.runs.request.spec import DataSpec
 from tests.integration.runtime.plain import distance, plain
 
 pytestmark = pytest.mark.slow

@@ -22,14 +22,14 @@ from backend.profiles.profile import Profile
 from backend.runs.events import (
     HELD_OUT_LOSS,
     Artifact,
-    Failed,
     Finished,
     Metrics,
     ProfileReady,
+    RankError,
     Spans,
     Started,
 )
-from backend.runs.spec import DataSpec, ProfileSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
 
@@ -84,7 +84,7 @@ def _spans_are_those_of_the_program(found, shape: Shape) -> None:
     spans = {}
     for event in of(Spans, found):
         if event.segment == 0 and event.kind == "measured":
-            spans[event.rank] = decode(Path(event.path).read_bytes())
+            spans[event.rank] = decode(Path(event.path).read_bytes()).spans
             assert len(spans[event.rank]) == event.num_spans
     for rank, actions in enumerate(program.ranks):
         assert tuple(span.action for span in spans[rank]) == actions
@@ -158,7 +158,7 @@ def test_a_loss_that_is_no_number(write_job, train_spec, ended) -> None:
     text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
     codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 3, epochs=2)))
     assert codes == [1]
-    (failure,) = of(Failed, found)
+    (failure,) = of(RankError, found)
     assert failure.kind == "LossNotFinite"
     assert "The loss of minibatch 0 (epoch 1) is nan." in failure.message
     assert "learning rate" in failure.advice
@@ -169,7 +169,7 @@ def test_a_sample_that_the_model_does_not_take(write_job, train_spec, ended) -> 
     bad += "    return (x, x[:, 0] % 3), (x[:8], x[:8, 0])\n"
     codes, found, _ = ended(RUNTIME, write_job(DEFINITION + bad, train_spec(0, 3)))
     assert codes == [1]
-    (failure,) = of(Failed, found)
+    (failure,) = of(RankError, found)
     assert failure.kind == "ModelRaised"
     assert "index out of range" in failure.message
     assert "stage 0, layer 0" in failure.message
@@ -179,7 +179,7 @@ def test_a_failure_on_one_rank_ends_the_other(write_job, train_spec, ended) -> N
     text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
     codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 1, 3)), size=2)
     assert codes == [1, 1]
-    kinds = {event.rank: event.kind for event in of(Failed, found)}
+    kinds = {event.rank: event.kind for event in of(RankError, found)}
     assert kinds[1] == "LossNotFinite"
     assert kinds[0] == "PeerLost"
 
@@ -190,7 +190,7 @@ def test_a_failure_on_one_rank_ends_the_other(write_job, train_spec, ended) -> N
 def test_a_plan_for_another_model(write_job, train_spec, ended, layers: int, message: str) -> None:
     codes, found, _ = ended(RUNTIME, write_job("mlp", train_spec(0, layers)))
     assert codes == [1]
-    assert message in of(Failed, found)[0].message
+    assert message in of(RankError, found)[0].message
 
 
 def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> None:
@@ -222,7 +222,8 @@ def test_too_little_data(write_job, train_spec, ended) -> None:
     codes, found, _ = ended(RUNTIME, write_job(DEFINITION, spec))
     assert codes == [1]
     assert (
-        "8 training samples of synthetic are fewer than one round" in of(Failed, found)[0].message
+        "8 training samples of synthetic are fewer than one round"
+        in of(RankError, found)[0].message
     )
 
 
@@ -239,7 +240,7 @@ def test_a_profile_of_a_factory_that_raises(write_job, ended) -> None:
     text = "def model():\n    raise ValueError('no width')\nDATA = 'digits'\n"
     codes, found, _ = ended(PROFILER, write_job(text, ProfileSpec(1, 4, 3)))
     assert codes == [1]
-    (failure,) = of(Failed, found)
+    (failure,) = of(RankError, found)
     assert failure.kind == "DefinitionFailed"
     assert "mine.py, line 4: ValueError: no width" in failure.message
     assert "raise ValueError" in failure.detail

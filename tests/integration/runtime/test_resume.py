@@ -14,9 +14,9 @@ from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
-from backend.runs.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
-from workers.runtime.loss_scale import FIRST
-from workers.supervisor.preparation import world_size
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from workers.runtime.state.loss_scale import FIRST
+from workers.supervisor.setup.preparation import world_size
 
 pytestmark = pytest.mark.slow
 MODEL = """

@@ -12,14 +12,14 @@ import pytest
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
+from backend.runs.request.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
-from backend.runs.spec import DataSpec, ProfileSpec, RunSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from workers.sandbox.sandbox import Sandbox, detect
-from workers.supervisor.preparation import job_file, rank_command
+from workers.supervisor.setup.preparation import job_file, rank_command
 from workers.supervisor.supervision import Supervision
 
 LIMITS = Sandbox(SandboxLevel.LIMITS, "for this test")

@@ -1,6 +1,6 @@
 """What a run sees of the machine's data: the file that was asked for, read-only."""
 
-from backend.runs.spec import DataSpec
+from backend.runs.request.spec import DataSpec
 from backend.runs.states import RunState
 from tests.integration.sandbox.conftest import failure
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save
 from torch import nn
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.sandbox.conftest import failure
 from workers.data import catalog

@@ -1,7 +1,7 @@
 """Uploads that mean harm: refused at the door, or carried where there is nothing to harm.
 
 What takes too much (fork bombs, endless loops, memory, disk) is in test_hunger.py, what a rank
-hands over that is not its own in tests/unit/workers/supervisor/test_announced.py.
+hands over that is not its own in tests/unit/workers/supervisor/reporting/test_announced.py.
 """
 
 import io

@@ -15,7 +15,7 @@ from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from tests.integration.sandbox.conftest import LIMITS, failure
 from workers.sandbox.bubblewrap import PROJECT
-from workers.sandbox.cell import Cell, Order
+from workers.sandbox.cell import Cell, LaunchRequest
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 from workers.sandbox.sandbox import detect
@@ -117,7 +117,7 @@ def test_the_exit_of_every_rank_is_told_however_soon_it_comes(tmp_path: Path):
     folder.mkdir(parents=True)
     limits = Limits.of(Settings(home=tmp_path))
     ranks = tuple({"RANK": str(rank)} for rank in range(40))
-    order = Order(("/bin/sh", "-c", "exit $RANK"), ranks, limits)
+    order = LaunchRequest(("/bin/sh", "-c", "exit $RANK"), ranks, limits)
     cell = Cell(Room(folder, tmp_path / "home"), order, SandboxLevel.LIMITS)
     deadline = time.monotonic() + 60
     while len(cell.exits()) < 40 and time.monotonic() < deadline:

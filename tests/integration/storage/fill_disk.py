@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from backend.bootstrap import connect
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from backend.settings import Settings
 from backend.storage.errors import StorageFull
 from backend.storage.schema import upgrade

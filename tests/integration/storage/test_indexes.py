@@ -9,12 +9,12 @@ from sqlalchemy import func, select, text
 from sqlalchemy.dialects import sqlite
 
 from backend.bootstrap import Backend, connect
-from backend.runs.listing import RunFilter, RunOrder, RunSort
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
 from backend.runs.states import RunState
 from backend.settings import Settings
-from backend.storage.run_list import conditions, ordered
+from backend.storage.runs.run_list import conditions, ordered
 from backend.storage.schema import upgrade
-from backend.storage.tables import MetricRow, RunRow
+from backend.storage.tables.tables import MetricRow, RunRow
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from starlette.responses import HTMLResponse
 from starlette.types import Receive, Scope, Send
 
-from app.bundle import FOLDER, PARTS, SCRIPTS, Bundle, ahead
+from app.server.bundle import FOLDER, PARTS, SCRIPTS, Bundle, ahead
 
 FONT = next((FOLDER / "static").glob("media/*.woff2"))
 

@@ -12,7 +12,7 @@ REFERENCE = re.compile(r"`((?:tests/[\w/]+\.py)?)(?:::(\w+))?`")
 
 def references() -> Iterator[tuple[str, str]]:
     """(file, test) of each; "::name" alone is in the file that was named before it."""
-    for line in (TOP / "docs" / "features.md").read_text().splitlines():
+    for line in (TOP / "docs" / "evidence" / "features.md").read_text().splitlines():
         file = ""
         for named, test in REFERENCE.findall(line):
             file = named or file
@@ -34,4 +34,4 @@ def test_every_feature_has_a_test() -> None:
 
 
 def _tables() -> str:
-    return (TOP / "docs" / "features.md").read_text().partition("## From an edit")[0]
+    return (TOP / "docs" / "evidence" / "features.md").read_text()

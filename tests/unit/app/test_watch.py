@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from app import watch
+from app.server import watch
 from backend.queue.embedded import EmbeddedRedis, RedisNotStarted
 
 LOG = Path("/somewhere/agent.log")

@@ -6,13 +6,13 @@ import pytest
 
 from backend.cluster.cluster import Device
 from backend.cluster.document import read_cluster, write_cluster
-from backend.links.link_test import Link, LinkState, LinkTest, Member
+from backend.links.link_test import Link, LinkState, LinkTest, LinkTestMember
 
 CPU = Device("cpu")
 
 
 def measured(counts: tuple[int, ...], *links: Link) -> LinkTest:
-    members = tuple(Member(f"n{i}", (CPU,) * count) for i, count in enumerate(counts))
+    members = tuple(LinkTestMember(f"n{i}", (CPU,) * count) for i, count in enumerate(counts))
     return LinkTest(1, LinkState.DONE, members, datetime.now(UTC), links=links)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.people.audit import Access, Entry, NotAllowed, Outcome
+from backend.people.audit import Access, AuditEntry, AuditOutcome, NotAllowed
 from backend.people.rights import RIGHTS, Actor, Right, Role
 
 
@@ -12,12 +12,12 @@ class Written:
     """An audit log in a list."""
 
     def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[AuditOutcome] = []
 
-    def add(self, actor: str, action: str, target: str, outcome: Outcome) -> None:
+    def add(self, actor: str, action: str, target: str, outcome: AuditOutcome) -> None:
         self.outcomes.append(outcome)
 
-    def list(self, before: int | None, limit: int) -> Sequence[Entry]:
+    def list(self, before: int | None, limit: int) -> Sequence[AuditEntry]:
         return ()
 
 
@@ -35,4 +35,4 @@ def test_may_says_what_require_would_do_and_notes_nothing(role: Role, right: Rig
         assert not said
     else:
         assert said
-    assert log.outcomes == [Outcome.DONE if said else Outcome.DENIED]
+    assert log.outcomes == [AuditOutcome.DONE if said else AuditOutcome.DENIED]

@@ -8,7 +8,7 @@ MESSAGE = Message(Flow.ACTIVATION, 0, 0)
 
 
 def test_everything_but_compute_is_waiting():
-    timeline = Timeline(
+    timeline = Timeline.of(
         (
             Span(0, 0, Forward(0, 0), 10.0, 16.0),
             Span(0, 1, AllReduce(0, (0, 1), 1), 16.0, 19.0),
@@ -24,10 +24,10 @@ def test_everything_but_compute_is_waiting():
 
 
 def test_an_empty_timeline_has_no_bubble():
-    assert Timeline(()).makespan == 0.0
-    assert waiting(Timeline(())) == ()
-    assert bubble(Timeline(())) == 0.0
+    assert Timeline.of(()).makespan == 0.0
+    assert waiting(Timeline.of(())) == ()
+    assert bubble(Timeline.of(())) == 0.0
 
 
 def test_a_timeline_without_duration_waits_for_nothing():
-    assert waiting(Timeline((Span(0, 0, Forward(0, 0), 5.0, 5.0),))) == (0.0,)
+    assert waiting(Timeline.of((Span(0, 0, Forward(0, 0), 5.0, 5.0),))) == (0.0,)

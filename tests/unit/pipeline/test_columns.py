@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from backend.errors import InvalidInput
 from backend.pipeline.actions import AllReduce, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.columns import SCHEMA, decode, encode
-from backend.pipeline.timeline import Span
+from backend.pipeline.notation import format_action
+from backend.pipeline.timeline import Span, Timeline
 
 MESSAGE = Message(Flow.GRADIENT, 1, 7)
 SPANS = (
@@ -30,28 +31,28 @@ spans = st.builds(
 
 
 def test_spans_come_back_in_order_and_to_the_last_bit():
-    assert decode(encode(SPANS)) == SPANS
+    assert decode(encode(Timeline.of(SPANS))).spans == SPANS
 
 
 def test_no_spans_are_spans_too():
-    assert decode(encode(())) == ()
+    assert decode(encode(Timeline.of(()))).spans == ()
 
 
 @settings(deadline=None)
 @given(st.lists(spans))
 def test_any_spans_come_back(some):
-    assert decode(encode(some)) == tuple(some)
+    assert decode(encode(Timeline.of(some))).spans == tuple(some)
 
 
 def test_repeated_actions_are_stored_once():
-    once = len(encode([Span(0, 0, Forward(0, 0), 0.0, 0.0)]))
-    many = encode([Span(0, i, Forward(0, 0), 0.0, 0.0) for i in range(10_000)])
+    once = len(encode(Timeline.of([Span(0, 0, Forward(0, 0), 0.0, 0.0)])))
+    many = encode(Timeline.of([Span(0, i, Forward(0, 0), 0.0, 0.0) for i in range(10_000)]))
     assert len(many) < once + 4 * 10_000
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.7, 0.99])
 def test_a_cut_off_file_is_refused_and_not_taken_for_a_shorter_one(keep):
-    data = encode(SPANS)
+    data = encode(Timeline.of(SPANS))
     with pytest.raises(InvalidInput, match="are no spans"):
         decode(data[: int(keep * len(data))])
 
@@ -65,9 +66,46 @@ def test_other_bytes_and_other_columns_are_refused():
 
 def test_another_version_of_the_format_is_refused():
     table = pa.table([[] for _ in SCHEMA], schema=SCHEMA)
-    assert decode(arrow(table)) == ()
+    assert decode(arrow(table)).spans == ()
     with pytest.raises(InvalidInput, match="no spans of this version"):
-        decode(arrow(table.replace_schema_metadata({"stageflow": "spans 2"})))
+        decode(arrow(table.replace_schema_metadata({"stageflow": "spans 3"})))
+
+
+def test_spans_of_the_first_format_are_read():
+    """As ranks wrote them before: actions as text."""
+    texts = pa.array([format_action(span.action) for span in SPANS]).dictionary_encode()
+    columns = {
+        "rank": pa.array([span.rank for span in SPANS], pa.int32()),
+        "index": pa.array([span.index for span in SPANS], pa.int32()),
+        "action": texts,
+        "start": pa.array([span.start for span in SPANS]),
+        "end": pa.array([span.end for span in SPANS]),
+    }
+    first = pa.table(columns).replace_schema_metadata({"stageflow": "spans 1"})
+    assert decode(arrow(first)).spans == SPANS
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("kind", "X", "actions that nobody knows"),
+        ("group", "4,x", "actions that nobody knows"),
+        ("stage", -1, "no stage"),
+        ("microbatch", -1, "no microbatch"),
+        ("rank", -2, "below 0"),
+        ("version", None, "1 empty cells"),
+    ],
+)
+def test_columns_that_no_timeline_has_are_refused(name, value, message):
+    one = Timeline.of([SPANS[0]])
+    table = pa.ipc.open_file(encode(one)).read_all()
+    place = table.column_names.index(name)
+    field = SCHEMA.field(name)
+    column = pa.array([value], getattr(field.type, "value_type", field.type))
+    if name in ("kind", "group"):
+        column = column.cast(pa.string()).dictionary_encode().cast(field.type)
+    with pytest.raises(InvalidInput, match=message):
+        decode(arrow(table.set_column(place, field, column)))
 
 
 def arrow(table):

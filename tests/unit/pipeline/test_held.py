@@ -1,8 +1,8 @@
 from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
-from backend.pipeline.held import in_flight, live_versions
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
+from tests.oracles.held import in_flight, live_versions
 
 
 def test_a_forward_is_in_flight_until_its_backward():

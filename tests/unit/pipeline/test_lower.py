@@ -3,7 +3,7 @@
 from backend.pipeline.actions import Backward, BackwardWeight, Flow, Forward, Message, Step
 from backend.pipeline.exchange.text import format_program
 from backend.pipeline.lower import lower
-from backend.pipeline.routing import maker, makes, needs, taker
+from backend.pipeline.routing import consumer, makes, needs, producer
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 
@@ -43,8 +43,8 @@ def test_what_an_action_makes_is_what_the_next_stage_needs():
     activation, gradient = Message(Flow.ACTIVATION, 0, 3), Message(Flow.GRADIENT, 1, 3)
     assert makes(Forward(0, 3), shape) == needs(Forward(1, 3), shape) == activation
     assert makes(Backward(1, 3), shape) == needs(Backward(0, 3), shape) == gradient
-    assert (maker(activation, shape), taker(activation, shape)) == (1, 2)
-    assert (maker(gradient, shape), taker(gradient, shape)) == (2, 1)
+    assert (producer(activation, shape), consumer(activation, shape)) == (1, 2)
+    assert (producer(gradient, shape), consumer(gradient, shape)) == (2, 1)
 
 
 def test_the_ends_of_the_pipeline_and_local_actions_need_no_message():

@@ -1,13 +1,19 @@
 import pytest
 
 from backend.pipeline.actions import AllReduce, Recv, Send
+from backend.pipeline.clock.waits import ProgramStuck
 from backend.pipeline.exchange.text import parse_program
-from backend.pipeline.lower import lower
-from backend.pipeline.replay import ProgramStuck, replay
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
+from tests.oracles.lower import lower
+from tests.oracles.program import unpack
+from tests.oracles.replay import replay
 
 HEAD = "schedule gpipe\nshape replicas=1,1 microbatches=1 batch=1 chunks=1\n"
+
+
+def parse(text):
+    return unpack(parse_program(text))
 
 
 @pytest.fixture(params=["gpipe", "1f1b-flush", "pipedream", "forward-only"])
@@ -53,14 +59,14 @@ def test_an_all_reduce_is_played_by_its_whole_group_at_once(program):
 
 
 def test_ranks_that_wait_for_each_other_are_named_where_they_stand():
-    crossed = parse_program(HEAD + "0: <1:g1.0 0F0@0 >1:a0.0\n1: <0:a0.0 1F0@0 >0:g1.0\n")
+    crossed = parse(HEAD + "0: <1:g1.0 0F0@0 >1:a0.0\n1: <0:a0.0 1F0@0 >0:g1.0\n")
     with pytest.raises(ProgramStuck, match=r"rank 0 at action 0 \(<1:g1.0\), rank 1") as caught:
         list(replay(crossed))
     assert caught.value.places == ((0, 0), (1, 0))
 
 
 def test_a_rank_whose_group_never_comes_is_stuck_and_the_other_ends():
-    alone = parse_program(HEAD + "0: 0F0@0 0R@1[0,1]\n1: 1F0@0\n")
+    alone = parse(HEAD + "0: 0F0@0 0R@1[0,1]\n1: 1F0@0\n")
     played = replay(alone)
     assert [next(played).rank, next(played).rank] == [0, 1]
     with pytest.raises(ProgramStuck) as caught:
@@ -69,5 +75,5 @@ def test_a_rank_whose_group_never_comes_is_stuck_and_the_other_ends():
 
 
 def test_equal_messages_are_matched_first_to_first():
-    twice = parse_program(HEAD + "0: >1:a0.0 >1:a0.0\n1: <0:a0.0 <0:a0.0\n")
+    twice = parse(HEAD + "0: >1:a0.0 >1:a0.0\n1: <0:a0.0 <0:a0.0\n")
     assert [p.waits for p in replay(twice) if p.rank == 1] == [((0, 0),), ((0, 1),)]

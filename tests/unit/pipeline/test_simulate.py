@@ -18,12 +18,13 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.bubbles import bubble, waiting
+from backend.pipeline.clock.in_time import Cores
+from backend.pipeline.clock.waits import ProgramStuck
 from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.lower import lower
-from backend.pipeline.replay import ProgramStuck
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
-from backend.pipeline.simulate import Cores, simulate
+from backend.pipeline.simulate import simulate
 
 
 @dataclass

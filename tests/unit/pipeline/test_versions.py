@@ -14,7 +14,7 @@ from backend.pipeline.lower import lower
 from backend.pipeline.notation import format_action
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
-from backend.pipeline.versions import newest, number
+from tests.oracles.versions import newest, number
 
 
 def computes(name, shape):

@@ -39,7 +39,7 @@ def clusters(*most):
 
 
 def nested_cuts(profile: Profile) -> Iterator[tuple[frozenset[int], ...]]:
-    """Every chain of downsets from nothing to the whole model."""
+    """Every chain of ideals from nothing to the whole model."""
     count = len(profile.layers)
     inputs = [{a for a, b in profile.graph.edges if b == n} for n in range(count)]
     sets = [

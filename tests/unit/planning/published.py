@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from backend.cluster.cluster import Cluster, Level
-from backend.planning.placed import bottleneck
+from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Partition, Stage
 from backend.profiles.graph_txt import read_graph
 from backend.profiles.profile import ModelGraph, Profile

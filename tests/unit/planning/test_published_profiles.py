@@ -7,9 +7,9 @@ from published import FOLDER, MODELS, answers, at_batch, load
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import cluster_a, cluster_b, cluster_c
 from backend.planning.baselines import data_parallel
-from backend.planning.pipedream_dp import optimum, pipedream
-from backend.planning.placed import bottleneck
-from backend.planning.pool import downsets
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.pipedream.candidates import all_ideals
+from backend.planning.pipedream.planner import optimum, pipedream
 from backend.profiles.profile import Profile
 
 pytestmark = pytest.mark.skipif(
@@ -77,7 +77,7 @@ def test_gnmt_is_cut_into_a_pipeline():
 
 def test_the_translation_model_needs_few_of_its_cuts():
     """Its 1,495 antichain states differ mostly in layers that cost nothing."""
-    assert len(downsets(load("gnmt_large"))) < 200
+    assert len(all_ideals(load("gnmt_large"))) < 200
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_translation_model_needs_few_of_its_cuts():
 )
 def test_a_graph_with_too_many_cuts_is_planned_with_a_tight_bound(levels):
     """Inception-v3 has 221,564 antichain states; slow links leave few that could be cut at."""
-    assert downsets(load("inception_v3")) is None
+    assert all_ideals(load("inception_v3")) is None
     plan = optimum(load("inception_v3"), Cluster(tuple(Level(*level) for level in levels)))
     assert plan.gap < 0.005
 

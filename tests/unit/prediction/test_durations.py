@@ -13,8 +13,8 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.prediction.durations import PlanDurations
-from backend.prediction.upkeep import Upkeep
-from backend.profiles.profile import Handling, Layer, ModelGraph, Profile
+from backend.prediction.weight_update_cost import WeightUpdateCost
+from backend.profiles.profile import Layer, MessageOverhead, ModelGraph, Profile
 
 
 @pytest.fixture
@@ -110,11 +110,11 @@ def kept(cluster, make_plan, *upkeep, handling=None):
 @pytest.mark.parametrize(
     ("upkeep", "backward", "step"),
     [
-        (Upkeep(), 2.0, 1.0),
-        (Upkeep(renews=True), 2.0, 1.5),
-        (Upkeep(gathered=4), 2.0 + 3 / 4 * 0.3, 1.0 + 2 / 3 * 0.3),
-        (Upkeep(gathered=4, renews=True), 2.0 + 3 / 4 * 0.3, 1.5 + 2 / 3 * 0.3),
-        (Upkeep(replicas=2), 2.0 + 0.3, 1.0 + 2 / 3 * 0.3),
+        (WeightUpdateCost(), 2.0, 1.0),
+        (WeightUpdateCost(renews=True), 2.0, 1.5),
+        (WeightUpdateCost(gathered=4), 2.0 + 3 / 4 * 0.3, 1.0 + 2 / 3 * 0.3),
+        (WeightUpdateCost(gathered=4, renews=True), 2.0 + 3 / 4 * 0.3, 1.5 + 2 / 3 * 0.3),
+        (WeightUpdateCost(replicas=2), 2.0 + 0.3, 1.0 + 2 / 3 * 0.3),
     ],
 )
 def test_sums_means_and_versions_beside_each_other_cost_what_was_measured(
@@ -127,7 +127,7 @@ def test_sums_means_and_versions_beside_each_other_cost_what_was_measured(
 
 
 def test_messages_cost_the_ranks_at_both_ends(cluster, make_plan):
-    handling = Handling(posting=0.01, posting_byte=0.001, taking=0.02, taking_byte=0.002)
+    handling = MessageOverhead(posting=0.01, posting_byte=0.001, taking=0.02, taking_byte=0.002)
     durations, speed = kept(cluster, make_plan, handling=handling)
     post, take = 0.01 + 40 * 0.001, 0.02 + 40 * 0.002
     found = [

@@ -1,11 +1,11 @@
 """What the fault finder reports, and what it leaves in peace."""
 
 from backend.profiles.faults import find_faults
-from backend.profiles.graph_txt import Node
+from backend.profiles.graph_txt import GraphNode
 
 
 def node(number, text="Linear(4, 4)", forward=0.010, backward=0.020, output=8, parameters=4):
-    return Node(f"node{number}", text, forward, backward, output, parameters)
+    return GraphNode(f"node{number}", text, forward, backward, output, parameters)
 
 
 def test_a_sound_chain_has_no_faults():

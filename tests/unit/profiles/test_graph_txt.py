@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
@@ -97,6 +97,7 @@ counts = st.none() | st.floats(0, 1e18)
 
 
 @given(st.lists(st.tuples(seconds, seconds, st.integers(0, 2**40), counts), min_size=1))
+@example([(1.0, 1.0, 4, 0.00010858339052034291)])  # repr has 20 decimals
 def test_what_is_written_is_read_back(costs):
     layers = tuple(
         Layer(f"node{n}", "Linear", forward, backward, size, size // 2, flops=count)

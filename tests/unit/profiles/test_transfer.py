@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from backend.errors import InvalidInput
+from backend.profiles.devices import peak
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.profiles.roofline import PEAKS
 from backend.profiles.transfer import on_device
 
-V100, A100 = PEAKS["v100"], PEAKS["a100"]
+V100, A100 = peak("v100"), peak("a100")
 DENSE = Layer("dense", "Linear", 1.0, 2.0, 1000, 1000, 0.5, 0.75)
 POINTWISE = Layer("relu", "ReLU", 1.5, 1.5, int(0.9e12), 0)
 PROFILE = Profile("p", ModelGraph.chain((DENSE, POINTWISE)), 4, device="Tesla V100")
@@ -37,7 +37,7 @@ def test_the_same_device_changes_nothing_and_the_note_says_the_error():
     same = on_device(PROFILE, "v100")
     assert same.layers == PROFILE.layers
     note = on_device(PROFILE, "a100").notes[-1]
-    assert "9.94" in note
+    assert "1.24" in note
     assert "1.73" in note
 
 
@@ -45,6 +45,15 @@ def test_the_same_device_changes_nothing_and_the_note_says_the_error():
 def test_unknown_devices_are_refused(target, measured_on):
     with pytest.raises(InvalidInput, match="abacus"):
         on_device(PROFILE, target, measured_on)
+
+
+def test_the_precision_is_asked_for_and_float32_without_that():
+    half = on_device(PROFILE, "a100", precision="float16").layers[0]
+    assert half.forward == pytest.approx(125 / 312)
+    tf32 = on_device(PROFILE, "a100-tf32").layers[0]
+    assert tf32.forward == pytest.approx(15.7 / 156)
+    with pytest.raises(InvalidInput, match="V100 does not compute in bfloat16"):
+        on_device(PROFILE, "a100", precision="bfloat16")
 
 
 def test_a_profile_that_does_not_say_where_it_was_measured_is_asked_about():

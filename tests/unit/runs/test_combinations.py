@@ -7,8 +7,8 @@ import pytest
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.combinations import check_combinations
-from backend.runs.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.combinations import check_combinations
+from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
 CHUNKS = Partition((*TWO.stages, Stage(2, 3, (0,)), Stage(3, 4, (1,))), chunks=2)

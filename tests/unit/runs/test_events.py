@@ -9,12 +9,12 @@ from backend.runs.events import (
     Artifact,
     Chosen,
     Event,
-    Failed,
     Finished,
     Heartbeat,
     Metrics,
     ProfileReady,
     Progress,
+    RankError,
     Saved,
     Spans,
     Started,
@@ -36,7 +36,7 @@ events = st.one_of(
     st.builds(Artifact, name=texts, path=texts),
     st.builds(Saved, ranks, epoch=ranks, samples=ranks, step=ranks, path=texts, num_files=ranks),
     st.builds(Chosen, rank=ranks, epoch=ranks, microbatches=ranks),
-    st.builds(Failed, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
+    st.builds(RankError, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
     st.builds(Finished, rank=ranks, epochs=ranks),
 )
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.people.project import Project, Quota
-from backend.runs.fairness import Load, Waiting, in_turn, over_quota
+from backend.runs.dispatch.fairness import ProjectLoad, Waiting, in_turn, over_quota
 
 MADE = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -17,15 +17,15 @@ def project(number: int, **quota: float) -> Project:
     return Project(number, f"p{number}", False, MADE, Quota(**quota))
 
 
-def loads(*held: int, shares: tuple[float, ...] = ()) -> dict[int, Load]:
+def loads(*held: int, shares: tuple[float, ...] = ()) -> dict[int, ProjectLoad]:
     given = shares or (1.0,) * len(held)
     return {
-        n: Load(project(n, share=share), devices, devices)
+        n: ProjectLoad(project(n, share=share), devices, devices)
         for n, (devices, share) in enumerate(zip(held, given, strict=True), start=1)
     }
 
 
-def order(waiting: list[tuple[int, int]], found: dict[int, Load]) -> list[int]:
+def order(waiting: list[tuple[int, int]], found: dict[int, ProjectLoad]) -> list[int]:
     return [each.run_id for each in in_turn([Waiting(*pair) for pair in waiting], found)]
 
 
@@ -60,7 +60,7 @@ def test_a_share_counts():
 def test_a_project_at_its_limit_waits_and_says_why(
     quota: dict[str, int], load: tuple[int, int, int], word: str | None
 ):
-    found = Load(project(1, **quota), *load)
+    found = ProjectLoad(project(1, **quota), *load)
     reason = over_quota(found)
     assert (reason is None) == (word is None)
     assert word is None or word in (reason or "")
@@ -68,7 +68,7 @@ def test_a_project_at_its_limit_waits_and_says_why(
 
 
 def test_a_node_that_is_too_large_for_what_is_left_is_named():
-    load = Load(project(1, devices=4), 0, 0)
+    load = ProjectLoad(project(1, devices=4), 0, 0)
     assert over_quota(load, 4) is None
     assert "may hold 4 devices and holds 0; the smallest node has 8" in (over_quota(load, 8) or "")
 
@@ -98,12 +98,12 @@ class Site:
                 self.now += timedelta(seconds=1)
                 self.served[owner] = self.now
 
-    def loads(self) -> dict[int, Load]:
+    def loads(self) -> dict[int, ProjectLoad]:
         held = dict.fromkeys(range(len(self.shares)), 0)
         for node, (_, owner, _) in self.running.items():
             held[owner] += self.nodes[node]
         return {
-            n: Load(project(n, share=share), 0, held[n], 0, self.served.get(n))
+            n: ProjectLoad(project(n, share=share), 0, held[n], 0, self.served.get(n))
             for n, share in enumerate(self.shares)
         }
 

@@ -7,9 +7,9 @@ import pytest
 from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.nodes import Node
-from backend.runs.placement import Share, shares, turn
-from backend.runs.spec import ProfileSpec, TrainSpec
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import Share, shares, turn
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 
 
 def node(name: str, count: int) -> Node:

@@ -6,9 +6,9 @@ import pytest
 
 from backend.cluster.cluster import Device
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.nodes import Node
-from backend.runs.spec import TrainSpec
-from backend.runs.stand_in import stood_in
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.stand_in import stood_in
+from backend.runs.request.spec import TrainSpec
 
 SMALL, LARGE = (Device("cpu", 2e9),), (Device("gpu", 8e9),)
 SPEC = TrainSpec(

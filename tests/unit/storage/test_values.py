@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects import sqlite
 
-from backend.storage.values import UtcDateTime, clean, to_column
+from backend.storage.tables.values import UtcDateTime, clean, to_column
 
 DIALECT = sqlite.dialect()
 every_text = st.text(st.characters(exclude_categories=()))

@@ -13,10 +13,10 @@ from torch import Tensor
 import workers.zoo
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
-from workers.definitions.loader import Batch, Definition, load
+from workers.definitions.loader import Batch, LoadedDefinition, load
 from workers.definitions.samples import tensors
 from workers.definitions.trace import untouched
-from workers.runtime.stage import Held, Stage
+from workers.runtime.compute.stage import Activations, StageModule
 
 ZOO = Path(workers.zoo.__file__).parent
 SMALL = {
@@ -53,7 +53,7 @@ class Composition:
         return found + [name for name in mine if not torch.equal(mine[name], theirs[name])]
 
 
-def whole(definition: Definition, batch: Batch, layered: LayeredModel) -> Composition:
+def whole(definition: LoadedDefinition, batch: Batch, layered: LayeredModel) -> Composition:
     """The model as its author wrote it, by plain autograd."""
     model = layered.model
     with untouched(model):
@@ -68,17 +68,17 @@ def whole(definition: Definition, batch: Batch, layered: LayeredModel) -> Compos
 
 
 def in_stages(
-    definition: Definition, batch: Batch, layered: LayeredModel, inner: set[int] | None = None
+    definition: LoadedDefinition, batch: Batch, layered: LayeredModel, inner: set[int] | None = None
 ) -> Composition:
     """The model cut before the layers `inner`, through the runtime's own stages."""
     bounds = [0, *sorted(inner or ()), len(layered.layers)]
-    held: list[tuple[Stage, Held]] = []
+    held: list[tuple[StageModule, Activations]] = []
     bundle, gradients = tuple(tensor.clone() for tensor in tensors(batch[0])), ()
     with untouched(layered.model):
         torch.manual_seed(1)
         for first, stop in pairwise(bounds):
             loss = definition.loss if stop == bounds[-1] else None
-            stage = Stage(cut(layered, first, stop).train(), layered.specs[first], loss)
+            stage = StageModule(cut(layered, first, stop).train(), layered.specs[first], loss)
             weights = {n: w.clone().requires_grad_() for n, w in stage.weights.items()}
             bundle, kept = stage.forward(bundle, weights, batch[1])
             held.append((stage, kept))
@@ -127,18 +127,18 @@ def write(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def define(write: Callable[[str], Path]) -> Callable[[str], Definition]:
+def define(write: Callable[[str], Path]) -> Callable[[str], LoadedDefinition]:
     return lambda text: load(write(text))
 
 
 @pytest.fixture(scope="session")
-def zoo() -> Callable[[str], Definition]:
+def zoo() -> Callable[[str], LoadedDefinition]:
     """A model of the zoo with its own sizes."""
     return lambda name: load(ZOO / f"{name}.py")
 
 
 @pytest.fixture(scope="session")
-def small_zoo() -> Callable[[str], Definition]:
+def small_zoo() -> Callable[[str], LoadedDefinition]:
     """The same, small."""
     return lambda name: load(ZOO / f"{name}.py", SMALL[name])
 

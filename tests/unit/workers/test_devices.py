@@ -10,18 +10,6 @@ from backend.cluster.cluster import Device
 from workers import devices
 
 
-def test_a_table_of_gpus():
-    table = "NVIDIA H200, 143771\nTesla, V100, 16384\n\n"
-    assert devices.parse_gpus(table) == (
-        Device("NVIDIA H200", 143771 * 1024**2),
-        Device("Tesla, V100", 16384 * 1024**2),
-    )
-
-
-def test_a_gpu_without_a_memory_of_its_own():
-    assert devices.parse_gpus("NVIDIA GB10, [N/A]\n") == (Device("NVIDIA GB10", None),)
-
-
 def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = folder / "nvidia-smi"
     tool.write_text(f"#!/bin/sh\n{script}\n")
@@ -29,8 +17,22 @@ def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
 
+def test_a_table_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    table = "NVIDIA H200, 87, 3, 143771, 54\nTesla, V100, 0, 3, 16384, 31\n"
+    nvidia_smi(tmp_path, f"echo '{table}'", monkeypatch)
+    assert devices.gpus() == (
+        Device("NVIDIA H200", 143771 * 1024**2),
+        Device("Tesla, V100", 16384 * 1024**2),
+    )
+
+
+def test_a_gpu_without_a_memory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    nvidia_smi(tmp_path, "echo 'NVIDIA GB10, [N/A], [N/A], [N/A], 40'", monkeypatch)
+    assert devices.gpus() == (Device("NVIDIA GB10", None),)
+
+
 def test_gpus_come_before_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    nvidia_smi(tmp_path, "echo 'NVIDIA L4, 23034'", monkeypatch)
+    nvidia_smi(tmp_path, "echo 'NVIDIA L4, 12, 100, 23034, 60'", monkeypatch)
     assert devices.devices() == (Device("NVIDIA L4", 23034 * 1024**2),)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from backend.runs.nodes import Use
+from backend.runs.dispatch.nodes import Use
 from workers import use
 
 MIB = 1024**2

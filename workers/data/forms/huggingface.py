@@ -6,32 +6,32 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import HELD_OUT, there
 from workers.data.forms import tables
-from workers.data.part import DataSet
+from workers.data.request import DataRequest
+from workers.data.split import DataSet
 
 STATE = "state.json"
 SPLITS = "dataset_dict.json"
 
 
-def load(asked: Asked) -> DataSet:
+def load(request: DataRequest) -> DataSet:
     """Raises `DataFailed` where the folder is no such data set."""
-    top = there(asked.path, FORMS["huggingface"].path)
+    top = there(request.path, FORMS["huggingface"].path)
     if (top / SPLITS).is_file() or (top / STATE).is_file():
         train, held_out = _splits(top)
-        return tables.joined(asked, _files(train), _files(held_out), _read_stream)
+        return tables.joined(request, _files(train), _files(held_out), _read_stream)
     for suffix, read in _of_the_hub().items():
         if any(top.rglob(f"*{suffix}")):
-            return read(asked)
+            return read(request)
     raise DataFailed(
         f"{top} holds no data set of Hugging Face", f"Give {FORMS['huggingface'].path}."
     )
 
 
-def _of_the_hub() -> dict[str, Callable[[Asked], DataSet]]:
+def _of_the_hub() -> dict[str, Callable[[DataRequest], DataSet]]:
     return {".parquet": tables.parquet, ".csv": tables.csv}
 
 

@@ -4,29 +4,29 @@ from pathlib import Path
 
 import torch
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import parted
-from workers.data.part import DataSet, divided
 from workers.data.pictures import SUFFIXES, Pictures, Size, size_of
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, divided
 
 
-def load(asked: Asked) -> DataSet:
+def load(request: DataRequest) -> DataSet:
     """Classes are the names of the folders, in the order of the alphabet. Pictures get the
     size of the model's example, or else the first one's."""
-    train, held_out = parted(asked.path, SUFFIXES, FORMS["images"].path)
+    train, held_out = parted(request.path, SUFFIXES, FORMS["images"].path)
     classes = sorted({file.parent.name for file in train})
-    if len(classes) < 2 or any(file.parent == asked.path for file in train):
+    if len(classes) < 2 or any(file.parent == request.path for file in train):
         raise DataFailed(
-            f"{asked.path} has pictures of {len(classes)} folder(s): no classes to tell apart",
+            f"{request.path} has pictures of {len(classes)} folder(s): no classes to tell apart",
             f"Give {FORMS['images'].path}.",
         )
-    size = asked.size or size_of(train[0])
+    size = request.size or size_of(train[0])
     part = _part(train, classes, size)
     if held_out:
-        return DataSet(part, _part(held_out, classes, size), str(asked.path))
-    return divided(part, asked.spec.held_out, str(asked.path))
+        return DataSet(part, _part(held_out, classes, size), str(request.path))
+    return divided(part, request.spec.held_out, str(request.path))
 
 
 def _part(files: list[Path], classes: list[str], size: Size) -> Pictures:

@@ -6,11 +6,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import parted
-from workers.data.part import DataSet, Held, divided
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, TensorSplit, divided
 from workers.data.values import target, tensor_of
 from workers.definitions.samples import Samples, num_samples
 
@@ -21,17 +21,17 @@ USUAL = (("x_train", "y_train", "x_test", "y_test"), ("x", "y"), ("inputs", "tar
 """Names that are taken without asking, the first that fit; else the first two arrays."""
 
 
-def load(asked: Asked) -> DataSet:
+def load(request: DataRequest) -> DataSet:
     """One file, which may hold a test part too (x_test, y_test), or train.npz and test.npz."""
-    train, held_out = parted(asked.path, (".npz",), FORMS["numpy"].path)
+    train, held_out = parted(request.path, (".npz",), FORMS["numpy"].path)
     arrays = _read(train[0])
-    pair, other = _names(arrays, asked, train[0])
+    pair, other = _names(arrays, request, train[0])
     part = _part(arrays, pair, train[0])
     if held_out:
         return DataSet(part, _part(_read(held_out[0]), pair, held_out[0]), train[0].name)
     if other is not None:
         return DataSet(part, _part(arrays, other, train[0]), train[0].name)
-    return divided(part, asked.spec.held_out, train[0].name)
+    return divided(part, request.spec.held_out, train[0].name)
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -44,9 +44,9 @@ def _read(file: Path) -> dict[str, Any]:
         ) from None
 
 
-def _names(arrays: dict[str, Any], asked: Asked, file: Path) -> tuple[Pair, Pair | None]:
+def _names(arrays: dict[str, Any], request: DataRequest, file: Path) -> tuple[Pair, Pair | None]:
     """The names of (inputs, targets), and those of the held-out part where the file has one."""
-    spec = asked.spec
+    spec = request.spec
     usual = next((names for names in USUAL if all(name in arrays for name in names)), None)
     chosen = usual or tuple(arrays)[:2]
     if not (spec.inputs and spec.targets) and len(chosen) < 2:
@@ -60,7 +60,7 @@ def _names(arrays: dict[str, Any], asked: Asked, file: Path) -> tuple[Pair, Pair
     return pair, (chosen[2:3], chosen[3:]) if len(chosen) > 2 else None
 
 
-def _part(arrays: dict[str, Any], pair: Pair, file: Path) -> Held:
+def _part(arrays: dict[str, Any], pair: Pair, file: Path) -> TensorSplit:
     inputs, targets = pair
     for name in (*inputs, *targets):
         if name not in arrays:
@@ -74,7 +74,7 @@ def _part(arrays: dict[str, Any], pair: Pair, file: Path) -> Held:
             f"{file.name} has {num_samples(given)} inputs and {num_samples(wanted)} targets",
             "Give one target per sample.",
         )
-    return Held(given, wanted)
+    return TensorSplit(given, wanted)
 
 
 def _labels(array: Any) -> Any:

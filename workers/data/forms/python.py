@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.utils.data import default_collate
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import there
-from workers.data.part import DataSet, divided
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, divided
 from workers.data.values import finite
 from workers.definitions.errors import describe
 from workers.definitions.samples import Batch, Samples, is_samples, mapped
@@ -65,10 +65,10 @@ class Indexed:
         return checked, mapped(targets, _single)
 
 
-def load(asked: Asked) -> DataSet:
+def load(request: DataRequest) -> DataSet:
     """`Dataset("train")` and `Dataset("test")` where the class takes the name of a part, else
     `Dataset()`, of which a share is held out. Raises `DataFailed`."""
-    file = there(asked.path, FORMS["python"].path)
+    file = there(request.path, FORMS["python"].path)
     make = getattr(_module(file), "Dataset", None)
     if not callable(make):
         raise DataFailed(
@@ -77,7 +77,7 @@ def load(asked: Asked) -> DataSet:
     with _blaming(file, "Dataset()"):
         takes_part = bool(inspect.signature(make).parameters)
     if not takes_part:
-        return divided(_indexed(make, file), asked.spec.held_out, file.name)
+        return divided(_indexed(make, file), request.spec.held_out, file.name)
     train, held_out = (_indexed(make, file, part) for part in ("train", "test"))
     return DataSet(train, held_out if len(held_out) else None, file.name)
 

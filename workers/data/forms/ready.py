@@ -2,11 +2,11 @@
 
 import torch
 
-from workers.data.asked import Asked
-from workers.data.part import DataSet, Held
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, TensorSplit
 
 
-def digits(asked: Asked) -> DataSet:
+def digits(request: DataRequest) -> DataSet:
     """scikit-learn's 1,797 handwritten digits: 1x8x8 in [0, 1]; 1,437 to train, 360 held out.
 
     The split is stratified by class and always the same.
@@ -18,23 +18,23 @@ def digits(asked: Asked) -> DataSet:
     parts = train_test_split(images, labels, test_size=0.2, stratify=labels, random_state=0)
     inputs = [torch.tensor(x, dtype=torch.float32).view(-1, 1, 8, 8) / 16 for x in parts[:2]]
     targets = [torch.tensor(y, dtype=torch.long) for y in parts[2:]]
-    return DataSet(Held(inputs[0], targets[0]), Held(inputs[1], targets[1]), "digits")
+    return DataSet(TensorSplit(inputs[0], targets[0]), TensorSplit(inputs[1], targets[1]), "digits")
 
 
-def synthetic(asked: Asked) -> DataSet:
+def synthetic(request: DataRequest) -> DataSet:
     """`spec.samples` samples of the definition's example, and a quarter as many held out."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         train, held_out = (
-            Held(*asked.definition.example(count))
-            for count in (asked.spec.samples, max(1, asked.spec.samples // 4))
+            TensorSplit(*request.definition.example(count))
+            for count in (request.spec.samples, max(1, request.spec.samples // 4))
         )
         return DataSet(train, held_out, "synthetic")
 
 
-def own(asked: Asked) -> DataSet:
+def own(request: DataRequest) -> DataSet:
     """What the definition's `data()` returns."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        train, held_out = asked.definition.data()
-        return DataSet(Held(*train), Held(*held_out), "the definition's data()")
+        train, held_out = request.definition.data()
+        return DataSet(TensorSplit(*train), TensorSplit(*held_out), "the definition's data()")

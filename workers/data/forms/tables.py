@@ -8,45 +8,45 @@ import pyarrow.csv
 import pyarrow.parquet
 import torch
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import parted
-from workers.data.part import Chosen, DataSet, divided
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, Subset, divided
 from workers.data.table import part_of
 
 Read = Callable[[Path], pa.Table]
 
 
-def parquet(asked: Asked) -> DataSet:
+def parquet(request: DataRequest) -> DataSet:
     """All .parquet files; those named train and test are the two parts."""
-    return _load(asked, ".parquet", pyarrow.parquet.read_table)
+    return _load(request, ".parquet", pyarrow.parquet.read_table)
 
 
-def csv(asked: Asked) -> DataSet:
+def csv(request: DataRequest) -> DataSet:
     """All .csv files, which begin with a heading."""
-    return _load(asked, ".csv", pyarrow.csv.read_csv)
+    return _load(request, ".csv", pyarrow.csv.read_csv)
 
 
-def joined(asked: Asked, train: list[Path], held_out: list[Path], read: Read) -> DataSet:
+def joined(request: DataRequest, train: list[Path], held_out: list[Path], read: Read) -> DataSet:
     """One part per list of files, made of one table, so that words mean the same labels in
     both. Raises `DataFailed` where a file cannot be read or has other columns."""
-    name = train[0].name if len(train) == 1 else str(asked.path)
+    name = train[0].name if len(train) == 1 else str(request.path)
     tables = [_read(file, read) for file in (*train, *held_out)]
     _check_alike(tables, [*train, *held_out])
     part = part_of(
-        pa.concat_tables(tables, promote_options="default"), asked.spec, asked.size, name
+        pa.concat_tables(tables, promote_options="default"), request.spec, request.size, name
     )
     count = sum(len(table) for table in tables[: len(train)])
     if not held_out:
-        return divided(part, asked.spec.held_out, name)
+        return divided(part, request.spec.held_out, name)
     numbers = torch.arange(len(part))
-    return DataSet(Chosen(part, numbers[:count]), Chosen(part, numbers[count:]), name)
+    return DataSet(Subset(part, numbers[:count]), Subset(part, numbers[count:]), name)
 
 
-def _load(asked: Asked, suffix: str, read: Read) -> DataSet:
-    train, held_out = parted(asked.path, (suffix,), FORMS[suffix[1:]].path)
-    return joined(asked, train, held_out, read)
+def _load(request: DataRequest, suffix: str, read: Read) -> DataSet:
+    train, held_out = parted(request.path, (suffix,), FORMS[suffix[1:]].path)
+    return joined(request, train, held_out, read)
 
 
 def _read(file: Path, read: Read) -> pa.Table:

@@ -6,25 +6,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from backend.runs.data_forms import FORMS
-from workers.data.asked import Asked
+from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import parted
-from workers.data.part import DataSet, Held, Part, divided
 from workers.data.ragged import Ragged
+from workers.data.request import DataRequest
+from workers.data.split import DataSet, Split, TensorSplit, divided
 
 
-def load(asked: Asked) -> DataSet:
+def load(request: DataRequest) -> DataSet:
     """Stretches of `length` bytes, or a line per sample with a length of 0. Stretches are held
     out from the end of the text, so that no stretch lies between two of them."""
-    train, held_out = parted(asked.path, (".txt", ".md", ".text"), FORMS["text"].path)
-    length, name = asked.spec.length, str(asked.path)
+    train, held_out = parted(request.path, (".txt", ".md", ".text"), FORMS["text"].path)
+    length, name = request.spec.length, str(request.path)
     if held_out:
         return DataSet(_part(_bytes(train), length), _part(_bytes(held_out), length), name)
     text = _bytes(train)
     if length == 0:
-        return divided(_part(text, 0), asked.spec.held_out, name)
-    cut = round(len(text) * (1 - asked.spec.held_out))
+        return divided(_part(text, 0), request.spec.held_out, name)
+    cut = round(len(text) * (1 - request.spec.held_out))
     rest = text[cut:]
     kept = _part(rest, length) if len(rest) > length else None
     return DataSet(_part(text[:cut], length), kept, name)
@@ -37,11 +37,11 @@ def _bytes(files: list[Path]) -> bytes:
         raise DataFailed(f"{fault.filename} cannot be read: {fault.strerror}") from None
 
 
-def _part(text: bytes, length: int) -> Part:
+def _part(text: bytes, length: int) -> Split:
     return _stretches(text, length) if length else _lines(text)
 
 
-def _stretches(text: bytes, length: int) -> Held:
+def _stretches(text: bytes, length: int) -> TensorSplit:
     tokens = _tokens(text)
     count = (len(tokens) - 1) // length
     if count < 1:
@@ -50,7 +50,7 @@ def _stretches(text: bytes, length: int) -> Held:
             "Give more text, or a smaller length.",
         )
     inputs = tokens[: count * length].view(count, length)
-    return Held(inputs, tokens[1 : count * length + 1].view(count, length))
+    return TensorSplit(inputs, tokens[1 : count * length + 1].view(count, length))
 
 
 def _lines(text: bytes) -> Ragged:

@@ -16,7 +16,7 @@ from workers.definitions.units import Granularity
 
 
 @dataclass(frozen=True)
-class Program:
+class ExportedModel:
     """What is in the file decides the mode: dropout stays as it was when it was exported."""
 
     file: Path
@@ -79,10 +79,10 @@ class Program:
         return DefinitionFailed(f"{self.file.name} {text}")
 
 
-def load_program(file: Path) -> Program:
+def load_program(file: Path) -> ExportedModel:
     """Open `file`; raises `DefinitionFailed` where torch.export cannot."""
     try:
-        return Program(file, torch.export.load(file))
+        return ExportedModel(file, torch.export.load(file))
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise DefinitionFailed(f"{file.name} cannot be loaded: {lines[0]}") from error

@@ -11,7 +11,7 @@ from workers.definitions.units import Granularity
 
 
 @dataclass(frozen=True, slots=True)
-class Emulated:
+class EmulatedDefinition:
     """A `Definition` whose model is `module`; `file` is the one that it stands for."""
 
     file: Path

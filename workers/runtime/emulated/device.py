@@ -3,7 +3,7 @@
 import time
 
 
-class Device:
+class EmulatedDevice:
     """`scale`: seconds that pass here for each second of the device that it stands for."""
 
     def __init__(self, scale: float) -> None:

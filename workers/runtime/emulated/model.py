@@ -12,13 +12,13 @@ from backend.profiles.profile import Crossing, Layer, Profile
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
 from workers.definitions.record import TensorSpec
 from workers.definitions.reorder import bundles
-from workers.runtime.emulated.device import Device
+from workers.runtime.emulated.device import EmulatedDevice
 
 FLOAT = 4
-"""Bytes of a number on the wire."""
+"""Bytes of a number that is sent."""
 
 
-def layered(profile: Profile, device: Device, share: float) -> LayeredModel:
+def layered(profile: Profile, device: EmulatedDevice, share: float) -> LayeredModel:
     """The profile's graph, every tensor with `share` of its bytes (one number at least).
 
     It takes one number per sample. An output that nobody reads ends there, and its layer's
@@ -59,10 +59,12 @@ def layered(profile: Profile, device: Device, share: float) -> LayeredModel:
 class EmulatedLayer(nn.Module):
     """Waits as long as `layer` takes; `sizes` are the numbers in each of its outputs."""
 
-    def __init__(self, layer: Layer, device: Device, sizes: list[int], share: float) -> None:
+    def __init__(
+        self, layer: Layer, device: EmulatedDevice, sizes: list[int], share: float
+    ) -> None:
         super().__init__()
         self.sizes = sizes or [1]
-        self._pace = _pace(layer, device)
+        self._device, self._times = device, _times(layer)
         self.learns = bool(layer.parameter_bytes)
         if self.learns:
             self.weight = nn.Parameter(torch.zeros(_count(layer.parameter_bytes, share)))
@@ -72,40 +74,39 @@ class EmulatedLayer(nn.Module):
         yield from zip(items, self.sizes, strict=True)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        self._pace.device.busy(self._pace.forward)
-        pace = self._pace
-        tokens = [_owe(pace.device, pace.of_inputs, *inputs)]
+        times = self._times
+        self._device.busy(times.forward)
+        tokens = [_owe(self._device, times.of_inputs, *inputs)]
         if self.learns:
             alone = not any(tensor.requires_grad for tensor in inputs)  # the first layer
-            seconds = pace.of_weights + (pace.of_inputs if alone else 0.0)
-            tokens.append(_owe(pace.device, seconds, self.weight))
+            seconds = times.of_weights + (times.of_inputs if alone else 0.0)
+            tokens.append(_owe(self._device, seconds, self.weight))
         return _give(tuple(self.sizes), *tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class _Times:
     """Seconds on the device: forward, backward for the inputs, backward for the weights."""
 
-    device: Device
     forward: float
     of_inputs: float
     of_weights: float
 
 
-def _pace(layer: Layer, device: Device) -> _Pace:
+def _times(layer: Layer) -> _Times:
     """Without weights a backward is all for the inputs; where the profile does not tell the
     halves apart they are equal, as in a prediction."""
     if not layer.parameter_bytes:
-        return _Pace(device, layer.forward, layer.backward, 0.0)
+        return _Times(layer.forward, layer.backward, 0.0)
     half = layer.backward_input or layer.backward / 2
-    return _Pace(device, layer.forward, half, layer.backward - half)
+    return _Times(layer.forward, half, layer.backward - half)
 
 
 class _Wait(torch.autograd.Function):
     """One half of a backward: waits, then gives empty gradients. Forwards it is a token."""
 
     @staticmethod
-    def forward(ctx: Any, device: Device, seconds: float, *inputs: Tensor) -> Tensor:
+    def forward(ctx: Any, device: EmulatedDevice, seconds: float, *inputs: Tensor) -> Tensor:
         ctx.device, ctx.seconds, ctx.shapes = device, seconds, [each.shape for each in inputs]
         return torch.zeros(1)
 

@@ -11,31 +11,29 @@ from torch import Tensor
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Action, Average, Step
-from backend.pipeline.columns import encode
-from backend.pipeline.lower import lower
-from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.verify import check
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
-from backend.runs.emulation import Emulation
-from backend.runs.events import Metrics, Progress, Spans
+from backend.runs.events import Metrics, Progress
 from backend.runs.job import Job
-from backend.runs.spec import TrainSpec
+from backend.runs.request.emulation import Emulation
+from backend.runs.request.spec import TrainSpec
 from workers.definitions.reorder import in_order
-from workers.runtime.emulated.definition import Emulated
-from workers.runtime.emulated.device import Device
+from workers.runtime.compute.model import Layers
+from workers.runtime.emulated.definition import EmulatedDefinition
+from workers.runtime.emulated.delays import DelayedCollectives, DelayedTransport
+from workers.runtime.emulated.device import EmulatedDevice
+from workers.runtime.emulated.links import EmulatedLinks, LinkTerms
 from workers.runtime.emulated.model import layered
-from workers.runtime.emulated.pace import PacedSums, PacedTransport
-from workers.runtime.emulated.wires import Terms, Wires
-from workers.runtime.executor import execute
-from workers.runtime.losses import Losses
-from workers.runtime.mail import Mail
-from workers.runtime.recorder import Recorder
-from workers.runtime.reporter import Reporter
-from workers.runtime.seated import Seated, seated
-from workers.runtime.training import Training
-from workers.runtime.transport import transport
-from workers.runtime.world import World
+from workers.runtime.execution.executor import execute
+from workers.runtime.execution.losses import Losses
+from workers.runtime.execution.program import training_program
+from workers.runtime.execution.training import Training
+from workers.runtime.messages.groups import is_reporter
+from workers.runtime.messages.transport import transport
+from workers.runtime.messages.world import World
+from workers.runtime.rank import Rank, check_ranks, make_rank
+from workers.runtime.reports.recorder import Recorder
+from workers.runtime.reports.reporter import Reporter
 
 HELD = 16 * 2**20
 """Bytes of weights that all ranks together really hold and sum: little beside the waiting."""
@@ -56,14 +54,14 @@ def emulate(job: Job, world: World, reporter: Reporter) -> int:
     """
     if not isinstance(job.spec, TrainSpec) or job.emulation is None:
         raise InvalidInput(f"job {job.name!r} emulates no devices")
-    run = _Run(job, job.spec, job.emulation, world, reporter)
+    run = _EmulatedRun(job, job.spec, job.emulation, world, reporter)
     reporter.started()
     for number in range(job.spec.epochs):
         run.epoch(number)
     return job.spec.epochs
 
 
-class _Run:
+class _EmulatedRun:
     """What stays the same over the epochs, each as long as the segment of a prediction."""
 
     def __init__(
@@ -72,23 +70,23 @@ class _Run:
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         self.scale, plan = emulation.scale, spec.plan
         self.shape = steady_shape(plan)
-        self.program = check(lower(schedule(plan.schedule), self.shape))
+        check_ranks(world, self.shape)
+        self.program = training_program(plan.schedule, self.shape, world.rank)
         self.durations = PlanDurations(emulation.profile, plan.partition, emulation.cluster)
         share = sent_share(self.durations, plan.lanes)
         devices = tuple(map(self.durations.device, range(self.shape.num_ranks)))
-        terms = Terms(emulation.cluster, devices, self.scale, share)
-        wires = Wires(self.folder / "wires", world.rank, terms)
-        speed = emulation.cluster.at(devices[world.rank]).speed
-        self.device = Device(self.scale / speed)
+        terms = LinkTerms(emulation.cluster, devices, self.scale, share)
+        links = EmulatedLinks(self.folder / "links", world.rank, terms)
+        self.device = EmulatedDevice(self.scale / emulation.cluster.at(devices[world.rank]).speed)
         model = layered(emulation.profile, self.device, share)
-        definition = Emulated(Path(job.definition), model.model)
-        model = in_order(model, plan.partition.order)
-        paced = replace(world, pace=PacedSums(wires, max(1, round(BUCKET * share))))
-        taken = seated(paced, self.shape, definition, model, spec)
-        bundles = [model.specs[first] for first, _ in taken.layers]
-        mail = Mail(PacedTransport(transport(world), wires), bundles)
-        self.seated: Seated = replace(taken, mail=mail)
-        if self.seated.is_reporter:
+        definition = EmulatedDefinition(Path(job.definition), model.model)
+        layers = Layers(in_order(model, plan.partition.order))
+        timing = DelayedCollectives(links, max(1, round(BUCKET * share)))
+        timed = replace(world, timing=timing)
+        channel = DelayedTransport(transport(world), links)
+        self.rank: Rank = make_rank(timed, self.shape, definition, layers, spec, channel)
+        self.is_reporter = is_reporter(self.rank.seat)
+        if self.is_reporter:
             reporter.log(
                 f"Emulated: {self.scale:g} s here are a second of {emulation.cluster.device.name}; "
                 f"{share:.3%} of each tensor's bytes are sent, at a pace that makes up for it."
@@ -98,8 +96,8 @@ class _Run:
         """One segment; its spans are told in seconds of the emulated devices."""
         samples = NoSamples(self.spec.plan.microbatch)
         silent = Losses(self.reporter, False, self.shape, number, self.spec.epochs)
-        training = Training(self.seated, self.program, samples, silent)
-        actions = self.program.ranks[self.seated.seat.rank]
+        training = Training(self.rank, self.program, samples, silent, self.spec.seed)
+        actions = self.program.actions
         told, last = -inf, len(actions) - 1
 
         def perform(index: int, action: Action) -> None:
@@ -107,24 +105,15 @@ class _Run:
             training.perform(index, action)
             if isinstance(action, Step | Average):
                 self.device.busy(self.durations.profiled_update(action.stage))
-            if self.seated.is_reporter and (time.monotonic() - told > TELL or index == last):
+            if self.is_reporter and (time.monotonic() - told > TELL or index == last):
                 told, done = time.monotonic(), number * len(actions) + index + 1
                 self.reporter(Progress("train", done, self.spec.epochs * len(actions)))
 
-        recorder = Recorder(self.seated.world)
-        execute(actions, perform, self.seated.mail, recorder)
-        self._tell(number, recorder)
-
-    def _tell(self, number: int, recorder: Recorder) -> None:
-        seconds, rank = recorder.now() / self.scale, self.seated.world.rank
-        spans = [
-            replace(span, start=span.start / self.scale, end=span.end / self.scale)
-            for span in recorder.spans
-        ]
-        path = self.folder / f"spans-{rank}-{number}.arrow"
-        path.write_bytes(encode(spans))
-        self.reporter(Spans(rank, number, str(path), len(spans)))
-        if self.seated.is_reporter:
+        recorder = Recorder(self.rank.world, self.scale)
+        execute(actions, perform, self.rank.messages, recorder)
+        seconds = recorder.now()
+        self.reporter(recorder.write(self.folder, number))
+        if self.is_reporter:
             rate = self.shape.microbatches * self.spec.plan.microbatch / seconds
             self.reporter(Metrics("throughput", (number,), (rate,), (time.time(),), number))
 

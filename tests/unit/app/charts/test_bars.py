@@ -5,14 +5,13 @@ import random
 from dataclasses import fields
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.bars import KINDS, Bars, bars_of, parse, read_bars, with_loading
+from app.charts.bars import KINDS, Bars, bars_of, read_bars, with_loading
 from app.charts.canvas import canvas_bytes, expected_seconds
-from app.charts.deviations import deviations, spent, waiting
+from app.charts.deviations import Cause, deviations, spent, waiting
 from backend.cluster.presets import local
 from backend.pipeline.actions import (
     Action,
@@ -33,10 +32,9 @@ from backend.pipeline.bubbles import bubble
 from backend.pipeline.columns import encode
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Span, Timeline
-from backend.prediction.compare import Cause, attribution, compare
 from backend.prediction.predict import predicted_program
-from backend.prediction.propose import propose
 from tests.app import seed
+from tests.oracles.comparison import attribution, compare
 
 NUMBERS = st.integers(0, 10**6)
 MESSAGES = st.builds(Message, st.sampled_from(Flow), NUMBERS, NUMBERS)
@@ -65,7 +63,7 @@ def told(action: Action) -> tuple[int, int, int, int]:
 
 def test_the_loading_of_data_is_drawn_beside_the_forwards_that_it_serves() -> None:
     spans = [Span(rank, 0, Forward(0, rank), 0.0, 1.0) for rank in (0, 1)]
-    bars, data = bars_of(Timeline(tuple(spans))), bars_of(Timeline(tuple(spans[:1])))
+    bars, data = bars_of(Timeline.of(tuple(spans))), bars_of(Timeline.of(tuple(spans[:1])))
     both = with_loading(bars, data)
     assert [KINDS[kind] for kind in both.kind] == ["F", "D", "F"]
     assert both.rank.tolist() == [0, 0, 1]
@@ -78,7 +76,10 @@ def test_the_loading_of_data_is_drawn_beside_the_forwards_that_it_serves() -> No
 @given(st.lists(ACTIONS, max_size=20))
 def test_every_action_is_read_as_it_was_written(actions: list[Action]) -> None:
     texts = [format_action(action) for action in actions]
-    kind, *numbers = (column.tolist() for column in parse(pa.array(texts, pa.string())))
+    spans = (Span(0, index, action, 0.0, 1.0) for index, action in enumerate(actions))
+    found = read_bars([encode(Timeline.of(spans))])
+    kind = found.kind.tolist()
+    numbers = (c.tolist() for c in (found.stage, found.microbatch, found.version, found.peer))
     letters = [next(c for c in text if c in KINDS) for text in texts]
     assert [KINDS[k] for k in kind] == letters
     assert list(zip(*numbers, strict=True)) == [told(action) for action in actions]
@@ -86,17 +87,17 @@ def test_every_action_is_read_as_it_was_written(actions: list[Action]) -> None:
 
 def timelines() -> tuple[Timeline, Timeline]:
     """A predicted timeline with replicas, and a shaken copy of it, cut off at its end."""
-    plan = propose(seed.a_profile(), local(3))[0].prediction.plan
+    plan = seed.predicted(seed.a_profile(), local(3))[0].plan
     _, predicted = predicted_program(seed.a_profile(), local(3), plan, 24)
     noise = random.Random(1)
     spans = [seed._shaken(span, noise) for span in predicted.spans]
-    return Timeline(tuple(spans[:-7])), predicted
+    return Timeline.of(tuple(spans[:-7])), predicted
 
 
 def test_batches_of_ranks_are_one_timeline_in_order() -> None:
     _, timeline = timelines()
     by_rank = [[s for s in timeline.spans if s.rank == rank] for rank in (2, 0, 1)]
-    found, whole = read_bars([encode(spans) for spans in by_rank]), bars_of(timeline)
+    found, whole = read_bars([encode(Timeline.of(spans)) for spans in by_rank]), bars_of(timeline)
     for column in fields(Bars):
         assert np.array_equal(getattr(found, column.name), getattr(whole, column.name))
     assert found.makespan == pytest.approx(timeline.makespan)
@@ -126,7 +127,7 @@ def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
         Span(0, 1, Forward(0, 1), 1.0, 3.5),  # ahead, beside the first one
         Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
     ]
-    measured, loading = (bars_of(Timeline(tuple(spans))) for spans in (did, loaded))
+    measured, loading = (bars_of(Timeline.of(tuple(spans))) for spans in (did, loaded))
     (row,) = spent(measured, {Cause.DATA: loading})
     assert row == pytest.approx({Cause.DATA: 1.5, Cause.FORWARD: 6.5})
 
@@ -134,7 +135,7 @@ def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
 def test_a_step_that_copies_weights_spends_that_on_the_checkpoint() -> None:
     did = [Span(1, 0, Step(1, 1), 0.0, 2.0), Span(1, 1, Step(1, 2), 2.0, 5.0)]
     saved = [Span(1, 1, Step(1, 2), 3.0, 4.5)]
-    measured, saving = (bars_of(Timeline(tuple(spans))) for spans in (did, saved))
+    measured, saving = (bars_of(Timeline.of(tuple(spans))) for spans in (did, saved))
     _, row = spent(measured, {Cause.CHECKPOINT: saving})
     assert row == pytest.approx({Cause.STEP: 3.5, Cause.CHECKPOINT: 1.5})
 
@@ -186,8 +187,8 @@ def test_the_canvas_gets_every_bar_of_every_row() -> None:
 
 
 def test_an_action_that_only_one_has_expects_nothing() -> None:
-    one = bars_of(Timeline((Span(0, 0, Forward(0, 0), 0, 1), Span(0, 1, Forward(0, 1), 1, 2))))
-    other = bars_of(Timeline((Span(0, 0, Forward(0, 0), 0, 3), Span(0, 1, Forward(0, 7), 3, 4))))
+    one = bars_of(Timeline.of((Span(0, 0, Forward(0, 0), 0, 1), Span(0, 1, Forward(0, 1), 1, 2))))
+    other = bars_of(Timeline.of((Span(0, 0, Forward(0, 0), 0, 3), Span(0, 1, Forward(0, 7), 3, 4))))
     expected = expected_seconds(one, other)
     assert expected[0] == 3
     assert np.isnan(expected[1])

@@ -5,9 +5,9 @@ import pytest
 from app.charts import palette
 from app.charts.attribution import attribution
 from app.charts.curve import MAX_POINTS, X, Y, curve, points
+from app.charts.deviations import Cause
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
-from backend.prediction.compare import Cause
 
 
 def test_a_short_curve_is_drawn_as_it_is() -> None:

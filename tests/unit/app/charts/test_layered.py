@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.layered import BETWEEN, GAP, layered
+from app.charts.model.layered import BETWEEN, GAP, layered
 
 
 @st.composite

@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.charts.model_picture import HEIGHT, WIDTH, Box, Picture, picture
-from app.charts.module_tree import Module, module_tree
+from app.charts.model.model_picture import HEIGHT, WIDTH, Box, Picture, picture
+from app.charts.model.module_tree import Module, module_tree
 from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.charts.module_tree import LEGIBLE, Module, around, first_open, module_tree
+from app.charts.model.module_tree import LEGIBLE, Module, around, first_open, module_tree
 
 NAMES = st.lists(
     st.lists(st.sampled_from("abc0"), min_size=1, max_size=4).map(".".join),

@@ -1,10 +1,10 @@
 """Several runs in one picture."""
 
-from app.charts.overlay import RUN, SERIES, SMOOTHED, Line, overlay, rows
+from app.charts.overlay import RUN, SERIES, SMOOTHED, Curve, overlay, rows
 
 LINES = [
-    Line("1 · a", [1, 2], [0.5, 0.25], [0.5, 0.4]),
-    Line("2 · b", [1], [0.75], [0.75]),
+    Curve("1 · a", [1, 2], [0.5, 0.25], [0.5, 0.4]),
+    Curve("2 · b", [1], [0.75], [0.75]),
 ]
 
 

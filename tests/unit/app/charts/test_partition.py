@@ -6,7 +6,7 @@ from app.charts import layers, palette
 from app.charts.layer_costs import layer_costs
 from app.charts.memory import memory
 from app.charts.placement import describe, placement
-from app.components.partition_editor import drawn
+from app.components.partition.partition_editor import drawn
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.components.layer_table import decimals, rows
+from app.components.profile.layer_table import decimals, rows
 from tests.app import seed
 
 

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from app.components.node_list import devices, use_text
+from app.components.cluster.node_list import devices, use_text
 from backend.cluster.presets import local
-from backend.runs.nodes import Use
+from backend.runs.dispatch.nodes import Use
 
 DEVICE = local(1).device
 

@@ -1,21 +1,22 @@
 """Figures of a run, its remaining time, and its log as text."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.components.log_view import found, written
-from app.components.plan_figures import plan_figures
-from app.components.run_figures import Readings, run_figures
-from app.components.run_progress import remaining
-from app.components.run_words import plan_label, took
+from app.components.plan.plan_figures import plan_figures
+from app.components.run.log_view import found, written
+from app.components.run.run_figures import Readings, run_figures
+from app.components.run.run_progress import remaining
+from app.components.runs.run_words import plan_label, took
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.answer import Answer
 from backend.prediction.prediction import Prediction
-from backend.prediction.propose import Proposal
-from backend.runs.records import LogLine, MetricPoint
+from backend.runs.history.records import LogLine, MetricPoint
+from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run, RunProgress, RunSummary
-from backend.runs.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.states import RunState
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -124,17 +125,17 @@ def test_the_log_is_searched_whatever_the_case_and_written_in_utc() -> None:
 
 def test_a_plan_is_compared_with_data_parallelism() -> None:
     cluster = Cluster((Level(2, 1e9),), Device("gpu", 5e6))
-    ours = Proposal(a_prediction(rate=1300.0), 1.3, "because")
-    theirs = Proposal(a_prediction(Partition((Stage(0, 3, (0, 1)),)), 1000.0, 2000.0), 1.0, "")
-    throughput, _, _, memory, sent, staleness = plan_figures(ours, [ours, theirs], cluster)
+    ours = Answer(a_prediction(rate=1300.0), 1.3, 2.0, 2000.0, 0.01, 0.01, ("because",), 0.1)
+    theirs = replace(ours, prediction=a_prediction(Partition((Stage(0, 3, (0, 1)),)), 1000.0))
+    throughput, _, _, memory, sent, staleness = plan_figures(ours, cluster)
     assert (throughput.note, throughput.tone) == ("1.30× data parallel", "green")
     assert memory.note == "977\u00a0KiB free"
     assert (sent.note, sent.tone) == ("−95\u00a0% vs data parallel", "green")
     assert staleness.value == "1\u00a0update"
-    assert plan_figures(theirs, [ours, theirs], cluster)[0].note == "is data parallel"
+    assert plan_figures(theirs, cluster)[0].note == "is data parallel"
 
 
 def test_without_data_parallelism_the_reason_is_said() -> None:
-    ours = Proposal(a_prediction(), None, "because")
+    ours = Answer(a_prediction(), None, 2.0, None, 0.01, 0.01, ("because",), 0.1)
     cluster = Cluster((Level(2, 1e9),))
-    assert plan_figures(ours, [ours], cluster)[0].note == "data parallel does not fit"
+    assert plan_figures(ours, cluster)[0].note == "data parallel does not fit"

@@ -1,6 +1,6 @@
 """Which epoch a live page shows."""
 
-from app.components.measured_view import STEADY, steady
+from app.components.run.measured_view import STEADY, steady
 
 
 def test_a_new_epoch_waits_until_the_last_was_seen() -> None:

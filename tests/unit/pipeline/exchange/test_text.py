@@ -59,7 +59,7 @@ def test_any_action_comes_back(action):
 
 @given(st.lists(st.lists(actions, max_size=5).map(tuple), min_size=2, max_size=2))
 def test_any_program_comes_back_sound_or_not(ranks):
-    program = Program("gpipe", Shape((1, 1), 4, 2), tuple(ranks))
+    program = Program.of("gpipe", Shape((1, 1), 4, 2), ranks)
     assert parse_program(format_program(program)) == program
 
 
@@ -78,7 +78,7 @@ def test_blank_lines_comments_and_spaces_do_not_matter():
     0: 0F0@0   # the first forward
     1:
     """
-    assert parse_program(text) == Program("gpipe", Shape((1, 1), 1), ((Forward(0, 0),), ()))
+    assert parse_program(text) == Program.of("gpipe", Shape((1, 1), 1), ((Forward(0, 0),), ()))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from backend.errors import InvalidInput
-from backend.runs.spec import DataSpec
+from backend.runs.request.spec import DataSpec
 from workers.data import catalog
 
 

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 from workers.data.cutting import Cutting
 from workers.data.errors import DataFailed
-from workers.data.part import Held, divided
 from workers.data.ragged import Ragged
+from workers.data.split import TensorSplit, divided
 
 COUNTS = st.integers(1, 60)
 SIZES = st.integers(1, 7)
 UNITS = st.integers(1, 5)
 
 
-def held(count: int) -> Held:
-    return Held(torch.arange(count), torch.arange(count) * 10)
+def held(count: int) -> TensorSplit:
+    return TensorSplit(torch.arange(count), torch.arange(count) * 10)
 
 
 def ragged(lengths: list[int]) -> Ragged:

@@ -5,8 +5,8 @@ import torch
 
 from workers.data.errors import DataFailed
 from workers.data.labels import check_labels
-from workers.data.part import DataSet, Held, divided
 from workers.data.ragged import Ragged
+from workers.data.split import DataSet, TensorSplit, divided
 
 MODEL = (
     "def model(): return nn.Linear(2, 3)\ndef example(n): return torch.rand(n, 2), torch.zeros(n)"
@@ -14,8 +14,8 @@ MODEL = (
 OWN_LOSS = MODEL + "\ndef loss(output, target): return output.sum()"
 
 
-def held(labels: list[int]) -> Held:
-    return Held(torch.rand(len(labels), 2), torch.tensor(labels))
+def held(labels: list[int]) -> TensorSplit:
+    return TensorSplit(torch.rand(len(labels), 2), torch.tensor(labels))
 
 
 def check(definition, data: DataSet) -> None:
@@ -37,4 +37,4 @@ def test_what_is_left_out_of_the_loss_is_no_wrong_label(define) -> None:
 
 def test_other_losses_and_other_targets_are_left_alone(define) -> None:
     check(define(OWN_LOSS), DataSet(held([9, 9]), None))
-    check(define(MODEL), DataSet(Held(torch.rand(2, 2), torch.rand(2, 3)), None))
+    check(define(MODEL), DataSet(TensorSplit(torch.rand(2, 2), torch.rand(2, 3)), None))

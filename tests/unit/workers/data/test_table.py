@@ -8,17 +8,17 @@ import pytest
 import torch
 from PIL import Image
 
-from backend.runs.spec import DataSpec
+from backend.runs.request.spec import DataSpec
 from workers.data.errors import DataFailed
-from workers.data.part import Part
 from workers.data.pictures import Pictures
 from workers.data.ragged import Ragged
+from workers.data.split import Split
 from workers.data.table import part_of
 
 ALL = torch.arange(3)
 
 
-def part(columns: dict, **more) -> Part:
+def part(columns: dict, **more) -> Split:
     return part_of(pa.table(columns), DataSpec(**more), None, "mine.csv")
 
 

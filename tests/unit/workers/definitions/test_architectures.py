@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.layers import LayeredModel
-from workers.definitions.loader import Batch, Definition, load
+from workers.definitions.loader import Batch, LoadedDefinition, load
 from workers.definitions.prepare import prepare
 from workers.definitions.units import Granularity
 
@@ -72,10 +72,10 @@ CONFIGS: dict[str, dict[str, object]] = {
     }
     | GROUPED,
 }
-Case = tuple[Definition, Batch, LayeredModel]
+Case = tuple[LoadedDefinition, Batch, LayeredModel]
 
 
-def definition(folder: Path, name: str, **parameters: object) -> Definition:
+def definition(folder: Path, name: str, **parameters: object) -> LoadedDefinition:
     file = folder / "config.json"
     file.write_text(json.dumps({"model_type": name} | CONFIGS[name]))
     return load(file, parameters or ({} if name == "vit" else {"length": 8}))

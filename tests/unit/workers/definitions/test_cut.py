@@ -9,13 +9,13 @@ from backend.errors import InvalidInput
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
-from workers.definitions.loader import Batch, Definition
+from workers.definitions.loader import Batch, LoadedDefinition
 from workers.definitions.prepare import prepare
 from workers.definitions.samples import tensors
 from workers.definitions.trace import untouched
-from workers.runtime.stage import Stage
+from workers.runtime.compute.stage import StageModule
 
-Case = tuple[Definition, Batch, LayeredModel]
+Case = tuple[LoadedDefinition, Batch, LayeredModel]
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_split_backward_gives_the_same_gradients(zoo) -> None:
     batch = definition.example(3)
     model = prepare(definition, batch)
     middle = len(model.layers) // 2
-    stage = Stage(cut(model, middle, len(model.layers)), model.specs[middle], definition.loss)
+    stage = StageModule(cut(model, middle, len(model.layers)), model.specs[middle], definition.loss)
     with untouched(model.model), torch.no_grad():
         bundle = cut(model, 0, middle)(batch[0])
     weights = {n: w.clone().requires_grad_() for n, w in stage.weights.items()}

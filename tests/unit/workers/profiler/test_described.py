@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.profiles.roofline import PEAKS
-from backend.runs.spec import ProfileSpec
+from backend.profiles.devices import peak
+from backend.runs.request.spec import ProfileSpec
 from workers.profiler.described import described
 from workers.profiler.main import profiled
-from workers.runtime.reporter import Reporter
+from workers.runtime.reports.reporter import Reporter
 
 BILLION = {
     "architectures": ["LlamaForCausalLM"],
@@ -43,7 +43,7 @@ def test_sizes_are_those_of_a_measured_profile(name: str) -> None:
         assert one.buffer_bytes == other.buffer_bytes
     kept, measured = (sum(layer.saved_bytes for layer in p.layers) for p in (told, found))
     assert kept == pytest.approx(measured, rel=0.05)
-    assert (told.device, told.repetitions) == (PEAKS["a100"].name, 0)
+    assert (told.device, told.repetitions) == (peak("a100").name, 0)
     assert "roofline" in told.notes[0]
 
 
@@ -53,7 +53,7 @@ def test_a_billion_parameters_without_allocating_them(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(BILLION))
     code = (
         "import re, sys; from pathlib import Path\n"
-        "from backend.runs.spec import ProfileSpec\n"
+        "from backend.runs.request.spec import ProfileSpec\n"
         "from workers.profiler.described import described\n"
         "spec = ProfileSpec(1, 4, parameters={'length': 512}, peak='h100')\n"
         "p = described('llama', Path(sys.argv[1]), spec)\n"

@@ -10,11 +10,11 @@ from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.events import ProfileReady, Progress, Started, read_line
 from backend.runs.job import Job
-from backend.runs.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec
 from workers.profiler import main
 from workers.profiler.main import Stopped, profiled
 from workers.profiler.measure import WARM_UP
-from workers.runtime.reporter import Reporter
+from workers.runtime.reports.reporter import Reporter
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The allocator agrees to keep freed memory; how much that saves is in docs/runtime.md."""
+"""The allocator keeps freed memory; docs/evidence/prediction.md says how much that saves."""
 
 import subprocess
 import sys

@@ -3,7 +3,7 @@
 from unittest.mock import patch
 
 from workers.runtime.emulated import device
-from workers.runtime.emulated.device import Device
+from workers.runtime.emulated.device import EmulatedDevice
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 
 def busy(late: list[float], waits: list[float], scale: float = 1.0) -> float:
     """When a device that wakes so late has done with these waits."""
-    clock, found = Clock(late), Device(scale)
+    clock, found = Clock(late), EmulatedDevice(scale)
     with patch.object(device, "time", clock):
         for seconds in waits:
             found.busy(seconds)

@@ -6,10 +6,10 @@ import torch
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from workers.definitions.cut import cut
 from workers.definitions.reorder import in_order
-from workers.runtime.emulated.definition import Emulated
-from workers.runtime.emulated.device import Device
+from workers.runtime.compute.stage import StageModule
+from workers.runtime.emulated.definition import EmulatedDefinition
+from workers.runtime.emulated.device import EmulatedDevice
 from workers.runtime.emulated.model import layered
-from workers.runtime.stage import Stage
 
 LAYERS = (
     Layer("a", "", 1.0, 2.0, 400, 800, backward_input=0.5),
@@ -20,7 +20,7 @@ LAYERS = (
 PROFILE = Profile("m", ModelGraph(LAYERS, ((0, 1), (0, 2), (1, 3), (2, 3))), 4)
 
 
-class Counting(Device):
+class Counting(EmulatedDevice):
     def __init__(self) -> None:
         super().__init__(1.0)
         self.total = 0.0
@@ -50,8 +50,8 @@ def test_every_layer_is_waited_for_in_any_order_and_cut(device, order) -> None:
     model = in_order(layered(PROFILE, device, 1.0), order)
     bundle, stages, held = (torch.zeros(4, 1),), [], []
     for first, stop in ((0, 2), (2, 4)):
-        loss = Emulated("", model.model).loss if stop == 4 else None
-        stages.append(Stage(cut(model, first, stop), model.specs[first], loss))
+        loss = EmulatedDefinition("", model.model).loss if stop == 4 else None
+        stages.append(StageModule(cut(model, first, stop), model.specs[first], loss))
         weights = {n: w.clone().requires_grad_() for n, w in stages[-1].weights.items()}
         bundle, kept = stages[-1].forward(bundle, weights, torch.zeros(4))
         bundle = tuple(tensor.detach() for tensor in bundle)
@@ -65,7 +65,7 @@ def test_every_layer_is_waited_for_in_any_order_and_cut(device, order) -> None:
 
 def test_the_halves_of_a_backward_are_waited_for_apart(device) -> None:
     model = layered(PROFILE, device, 1.0)
-    stage = Stage(cut(model, 1, 4), model.specs[1], Emulated("", model.model).loss)
+    stage = StageModule(cut(model, 1, 4), model.specs[1], EmulatedDefinition("", model.model).loss)
     weights = {n: w.clone().requires_grad_() for n, w in stage.weights.items()}
     _, held = stage.forward((torch.zeros(100),), weights, torch.zeros(4))
     device.total = 0.0

@@ -1,0 +1,139 @@
+"""`stageflow program`: what every rank does, taken away in a form, and read from a file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import formats
+from app.commands.options.acting import connect
+from app.commands.planning import Batch, ClusterFile, Devices, find_cluster, find_profile
+from app.commands.simulate import figures, rows
+from app.terminal import err, out, print_json, print_table
+from backend.errors import InvalidInput
+from backend.pipeline.bubbles import bubble
+from backend.pipeline.exchange.forms import FORMS, form_named, read_any
+from backend.pipeline.program import Program
+from backend.pipeline.simulate import simulate
+from backend.pipeline.verify import verify
+from backend.prediction.programs import Imported, examined, exported
+from backend.prediction.uniform import UniformDurations, simulate_uniform, uniform_shape
+
+app = typer.Typer(help="Programs: what every rank does, in order.", no_args_is_help=True)
+
+Form = Annotated[str, typer.Option("--format", "-f", help=f"One of: {', '.join(FORMS)}.")]
+Forward = Annotated[float, typer.Option(min=0, help="Seconds of a forward of one position.")]
+Backward = Annotated[float, typer.Option(min=0, help="Seconds of a backward.")]
+
+
+@app.command("export")
+def export_program(
+    plan: Annotated[int | None, typer.Option(help="Id of a kept plan, with its costs.")] = None,
+    schedule: Annotated[str, typer.Option(help="Without a plan: of the catalog.")] = "1f1b-flush",
+    positions: Annotated[int, typer.Option(min=1, help="Without a plan: of the pipeline.")] = 4,
+    microbatches: Annotated[
+        int | None, typer.Option(min=1, help="Of the segment (default: as the plan needs, or 8).")
+    ] = None,
+    chunks: Annotated[int, typer.Option(min=1, help="Without a plan: stages per position.")] = 1,
+    format: Form = "text",
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+) -> None:
+    """Write the program of a plan, or of a schedule on equal stages, as a file.
+
+    Examples:
+
+        stageflow program export --schedule zb-h1 --positions 4 --microbatches 8
+
+        stageflow program export --schedule gpipe --format csv -o gpipe.csv
+
+        stageflow program export --plan 1 --format trace -o plan1.json
+    """
+    form = form_named(format)
+    if plan is None:
+        shape = uniform_shape(schedule, positions, microbatches or 8, chunks)
+        data = form.write(*simulate_uniform(schedule, shape, UniformDurations(1, 2, chunks=chunks)))
+    else:
+        backend = connect()
+        kept = backend.plans.get(plan)
+        profile = backend.profiles.get(kept.profile_id).profile
+        data = exported(profile, kept.cluster, kept.plan, form, microbatches or 0)
+    if str(output) == "-":
+        sys.stdout.buffer.write(data)
+        return
+    output.write_bytes(data)
+    err.print(f"wrote {output}")
+
+
+@app.command("import")
+def import_program(
+    file: Annotated[Path, typer.Argument(help="A program as text, JSON, torch's CSV, or a trace.")],
+    profile: Annotated[
+        str, typer.Option("--profile", help="Costs: id of a profile, or a file. Else equal stages.")
+    ] = "",
+    cluster: ClusterFile = None,
+    devices: Devices = 2,
+    batch: Batch = None,
+    forward: Forward = 1.0,
+    backward: Backward = 2.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+) -> None:
+    """Verify a program from a file, and run it on a clock.
+
+    Its faults are printed, a sentence each, and the exit code is 1; without faults it is
+    simulated: with the costs of a profile's layers, or on equal stages.
+
+    Examples:
+
+        stageflow program import gpipe.csv
+
+        stageflow program import order.txt --profile 1 --devices 4 --json
+    """
+    program = read_any(_content(file))
+    if profile:
+        layers, _ = find_profile(profile, batch)
+        found = examined(program, layers, find_cluster(cluster, devices))
+    else:
+        found = _uniform(program, UniformDurations(forward, backward, chunks=program.shape.chunks))
+    told = _told(found)
+    if as_json:
+        print_json(told)
+    else:
+        _print(found)
+    if found.faults:
+        raise typer.Exit(1)
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as fault:
+        raise InvalidInput(f"{file} cannot be read: {fault}", "Give the path of a file.") from None
+
+
+def _uniform(program: Program, durations: UniformDurations) -> Imported:
+    if faults := verify(program):
+        return Imported(program, faults)
+    return Imported(program, (), simulate(program, durations))
+
+
+def _told(found: Imported) -> dict[str, object]:
+    faults = [
+        {"rank": f.rank, "index": f.index, "rule": f.rule.value, "text": f.text}
+        for f in found.faults
+    ]
+    told: dict[str, object] = {"schedule": found.program.schedule, "faults": faults}
+    if found.timeline is not None:
+        told |= figures(found.program, found.timeline, bubble(found.timeline))
+    return told | ({"prediction": found.prediction} if found.prediction else {})
+
+
+def _print(found: Imported) -> None:
+    for fault in found.faults:
+        out.print(str(fault), highlight=False)
+    if found.timeline is None:
+        return
+    shown = rows(figures(found.program, found.timeline, bubble(found.timeline)))
+    if found.prediction is not None:
+        shown.append(("samples/s", formats.rate(found.prediction.samples_per_second)))
+    print_table("", ["", ""], shown)

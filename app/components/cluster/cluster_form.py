@@ -1,0 +1,111 @@
+"""Choose a cluster: a preset with its count, or one described in a form or in YAML.
+
+The whole choice is one string in the URL: "local:2", or the YAML itself.
+"""
+
+import streamlit as st
+
+from app.charts.placement import describe
+from app.components.shell.boundary import guarded
+from app.formats import plain
+from app.session import state
+from app.session.state import Param
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
+from backend.cluster.presets import PRESETS, preset
+from backend.whole import is_whole
+
+CUSTOM = "custom"
+DEFAULT = "local:2"
+MOST = 512
+
+
+def cluster_form() -> Cluster | None:
+    """The chosen cluster; None, with the fault said, where the URL holds a broken one."""
+    written = state.text(Param.CLUSTER, DEFAULT)
+    name, count = _preset(written)
+    row = st.container(horizontal=True)
+    chosen = row.selectbox(
+        "Cluster",
+        [*PRESETS, CUSTOM],
+        index=[*PRESETS, CUSTOM].index(name),
+        format_func=lambda key: PRESETS[key].title if key in PRESETS else "My own…",
+    )
+    if chosen == CUSTOM:
+        return _custom(written if name == CUSTOM else EXAMPLE)
+    wanted = row.number_input(
+        "Devices" if chosen == "local" else "Servers",
+        1,
+        MOST,
+        count,
+        key=f"count-{chosen}",
+        width=110,
+    )
+    state.put(Param.CLUSTER, f"{chosen}:{wanted}")
+    return preset(chosen, int(wanted))
+
+
+def _preset(written: str) -> tuple[str, int]:
+    """Which preset, and how many; `CUSTOM` for YAML."""
+    name, colon, count = written.partition(":")
+    if name in PRESETS and colon and is_whole(count):
+        return name, min(max(int(count), 1), MOST)
+    return CUSTOM, 2
+
+
+def _custom(written: str) -> Cluster | None:
+    cluster = _read(written)
+    with st.popover("Describe it", icon=":material/dns:", width="stretch"):
+        form, text = st.tabs(["Form", "YAML"])
+        with form:
+            _by_form(cluster or read_cluster(EXAMPLE))
+        with text:
+            _by_text(written)
+    if cluster is None:
+        return None
+    state.put(Param.CLUSTER, written)
+    st.caption(plain(describe(cluster)))
+    return cluster
+
+
+@guarded
+def _read(written: str) -> Cluster:
+    return read_cluster(written)
+
+
+@guarded
+def _by_text(written: str) -> None:
+    with st.form("cluster-yaml", border=False):
+        text = st.text_area("Levels, innermost first", written, height=180)
+        st.caption("Bandwidth in bytes per second, latency in seconds, memory in bytes.")
+        if st.form_submit_button("Use this cluster", type="primary"):
+            read_cluster(text)
+            state.put(Param.CLUSTER, text)
+            st.rerun()
+
+
+@guarded
+def _by_form(now: Cluster) -> None:
+    inner = now.levels[0]
+    outer = now.levels[1] if len(now.levels) > 1 else Level(1, 1.25e9)
+    with st.form("cluster-form", border=False):
+        left, right = st.columns(2)
+        devices = left.number_input("Devices per server", 1, MOST, inner.count)
+        inside = left.number_input("Link inside, GB/s", 0.001, None, inner.bandwidth / 1e9)
+        name = left.text_input("Device", now.device.name, max_chars=60)
+        servers = right.number_input("Servers", 1, MOST, outer.count)
+        between = right.number_input("Link between, GB/s", 0.001, None, outer.bandwidth / 1e9)
+        memory = right.number_input(
+            "Memory, GiB (0 = not checked)", 0.0, None, (now.device.memory or 0.0) / 2**30
+        )
+        speed = left.number_input(
+            "Speed", 0.01, None, now.device.speed, help="2 halves every compute time"
+        )
+        if not st.form_submit_button("Use this cluster", type="primary"):
+            return
+    levels = [Level(int(devices), inside * 1e9, inner.latency, inner.cores)]
+    if servers > 1:
+        levels.append(Level(int(servers), between * 1e9, outer.latency))
+    device = Device(name.strip() or "device", memory * 2**30 or None, speed)
+    state.put(Param.CLUSTER, write_cluster(Cluster(tuple(levels), device)))
+    st.rerun()

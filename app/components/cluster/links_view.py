@@ -1,0 +1,83 @@
+"""The links between registered devices: as they were measured, and the way to measure them."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import services
+from app.components.shell.allowed import why_not
+from app.components.shell.boundary import guarded
+from app.components.shell.grid import Column, grid
+from app.formats import ago, bandwidth, count, plain, seconds
+from app.session import state
+from app.session.state import Page
+from backend.cluster.document import write_cluster
+from backend.links.link_test import Link, LinkState, LinkTest
+from backend.runs.dispatch.nodes import Node
+
+WORDS = {
+    LinkState.QUEUED: "waiting for the nodes",
+    LinkState.RUNNING: "measuring",
+    LinkState.DONE: "",
+    LinkState.FAILED: "failed",
+}
+
+
+def links_view(nodes: Sequence[Node]) -> None:
+    """The newest test's figures per pair of nodes, and a plan on them."""
+    test = services.backend().links.latest()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        is_on = test is not None and not test.state.is_final
+        barred = why_not()
+        off = is_on or barred is not None
+        if st.button("Measure links", icon=":material/speed:", disabled=off, help=barred):
+            _ask(nodes)
+        if test is not None and test.state is LinkState.DONE and _wants_a_plan():
+            state.go(Page.PLAN, cluster=write_cluster(test.cluster()))
+    if test is None:
+        st.caption("Not measured yet: plans take what you say of the links.")
+    elif test.error:
+        st.warning(
+            plain(f"The links could not be measured: {test.error}."), icon=":material/error:"
+        )
+    else:
+        _result(test)
+
+
+def _wants_a_plan() -> bool:
+    return st.button("Plan on these links", icon=":material/account_tree:")
+
+
+def _result(test: LinkTest) -> None:
+    nodes = count(len(test.members), "node")
+    word = f" · {WORDS[test.state]}" if WORDS[test.state] else ""
+    st.caption(f"{count(test.num_devices, 'device')} on {nodes}, {ago(test.created_at)}{word}")
+    if not test.links:
+        return
+    grid(
+        "links",
+        (
+            Column("From", 1.5, lambda row: st.markdown(plain(row[0]))),
+            Column("To", 1.5, lambda row: st.markdown(plain(row[1]))),
+            Column("Bandwidth, one way", 1.2, lambda row: st.markdown(bandwidth(row[2].bandwidth))),
+            Column("Latency", 1.0, lambda row: st.markdown(seconds(row[2].latency))),
+        ),
+        pairs(test),
+    )
+
+
+def pairs(test: LinkTest) -> list[tuple[str, str, Link]]:
+    """(node, node, the middle of their links), those within a node included."""
+    names = [member.node for member in test.members]
+    found = []
+    for one, name in enumerate(names):
+        for other in range(one, len(names)):
+            if (link := test.between(one, other)) is not None:
+                found.append((name, "within itself" if one == other else names[other], link))
+    return found
+
+
+@guarded
+def _ask(nodes: Sequence[Node]) -> None:
+    services.backend().links.ask(nodes)
+    st.rerun()

@@ -1,0 +1,102 @@
+"""The machines that run jobs: what they have, what they run, when they were heard."""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
+
+import streamlit as st
+
+from app.components.shell.grid import Column, grid
+from app.formats import NOTHING, SPACE, ago, clock, percent, plain, size
+from app.session.links import target
+from app.session.state import Page
+from backend.cluster.cluster import Device
+from backend.runs.dispatch.nodes import Node, Use
+from backend.runs.run import Run
+
+OFF = (
+    "Compared with the database's clock. Runs, leases and queues go by that one; the times of "
+    "log lines and curves are the node's. Set its clock (NTP)."
+)
+
+
+def node_list(
+    nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]], busy: Collection[str]
+) -> None:
+    """One row per node, the freshest sign of life first. A node may be `busy` with a run that
+    the visitor does not see."""
+    grid(
+        "nodes",
+        (
+            Column("Node", 1.6, _name),
+            Column("State", 1.1, lambda node: _state(node, node.name in busy)),
+            Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
+            Column("Devices", 1.8, lambda node: st.markdown(plain(devices(node.devices)))),
+            Column("In use", 2.8, _use),
+            Column("Versions", 2.0, lambda node: st.markdown(f":small[{plain(versions(node))}]")),
+            Column("Heard", 1.0, lambda node: st.markdown(f":gray[{ago(node.heartbeat_at)}]")),
+        ),
+        nodes,
+    )
+
+
+def _name(node: Node) -> None:
+    st.markdown(f"**{plain(node.name)}**")
+    if node.address:
+        st.caption(plain(node.address))
+    if node.alive and node.is_off:
+        st.markdown(f":orange[:small[:material/schedule: {clock(node.ahead)}]]", help=OFF)
+
+
+def devices(found: Sequence[Device]) -> str:
+    """As "2 × cpu, 4.00 GiB each"."""
+    parts = []
+    for (name, memory), group in groupby(found, lambda device: (device.name, device.memory)):
+        each = f", {size(memory)} each" if memory else ""
+        parts.append(f"{len(list(group))} × {name}{each}")
+    return "; ".join(parts) or NOTHING
+
+
+def versions(node: Node) -> str:
+    """As "python 3.11.2 · torch 2.13.0"."""
+    return " · ".join(f"{name} {version}" for name, version in node.versions.items()) or NOTHING
+
+
+def use_text(use: Use) -> str:
+    """As "machine 43 % · 3.10 GiB of 15.6 GiB · 54 °C"; what is not known is left out."""
+    parts = [f"{use.name} {percent(use.share, 0)}" if use.share is not None else use.name]
+    if use.memory is not None and use.total is not None:
+        parts.append(f"{size(use.memory)} of {size(use.total)}")
+    if use.celsius is not None:
+        parts.append(f"{use.celsius:.0f}{SPACE}°C")
+    return " · ".join(parts)
+
+
+def _use(node: Node) -> None:
+    """That of a silent node is history."""
+    if not (node.use and node.alive):
+        st.markdown(NOTHING)
+        return
+    for use in node.use:
+        st.markdown(f":small[{plain(use_text(use))}]")
+        if use.share is not None:
+            st.progress(min(1.0, max(0.0, use.share)))
+
+
+def _state(node: Node, busy: bool) -> None:
+    if not node.alive:
+        st.badge("silent", icon=":material/power_off:", color="red")
+    elif busy:
+        st.badge("busy", icon=":material/play_circle:", color="blue")
+    else:
+        st.badge("free", icon=":material/check_circle:", color="green")
+
+
+def _runs(runs: Sequence[Run]) -> None:
+    if not runs:
+        st.markdown(NOTHING)
+    for run in runs:
+        st.page_link(
+            target(Page.RUN),
+            label=f"**{run.id}** · {plain(run.name)}",
+            query_params={"id": str(run.id)},
+        )

@@ -1,0 +1,88 @@
+"""Ask for the data of a training: the form, and what that form must know."""
+
+import streamlit as st
+
+from app.components.launch.fields import Fields
+from app.session.state import Param
+from backend.runs.request.data_forms import FORMS
+from backend.runs.request.spec import DataSpec
+from backend.whole import is_whole
+
+DEFAULT = "the model's default"
+LAST = {"drop": "left out, others in every epoch", "keep": "in smaller microbatches"}
+
+
+def data_form(spec: DataSpec, *, bound: bool) -> DataSpec:
+    """The data that are chosen. `bound`: every value stands in the URL."""
+    fields = Fields(bound)
+    left, right = st.columns(2)
+    with left:
+        name = fields.choice("Data", ["", *FORMS], spec.name, Param.DATA, title)
+    form = FORMS.get(name)
+    with right:
+        if name == "synthetic":
+            samples = fields.number("Synthetic samples", spec.samples, Param.SAMPLES, 1)
+            return DataSpec(name, samples)
+        if form is None or not form.path:
+            return DataSpec(name, spec.samples)
+        path = fields.text(
+            "Path on the node",
+            spec.path,
+            Param.PATH,
+            f"{form.path[0].upper()}{form.path[1:]}, inside a folder that the node's "
+            "STAGEFLOW_DATA names",
+        )
+    return _chosen(fields, spec, name, path)
+
+
+def title(name: str) -> str:
+    """A form for people."""
+    return FORMS[name].title if name in FORMS else DEFAULT
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Names separated by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def lengths(text: str) -> tuple[int, ...]:
+    """Numbers separated by commas, what is none left out."""
+    return tuple(int(word) for word in words(text) if is_whole(word))
+
+
+def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
+    left, right = st.columns(2)
+    columns = FORMS[name].columns
+    inputs, targets, length = spec.inputs, spec.targets, spec.length
+    with left:
+        if columns:
+            usual = f"Names of {columns}, separated by commas; empty = all but the targets"
+            inputs = words(fields.text("Inputs", ", ".join(inputs), Param.INPUTS, usual))
+        if name == "text":
+            note = "Bytes of a sample; 0 = every line is one"
+            length = fields.number("Length", length, Param.LENGTH, 0, note)
+        held_out = fields.number(
+            "Held out, %",
+            round(100 * spec.held_out),
+            Param.HELD_OUT,
+            0,
+            "Of the samples, where the data have no part of their own to evaluate on",
+        )
+        last = fields.choice("Samples left over", list(LAST), spec.last, Param.LAST, LAST.get)
+    with right:
+        if columns:
+            usual = "Likewise; empty = the last one"
+            targets = words(fields.text("Targets", ", ".join(targets), Param.TARGETS, usual))
+        note = "For samples of different lengths: what they are padded to, such as 16, 32, 64"
+        told = ", ".join(map(str, spec.buckets))
+        buckets = lengths(fields.text("Buckets", told, Param.BUCKETS, note))
+    return DataSpec(
+        name,
+        path=path.strip(),
+        inputs=inputs,
+        targets=targets,
+        held_out=held_out / 100,
+        length=length,
+        last="keep" if last == "keep" else "drop",
+        buckets=buckets,
+    )

@@ -1,0 +1,79 @@
+"""Going on from a run's newest checkpoint, by the same plan or by another one."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from app import services
+from app.components.shell.allowed import closed
+from app.components.shell.boundary import guarded
+from app.formats import ago, size
+from app.naming import plan_name
+from app.session import state
+from app.session.state import Page
+from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.plans import StoredPlan
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
+
+MOST_EPOCHS = 1_000_000
+
+
+def resume_form(run: Run, barred: str | None) -> None:
+    """A button where the ended run left a checkpoint; `barred` says why it cannot be pressed."""
+    checkpoints = services.backend().runs.checkpoints(run.id)
+    if not checkpoints or not isinstance(run.spec, TrainSpec):
+        return
+    newest = checkpoints[0]
+    least = newest.mark.epoch + 1
+    with st.popover(
+        "Resume", icon=":material/resume:", type="primary", key="resume-menu", **closed(barred)
+    ):
+        said = f"({kept(newest)}, {ago(newest.created_at)})"
+        st.markdown(f"Go on, as a new run, from the checkpoint {place(newest)} {said}.")
+        epochs = st.number_input(
+            "Epochs in all", least, MOST_EPOCHS, max(run.spec.epochs, least), key="resume-epochs"
+        )
+        plan = _plan(_others(run.spec))
+        if st.button("Resume the run", type="primary", key="resume-confirmed"):
+            _resumed(run.id, plan, int(epochs))
+
+
+def place(checkpoint: Checkpoint) -> str:
+    """Where in the training it was taken: "after update 1,234 (epoch 5)"."""
+    return f"after update {checkpoint.mark.step:,} (epoch {checkpoint.mark.epoch + 1})"
+
+
+def kept(checkpoint: Checkpoint) -> str:
+    """Whose it is and how large: "attempt 2, 12.3 MiB"."""
+    return f"attempt {checkpoint.attempt}, {size(checkpoint.size)}"
+
+
+def _others(spec: TrainSpec) -> Sequence[StoredPlan]:
+    """The kept plans of the same profile that differ from the run's."""
+    if spec.plan_id is None:
+        return ()
+    plans = services.backend().plans
+    alike = plans.list(plans.get(spec.plan_id).profile_id)
+    return [stored for stored in alike if stored.plan != spec.plan]
+
+
+def _plan(others: Sequence[StoredPlan]) -> int | None:
+    """The id of the one that is chosen; None for the plan that the run had."""
+    if not others:
+        return None
+    names = {stored.id: f"{stored.id} · {plan_name(stored.plan)}" for stored in others}
+    return st.selectbox(
+        "Plan",
+        [None, *names],
+        format_func=lambda key: "As before" if key is None else names[key],
+        help="By another plan the weights are cut anew, and the metrics begin again",
+        key="resume-plan",
+    )
+
+
+@guarded
+def _resumed(run_id: int, plan: int | None, epochs: int) -> None:
+    resumed = services.backend().runs.resume(run_id, plan, epochs)
+    state.notify(f"Run {resumed.id} goes on from run {run_id}")
+    state.go(Page.RUN, id=resumed.id)

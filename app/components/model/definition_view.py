@@ -1,0 +1,140 @@
+"""One definition: what it is, its parameters, its file, its profiles."""
+
+import streamlit as st
+
+from app import services
+from app.components.model.definition_actions import clone, download, remove
+from app.components.model.definition_list import back, form_word
+from app.components.profile.profile_form import profile_form
+from app.components.shell.boundary import guarded
+from app.components.shell.card import card
+from app.components.shell.grid import Column, grid
+from app.components.shell.page_header import page_header
+from app.formats import NOTHING, ago, count, plain, seconds, size
+from app.session import state
+from app.session.state import Page
+from backend.definitions.definition import Definition
+from backend.definitions.forms import Description
+from backend.profiles.files import read_profile_file
+from backend.runs.profiles import StoredProfile
+
+LANGUAGES = {"python": "python", "huggingface": "json"}
+
+
+def definition_view(definition: Definition) -> None:
+    """The page of one model or file of weights."""
+    found = services.backend().definitions.describe(definition.id)
+    back()
+    _header(definition, found)
+    if found.form == "weights":
+        with card("What is in it"):
+            _facts(definition, found)
+        return
+    with st.container(key="split-model"):
+        left, right = st.columns([1.5, 1], gap="medium")
+    with left:
+        with card("What is in it", "read from the file, which was not run"):
+            _facts(definition, found)
+        _profiles(definition)
+        _file(definition, found)
+    with right:
+        with card("Profile it"):
+            guarded(profile_form)(definition)
+        with card("Bring a profile", "measured elsewhere"):
+            _import(definition)
+
+
+def _header(definition: Definition, found: Description) -> None:
+    parts = [
+        f"version **{definition.version}**",
+        form_word(definition),
+        plain(found.task),
+        size(definition.size),
+        f"added {ago(definition.created_at)}",
+    ]
+    line = " · ".join(part for part in parts if part)
+    with page_header(plain(definition.name), line):
+        download(definition)
+        clone(definition)
+        remove(definition)
+
+
+def _facts(definition: Definition, found: Description) -> None:
+    facts = [("file", definition.filename), ("task", found.task), *found.facts]
+    for name, value in facts:
+        if value:
+            st.markdown(f":gray[{plain(name)}] &ensp;{plain(value)}")
+    st.caption(f"SHA-256 `{definition.digest}`")
+    if found.parameters:
+        st.caption("Parameters, with their defaults")
+        rows = {
+            "parameter": [each.name for each in found.parameters],
+            "kind": [each.kind for each in found.parameters],
+            "default": [str(each.default) for each in found.parameters],
+        }
+        if any(each.choices for each in found.parameters):
+            choices = [", ".join(filter(None, each.choices)) for each in found.parameters]
+            rows["choices"] = choices
+        st.dataframe(rows, hide_index=True, key="parameters", alt="Parameters and defaults")
+
+
+def _profiles(definition: Definition) -> None:
+    stored = services.backend().profiles.list(definition.id)
+    with card("Profiles", count(len(stored), "profile") if stored else ""):
+        if not stored:
+            st.caption("None yet.")
+            return
+        grid(
+            "profiles",
+            (
+                Column("Profile", 1.0, _open),
+                Column("Samples", 0.9, lambda p: st.markdown(str(p.profile.microbatch))),
+                Column("Device", 1.6, lambda p: st.markdown(plain(p.profile.device))),
+                Column("Layers", 0.7, lambda p: st.markdown(str(len(p.profile.layers)))),
+                Column("Compute", 1.1, lambda p: st.markdown(seconds(p.profile.compute))),
+                Column("Parameters", 1.6, _given),
+                Column("Made", 1.1, lambda p: st.markdown(f":gray[{ago(p.created_at)}]")),
+            ),
+            stored,
+        )
+
+
+def _open(stored: StoredProfile) -> None:
+    label = f"**{stored.id}**" + (" partial" if stored.profile.is_partial else "")
+    st.page_link(Page.PROFILE.value, label=label, query_params={"id": str(stored.id)})
+
+
+def _given(stored: StoredProfile) -> None:
+    given = ", ".join(f"{name}={value}" for name, value in stored.profile.parameters.items())
+    st.markdown(f":small[{plain(given)}]" if given else NOTHING)
+
+
+def _file(definition: Definition, found: Description) -> None:
+    if (language := LANGUAGES.get(found.form)) is None:
+        return
+    text = services.backend().definitions.source(definition.id).decode("utf-8", "replace")
+    with card("File", plain(definition.filename)):
+        st.code(text, language=language, line_numbers=True, height=480)
+
+
+def _import(definition: Definition) -> None:
+    with st.form("import-profile", clear_on_submit=True, border=False):
+        file = st.file_uploader(
+            "Profile (JSON) or PipeDream's graph.txt", type=["json", "txt"], max_upload_size=8
+        )
+        microbatch = st.number_input(
+            "Its microbatch", min_value=1, value=None, help="A graph.txt does not say it."
+        )
+        pressed = st.form_submit_button("Import", icon=":material/upload_file:")
+    if pressed and file is not None:
+        _keep(definition, file.name, file.getvalue(), int(microbatch) if microbatch else None)
+    elif pressed:
+        st.warning("Choose a file first.", icon=":material/upload_file:")
+
+
+@guarded
+def _keep(definition: Definition, name: str, data: bytes, microbatch: int | None) -> None:
+    profile = read_profile_file(name, data.decode("utf-8", "replace"), microbatch)
+    kept = services.backend().profiles.add(profile, definition.id)
+    state.notify(f"profile {kept.id} is kept")
+    state.go(Page.PROFILE, id=kept.id)

@@ -1,0 +1,36 @@
+"""A partition over its layers, to look at and to change; below it the devices."""
+
+from functools import partial
+
+import streamlit as st
+
+from app.charts.frame import CONFIG
+from app.charts.placement import describe, placement
+from app.components.partition import draft
+from app.components.partition.cut_form import cut_form
+from app.components.partition.edit_history import edit_history
+from app.components.partition.partition_editor import partition_editor
+from app.components.shell.card import card
+from app.formats import plain
+from app.naming import partition_name
+from backend.cluster.cluster import Cluster
+from backend.planning.plan import Partition
+from backend.profiles.profile import Profile
+
+MOST_DEVICES = 128
+DEVICES = "Which stage sits on which device"
+
+
+def partition_view(
+    profile: Profile, cluster: Cluster, cut: Partition, base: Partition, question: object
+) -> None:
+    """Draw both, in the same hues; changes go to the URL and can be undone as long as the
+    `question` is the same. `base` is the planner's partition."""
+    changed = partial(draft.change, cut, base, cluster.num_devices)
+    with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
+        edit_history(question)
+        partition_editor(profile.in_order(cut.order), cut, cluster.num_devices, changed)
+        if cluster.num_devices <= MOST_DEVICES:
+            st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
+        with st.expander("Type it", icon=":material/keyboard:"):
+            cut_form(cut, changed)

@@ -1,0 +1,67 @@
+"""Tokens: made, listed, ended. A token's secret is shown once."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from app.components.shell.grid import Column, grid
+from app.formats import NOTHING, ago, plain
+from backend.people.person import Scope, Token
+from backend.people.project import Project
+from backend.people.team import TokenService
+
+DAYS = {"30 days": 30, "90 days": 90, "a year": 365, "no end": None}
+SCOPES = {"read only": Scope.READ, "read and write": Scope.WRITE}
+
+
+def token_form(tokens: TokenService, projects: Sequence[Project]) -> None:
+    """Name, scope, reach and life of a new token; afterwards its secret, in a box to copy."""
+    names = {0: "all of mine"} | {each.id: plain(each.name) for each in projects}
+    with st.form("new-token", border=False):
+        cells = st.columns([1.7, 1.3, 1.4, 1.2, 1.4], vertical_alignment="bottom")
+        name = cells[0].text_input("Name", placeholder="what it is for", max_chars=64)
+        scope = cells[1].selectbox("May", list(SCOPES))
+        project = cells[2].selectbox("Projects", list(names), format_func=names.__getitem__)
+        days = cells[3].selectbox("Ends after", list(DAYS), index=1)
+        asked = cells[4].form_submit_button("Make token", icon=":material/key:")
+    if asked:
+        _, secret = tokens.add(name, SCOPES[scope], DAYS[days], project or None)
+        st.success("Copy the token now: it is not shown again.", icon=":material/key:")
+        st.code(secret, language=None)
+
+
+def token_list(tokens: TokenService, projects: Sequence[Project]) -> None:
+    """One row per token, the newest first."""
+    names = {each.id: plain(each.name) for each in projects}
+    found = tokens.list()
+    if not found:
+        st.caption("No token yet.")
+        return
+
+    def revoke(token: Token) -> None:
+        if st.button("Revoke", key=f"revoke-{token.id}", type="tertiary"):
+            tokens.revoke(token.id)
+            st.rerun()
+
+    grid(
+        "tokens",
+        (
+            Column("Name", 2.0, lambda t: st.markdown(f"**{plain(t.name)}**")),
+            Column("Token", 1.6, lambda t: st.markdown(f":small[`{t.hint}…`]")),
+            Column("May", 0.8, lambda t: st.markdown(t.scope.value)),
+            Column("Projects", 1.0, lambda t: st.markdown(_reach(t, names))),
+            Column("Made", 1.1, lambda t: st.markdown(ago(t.created_at))),
+            Column("Last used", 1.1, lambda t: st.markdown(ago(t.used_at))),
+            Column("Ends", 1.2, lambda t: st.markdown(_end(t))),
+            Column("", 0.8, revoke),
+        ),
+        found,
+    )
+
+
+def _reach(token: Token, names: Mapping[int, str]) -> str:
+    return "all" if token.project is None else names.get(token.project, NOTHING)
+
+
+def _end(token: Token) -> str:
+    return f"{token.expires_at:%Y-%m-%d}" if token.expires_at else NOTHING

@@ -1,0 +1,118 @@
+"""The plans that there are, best first, each with what decides it, to choose one; and the faults
+of the planners that have none."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from app.formats import change, count, plain, rate, sentence
+from app.naming import partition_name, planner_name
+from app.session import state
+from app.session.state import Param
+from backend.planning.cuts import BY_HAND
+from backend.planning.plan import Plan
+from backend.prediction.answer import Answer, Reply, ranked
+
+KEY, SAVED = "alternative", "saved"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """`also`: other planners that found the same plan."""
+
+    answer: Answer
+    also: tuple[str, ...] = ()
+
+    @property
+    def planner(self) -> str:
+        return self.answer.prediction.plan.planner
+
+    @property
+    def speed(self) -> float:
+        return self.answer.prediction.samples_per_second
+
+
+def alternatives(replies: Sequence[Reply], chosen: Answer | None, saved: str = "") -> None:
+    """All of them, `chosen` marked; the one by hand, where it is chosen, in its rank. `saved`: how
+    the chosen one is called where it is a kept plan."""
+    shown = {
+        SAVED if saved and found.answer is chosen else found.planner: found
+        for found in listed(replies, chosen)
+    }
+    if shown:
+        _choice(shown, chosen, saved)
+    _refused([reply for reply in replies if reply.fault])
+
+
+def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str) -> None:
+    best = max(found.speed for found in shown.values())
+    named = chosen.prediction.plan.planner if chosen else None
+    st.session_state[KEY] = SAVED if saved else named
+    st.radio(
+        "Plans",
+        list(shown),
+        key=KEY,
+        format_func=lambda key: _label(
+            shown[key].answer.prediction.plan, saved if key == SAVED else planner_name(key)
+        ),
+        captions=[_caption(found, best) for found in shown.values()],
+        label_visibility="collapsed",
+        on_change=_choose,
+    )
+
+
+def listed(replies: Sequence[Reply], chosen: Answer | None) -> list[Alternative]:
+    """The plans, the most samples/s first. Of planners that found the same one the chosen one
+    stands for all, else the first."""
+    answered = [reply for reply in replies if reply.answer]
+    if chosen:
+        plan = chosen.prediction.plan
+        answered.insert(0, Reply(plan.planner, plan.schedule, chosen))
+    answers = ranked(answered) if answered else []
+    names: dict[Plan, list[str]] = {}
+    for reply in replies:
+        if reply.answer:
+            names.setdefault(_same(reply.answer), []).append(reply.planner)
+    return [
+        Alternative(
+            answer,
+            tuple(n for n in names.get(_same(answer), ()) if n != answer.prediction.plan.planner),
+        )
+        for answer in answers
+    ]
+
+
+def _same(found: Answer) -> Plan:
+    return replace(found.prediction.plan, planner="")
+
+
+def _choose() -> None:
+    wanted = st.session_state[KEY]
+    if wanted not in (BY_HAND, SAVED):
+        state.put(Param.PLANNER, wanted)
+        for param in (Param.CUT, Param.PLAN):
+            state.put(param, None)
+
+
+def _caption(found: Alternative, best: float) -> str:
+    behind = "best" if found.speed >= best else change(found.speed, best)
+    also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
+    decisive = found.answer.reason.split("; ")[0].removesuffix(".")
+    return f"**{rate(found.speed)}** · {behind}{also}  \n{plain(decisive)}."
+
+
+def _label(plan: Plan, name: str) -> str:
+    """Partition and planner: radio buttons need labels that differ."""
+    return f"**{partition_name(plan.partition)}** · {plain(name)}"
+
+
+def _refused(refused: Sequence[Reply]) -> None:
+    """Why the others have no plan, and what to do about it."""
+    if not refused:
+        return
+    with st.expander(f"{count(len(refused), 'planner')} without a plan", icon=":material/block:"):
+        for reply in refused:
+            fault = reply.fault
+            said = sentence(str(fault)) + f" {fault.advice}" if fault else ""
+            st.markdown(f":small[**{planner_name(reply.planner)}**: {plain(said)}]")

@@ -1,0 +1,60 @@
+"""Orders from files beside the pairs: verified, their faults in sentences, the sound simulated."""
+
+from collections.abc import Iterator
+
+import streamlit as st
+
+from app.components.plan.wanted import Wanted
+from app.components.shell.error_box import error_box
+from app.formats import count, plain
+from app.queries.outcomes import Outcome, imported_outcome
+from backend.errors import InvalidInput, StageflowError
+from backend.pipeline.exchange.forms import read_any
+from backend.pipeline.rules.faults import Fault
+from backend.prediction.programs import check_size, examined
+
+MOST_BYTES = 8 * 2**20
+SHOWN = 10
+HELP = (
+    "What every rank computes, in order: Stageflow's text or JSON, torch's CSV "
+    "(`format='compute_only'`), or a trace that Stageflow wrote. It is verified, and simulated on "
+    "this profile cut into stages of about equal compute; filling and draining count too."
+)
+
+
+def imported_programs(wanted: Wanted) -> list[Outcome]:
+    """What the uploaded programs do that have no faults; of the others the faults are said."""
+    with st.popover("Import", icon=":material/upload:"):
+        files = st.file_uploader(
+            "Programs",
+            ["txt", "json", "csv"],
+            accept_multiple_files=True,
+            help=HELP,
+            key="programs",
+        )
+    return [found for file in files or () for found in _outcome(wanted, file.name, file.getvalue())]
+
+
+def _outcome(wanted: Wanted, name: str, data: bytes) -> Iterator[Outcome]:
+    question = wanted.question
+    try:
+        if len(data) > MOST_BYTES:
+            raise InvalidInput(f"{name} has more than {MOST_BYTES:,} bytes", "Export less of it.")
+        program = check_size(read_any(data))
+        found = examined(program, question.profile, question.cluster, question.optimizer)
+    except StageflowError as reason:
+        error_box(reason)
+        return
+    if found.faults:
+        st.warning(_said(name, found.faults), icon=":material/warning:")
+    told = imported_outcome(question, found, plain(name))
+    if told is not None:
+        yield told
+
+
+def _said(name: str, faults: tuple[Fault, ...]) -> str:
+    lines = [plain(f"{name} has {count(len(faults), 'fault')}:")]
+    lines += [plain(str(fault)) for fault in faults[:SHOWN]]
+    if len(faults) > SHOWN:
+        lines.append(f"and {len(faults) - SHOWN} more")
+    return "\n- ".join(lines)

@@ -1,0 +1,157 @@
+"""Memory, recomputation, chunks, parallel pipelines and the like: one control, closed at first."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.components.plan.wanted import Wanted, options_text
+from app.components.shell.number_field import amount_field, whole_field
+from app.components.shell.pick import pick
+from app.session import state
+from app.session.state import Param
+from backend.planning.optimizers import OPTIMIZERS
+from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, RecomputePolicy
+from backend.profiles.devices import DEVICES, Precision
+from backend.runs.profiles import StoredProfile
+
+GIB, MS = 2**30, 1e-3
+RECOMPUTE = {
+    RecomputePolicy.AUTO: "where memory asks for it",
+    RecomputePolicy.NEVER: "never",
+    RecomputePolicy.ALWAYS: "always",
+}
+
+
+def more_options(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[str, Any]:
+    """The fields of `Wanted` that are asked here. `profiles`: those that there are."""
+    with st.popover("More options", icon=":material/tune:", key="more-options"):
+        left, right = st.columns(2, gap="medium")
+        with left:
+            found = _memory() | _further(stored, profiles)
+        with right:
+            found |= _pipelines() | _device()
+    return found
+
+
+def options_note(wanted: Wanted) -> None:
+    """How many of them are set, and to what."""
+    if said := options_text(wanted):
+        st.caption(said)
+
+
+def _memory() -> dict[str, Any]:
+    memory = amount_field(
+        "Memory per device, GiB",
+        Param.MEMORY,
+        GIB,
+        "Most that a plan may use of each device, in GiB. Empty: what the cluster says.",
+    )
+    recompute = pick(
+        "Recomputation",
+        list(RECOMPUTE),
+        Param.RECOMPUTE,
+        str,
+        lambda choice: RECOMPUTE[choice],
+        help="Whether forwards keep their inputs alone, and run once more before the backward: "
+        "less memory, more compute.",
+    )
+    optimizer = pick(
+        "Optimizer",
+        tuple(OPTIMIZERS),
+        Param.OPTIMIZER,
+        str,
+        lambda name: OPTIMIZERS[name].title,
+        help="Its state counts as memory: none with sgd, one copy of the weights with momentum, "
+        "two with adam and adamw.",
+    )
+    return {"memory": memory, "recompute": recompute, "optimizer": optimizer}
+
+
+def _pipelines() -> dict[str, Any]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chunks = whole_field(
+            "Chunks per device",
+            Param.CHUNKS,
+            2,
+            MOST_CHUNKS,
+            2,
+            "Stages on each device, under a schedule that interleaves.",
+            width="stretch",
+        )
+        pipelines = whole_field(
+            "Parallel pipelines",
+            Param.PIPELINES,
+            1,
+            MOST_PIPELINES,
+            3,
+            "Most whole pipelines that AvgPipe puts on the same devices.",
+            width="stretch",
+        )
+    help = (
+        "Milliseconds per microbatch of one parallel pipeline alone, and of each of two on the "
+        "same devices, as a run measured them: what devices gain by computing for two at once."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        alone = amount_field("One took, ms", Param.TOOK_ALONE, MS, help)
+        together = amount_field("Each of two, ms", Param.TOOK_TOGETHER, MS, help)
+    took = (alone, together) if alone and together else None
+    return {"chunks": chunks, "pipelines": pipelines, "took": took}
+
+
+def _further(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[str, Any]:
+    """Profiles of the same model at other microbatch sizes; drawn where there are any."""
+    names = [layer.name for layer in stored.profile.layers]
+    by_id = {
+        kept.id: kept
+        for kept in profiles
+        if kept.definition_id == stored.definition_id
+        and kept.profile.microbatch != stored.profile.microbatch
+        and [layer.name for layer in kept.profile.layers] == names
+    }
+    key = f"pick-{Param.FURTHER.value}"
+    named = state.text(Param.FURTHER).split(",")
+    st.session_state[key] = [number for number in by_id if str(number) in named]
+    chosen = st.multiselect(
+        "Profiles at other microbatch sizes",
+        list(by_id),
+        format_func=lambda number: f"{number} · microbatch {by_id[number].profile.microbatch}",
+        key=key,
+        placeholder="choose" if by_id else "there is none of this model",
+        disabled=not by_id,
+        help="Measured times at these sizes; at other sizes times are in proportion.",
+        on_change=lambda: state.put(Param.FURTHER, ",".join(map(str, st.session_state[key]))),
+    )
+    return {"further": tuple(by_id[number] for number in chosen)}
+
+
+def _device() -> dict[str, Any]:
+    types = ["", *DEVICES]
+    device = pick(
+        "Times as on",
+        types,
+        Param.DEVICE,
+        str,
+        lambda name: DEVICES[name].title if name else "the device that was profiled",
+        help="Estimates each layer's time on another type of device by the peaks of both. Such a "
+        "plan is for looking at: profile the model there before you save or launch it.",
+    )
+    if not device:
+        return {}
+    measured_on = pick(
+        "Measured on",
+        types,
+        Param.MEASURED_ON,
+        str,
+        lambda name: DEVICES[name].title if name else "what the profile says",
+        help="The device that the profile's times are of.",
+    )
+    precision = pick(
+        "Precision",
+        ["", *Precision],
+        Param.DEVICE_PRECISION,
+        str,
+        lambda name: name or "the profile's",
+        help="In which both devices compute.",
+    )
+    return {"device": device, "measured_on": measured_on, "precision": str(precision)}

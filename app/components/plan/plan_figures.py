@@ -1,0 +1,80 @@
+"""The figures of a plan: how fast, against what, how much waits, does it fit, what travels."""
+
+from app.components.shell.figures import Figure, Tone
+from app.formats import change, count, percent, rate, seconds, size, times
+from backend.cluster.cluster import Cluster
+from backend.prediction.answer import Answer
+from backend.prediction.prediction import Prediction
+
+
+def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
+    """Six figures; comparisons are with data parallelism where that fits the cluster."""
+    found = chosen.prediction
+    return [
+        _throughput(chosen, cluster),
+        Figure("Per minibatch", seconds(found.seconds_per_minibatch), _samples(found)),
+        Figure("Bubble", percent(found.bubble), f"imbalance {percent(imbalance(found))}"),
+        _memory(found, cluster),
+        _sent(chosen, cluster),
+        _staleness(found),
+    ]
+
+
+def imbalance(found: Prediction) -> float:
+    """How much longer the slowest stage takes than the mean, replicas shared out."""
+    shares = [
+        spent / stage.replicas
+        for spent, stage in zip(found.stage_seconds, found.plan.partition.stages, strict=True)
+    ]
+    mean = sum(shares) / len(shares)
+    return max(shares) / mean - 1 if mean else 0.0
+
+
+def samples(found: Prediction) -> int:
+    """Samples of one minibatch."""
+    return found.plan.microbatch * found.plan.batch
+
+
+def _samples(found: Prediction) -> str:
+    return count(samples(found), "sample")
+
+
+def _is_data_parallel(found: Prediction, cluster: Cluster) -> bool:
+    return found.plan.partition.replicas == (cluster.num_devices,)
+
+
+def _throughput(chosen: Answer, cluster: Cluster) -> Figure:
+    value = rate(chosen.prediction.samples_per_second)
+    ratio = chosen.over_data_parallel
+    if ratio is None:
+        return Figure("Throughput, samples", value, "data parallel does not fit")
+    if _is_data_parallel(chosen.prediction, cluster):
+        return Figure("Throughput, samples", value, "is data parallel")
+    tone: Tone = "green" if ratio > 1.005 else "red" if ratio < 0.995 else "gray"
+    return Figure("Throughput, samples", value, f"{times(ratio)} data parallel", tone)
+
+
+def _memory(found: Prediction, cluster: Cluster) -> Figure:
+    peak, limit = max(found.memory_bytes), cluster.device.memory
+    stage = found.memory_bytes.index(peak)
+    if limit is None:
+        return Figure("Peak memory", size(peak), f"stage {stage}", help="Limit not known")
+    return Figure("Peak memory", size(peak), f"{size(limit - peak)} free", help=f"Stage {stage}")
+
+
+def _sent(chosen: Answer, cluster: Cluster) -> Figure:
+    """Compared with what data parallelism sends for as many samples."""
+    ours, theirs = chosen.prediction.sent_bytes, chosen.data_parallel_bytes
+    if not theirs or _is_data_parallel(chosen.prediction, cluster):
+        return Figure("Sent per minibatch", size(ours), "all ranks")
+    tone: Tone = "green" if ours < theirs else "gray"
+    return Figure(
+        "Sent per minibatch", size(ours), f"{change(ours, theirs)} vs data parallel", tone
+    )
+
+
+def _staleness(found: Prediction) -> Figure:
+    if not found.staleness:
+        return Figure("Staleness", "none", "1 weight version")
+    most = max(found.versions)
+    return Figure("Staleness", count(found.staleness, "update"), count(most, "weight version"))

@@ -1,0 +1,76 @@
+"""What a plan is asked for: the usual inputs side by side, the others in one control."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.components.cluster.cluster_form import cluster_form
+from app.components.plan.more_options import more_options, options_note
+from app.components.plan.wanted import ALL, BEST, Wanted
+from app.components.shell.number_field import whole_field
+from app.components.shell.pick import pick
+from app.session.state import Param
+from backend.comparison.pairs import MOST_BATCH
+from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
+from backend.planning.catalog import title
+from backend.prediction.question import PLANNER_NAMES
+from backend.runs.profiles import StoredProfile
+
+DEFAULT_BATCH = 4
+PLANNERS = (BEST, *(name for name in PLANNER_NAMES if name != BEST), "")
+OWN = "Chosen by the planner"
+
+
+def plan_form(profiles: Sequence[StoredProfile], *, choosing: bool = True) -> Wanted | None:
+    """Draw the inputs; the newest of `profiles` is the default. Not `choosing`: planner, schedule
+    and microbatches are asked elsewhere. None, with the fault said, where the cluster is described
+    wrongly. All inputs are in the URL."""
+    with st.container(border=True, key="plan-form", gap="small"):
+        with st.container(key="panels-plan"):
+            stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
+            with st.container():
+                cluster = cluster_form()
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            asked = _choices() if choosing else {}
+            asked |= more_options(stored, profiles)
+        if cluster is None:
+            return None
+        wanted = Wanted(stored, cluster, **asked)
+        options_note(wanted)
+    return wanted
+
+
+def _choices() -> dict[str, Any]:
+    planner = pick(
+        "Planner",
+        PLANNERS,
+        Param.PLANNER,
+        lambda name: name or ALL,
+        lambda name: title(name) if name else "All planners: the fastest",
+        help="Who cuts the model. Best searches partitions, schedules, microbatch sizes, "
+        "recomputation and parallel pipelines for the most samples per second.",
+    )
+    schedule = pick(
+        "Schedule",
+        ["", *(member.name for member in training_schedules())],
+        Param.SCHEDULE,
+        str,
+        lambda name: SCHEDULES[name].title if name else OWN,
+        help="In which order each device computes forwards and backwards.",
+    )
+    batch = whole_field(
+        "Microbatches per update",
+        Param.BATCH,
+        1,
+        MOST_BATCH,
+        DEFAULT_BATCH,
+        "How many microbatches one update of the weights takes, under schedules that update once "
+        "per batch. PipeDream's schedules update after every microbatch.",
+        width=180,
+    )
+    return {"planner": planner, "schedule": schedule, "batch": batch}
+
+
+def _describe(stored: StoredProfile) -> str:
+    return f"{stored.id} · {stored.profile.name} · microbatch {stored.profile.microbatch}"

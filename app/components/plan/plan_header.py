@@ -1,0 +1,78 @@
+"""What is planned, in a line, and what one may do with the plan: share, save, launch."""
+
+import streamlit as st
+
+from app import services
+from app.charts.placement import describe
+from app.components.launch.barred import why_not_run
+from app.components.launch.launch_form import launch_form
+from app.components.plan.share import share_plan
+from app.components.plan.wanted import Wanted
+from app.components.shell.allowed import why_not
+from app.components.shell.boundary import guarded
+from app.components.shell.page_header import page_header
+from app.formats import plain
+from app.naming import plan_name
+from backend.prediction.answer import Answer
+from backend.prediction.question import Question
+
+CARRIED = (
+    "Times are estimated for a device that nobody measured. Profile the model there to save or "
+    "launch a plan."
+)
+
+
+def plan_header(wanted: Wanted, question: Question, chosen: Answer | None, base: Answer) -> None:
+    """`chosen` is the plan that is shown; None where it does not fit, then `base` is named."""
+    plan = (chosen or base).prediction.plan
+    line = (
+        f"profile **{wanted.stored.id}** · microbatch **{plan.microbatch}** · "
+        f"**{plain(plan_name(plan))}** · {plain(describe(question.cluster))}"
+    )
+    cluster = question.cluster
+    title = f"{plain(question.profile.name)} on {cluster.num_devices} × "
+    with page_header(title + plain(cluster.device.name), line):
+        with st.popover("Share", icon=":material/link:"):
+            share_plan(wanted, base.prediction.plan.planner)
+        if chosen is not None:
+            barred = CARRIED if wanted.device else why_not(wanted.stored.project_id)
+            _actions(wanted, question, chosen, barred)
+
+
+def _actions(wanted: Wanted, question: Question, chosen: Answer, barred: str | None) -> None:
+    off = barred is not None
+    with st.popover("Save plan", icon=":material/bookmark:", disabled=off, help=barred):
+        _save(wanted, question, chosen)
+    why = barred or why_not_run(wanted.stored.definition_id, chosen.prediction.plan)
+    with st.popover(
+        "Launch run",
+        icon=":material/play_arrow:",
+        type="primary",
+        disabled=why is not None,
+        help=why,
+    ):
+        _launch(wanted, question, chosen)
+
+
+@guarded
+def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
+    with st.form("save-plan", border=False, clear_on_submit=True):
+        name = st.text_input("Name", placeholder=chosen.prediction.plan.label, max_chars=120)
+        if not st.form_submit_button("Save", type="primary", icon=":material/bookmark:"):
+            return
+    plans = services.backend().plans
+    saved = plans.save(wanted.stored.id, question.cluster, chosen.prediction, name.strip())
+    st.toast(f"Plan {saved.id} is saved", icon=":material/check:")
+
+
+@guarded
+def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
+    stored = wanted.stored
+    prediction = chosen.prediction
+    launch_form(
+        stored.definition_id,
+        prediction.plan,
+        lambda: services.backend().plans.save(stored.id, question.cluster, prediction).id,
+        wanted.optimizer,
+        stored.profile.name,
+    )

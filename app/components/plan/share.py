@@ -1,0 +1,30 @@
+"""A link to exactly what is shown, to give away."""
+
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app.components.plan.wanted import Wanted
+from app.session import state
+from app.session.state import Page, Param
+from backend.cluster.document import write_cluster
+
+
+def share_plan(wanted: Wanted, planner: str) -> None:
+    """The link in a box that can be copied. It names what the page would take by default,
+    too, so that it shows the same after newer profiles have come."""
+    params = wanted.params | {
+        Param.CLUSTER: state.text(Param.CLUSTER) or write_cluster(wanted.cluster),
+        Param.PLANNER: planner,
+        Param.CUT: state.text(Param.CUT),
+    }
+    kept = {name.value: str(value) for name, value in params.items() if value}
+    st.markdown("Whoever opens it here sees this plan, your changes included.")
+    st.code(link(Page.PLAN, kept), language=None, wrap_lines=True)
+
+
+def link(page: Page, params: dict[str, str]) -> str:
+    """The address of `page` on the server that the visitor uses."""
+    here = (st.context.url or "").split("?")[0].rstrip("/")
+    place = here.rsplit("/", 1)[0] if here.count("/") > 2 else here
+    return f"{place}/{page.path}?{urlencode(params)}"

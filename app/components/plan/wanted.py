@@ -1,0 +1,125 @@
+"""What a person asks of the planners: the question of a page, and its link."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from app.formats import seconds, size
+from app.session.state import Param
+from backend.cluster.cluster import Cluster
+from backend.cluster.document import write_cluster
+from backend.planning.optimizers import OptimizerName
+from backend.prediction.question import Question, RecomputePolicy
+from backend.runs.profiles import StoredProfile
+
+BEST, ALL = "best", "all"
+USUAL = ("stored", "cluster", "planner", "schedule", "batch")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The fields of `Question` and of `Question.under`, of a profile that is kept.
+
+    further   kept profiles of the same layers at other microbatch sizes
+    memory    bytes of every device; None: as the cluster says
+    device    a name of `backend.profiles.devices`: the profile as that device would run it, from
+              `measured_on`, in `precision`; "" for as it was measured
+    took      seconds per microbatch of one pipeline on a device, and of each of two there
+    """
+
+    stored: StoredProfile
+    cluster: Cluster
+    planner: str = BEST
+    schedule: str = ""
+    batch: int = 4
+    optimizer: OptimizerName = "momentum"
+    memory: float | None = None
+    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    chunks: int = 2
+    pipelines: int = 3
+    took: tuple[float, float] | None = None
+    further: tuple[StoredProfile, ...] = ()
+    device: str = ""
+    measured_on: str = ""
+    precision: str = ""
+
+    @property
+    def question(self) -> Question:
+        """What is planned. Raises `InvalidInput`."""
+        return Question(
+            self.stored.profile,
+            self.cluster,
+            planner=self.planner,
+            schedule=self.schedule,
+            batch=self.batch,
+            optimizer=self.optimizer,
+            recompute=self.recompute,
+            chunks=self.chunks,
+            pipelines=self.pipelines,
+            further=tuple(kept.profile for kept in self.further),
+        ).under(self.memory, self.device, self.measured_on, self.precision, self.took)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything beyond profile, cluster, planner, schedule and microbatches that is not as
+        it is by default."""
+        names = [field.name for field in fields(self) if field.name not in USUAL]
+        default = Wanted(self.stored, self.cluster)
+        found = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in found.items() if value != getattr(default, name)}
+
+    @property
+    def params(self) -> dict[Param, object]:
+        """The link that asks the same, what is asked by default included."""
+        alone, together = self.took or (None, None)
+        return {
+            Param.PROFILE: self.stored.id,
+            Param.CLUSTER: write_cluster(self.cluster),
+            Param.PLANNER: self.planner or ALL,
+            Param.SCHEDULE: self.schedule,
+            Param.BATCH: self.batch,
+            Param.OPTIMIZER: self.optimizer,
+            Param.MEMORY: None if self.memory is None else f"{self.memory:.12g}",
+            Param.RECOMPUTE: self.recompute.value,
+            Param.CHUNKS: self.chunks,
+            Param.PIPELINES: self.pipelines,
+            Param.TOOK_ALONE: alone,
+            Param.TOOK_TOGETHER: together,
+            Param.FURTHER: ",".join(str(kept.id) for kept in self.further),
+            Param.DEVICE: self.device,
+            Param.MEASURED_ON: self.measured_on,
+            Param.DEVICE_PRECISION: self.precision,
+        }
+
+    def by(self, planner: str, schedule: str, batch: int) -> "Wanted":
+        """The same of another planner under another schedule."""
+        return replace(self, planner=planner, schedule=schedule, batch=batch)
+
+
+def options_text(wanted: Wanted) -> str:
+    """What is set beyond the usual inputs: "2 set: memory 4.00 GiB, recomputation always"."""
+    said = [_said(wanted, name) for name in wanted.options]
+    return f"{len(said)} set: {', '.join(said)}" if said else ""
+
+
+def _said(wanted: Wanted, name: str) -> str:
+    match name:
+        case "memory":
+            return f"memory {size(wanted.memory)}"
+        case "recompute":
+            return f"recomputation {wanted.recompute}"
+        case "chunks":
+            return f"{wanted.chunks} chunks"
+        case "pipelines":
+            return f"up to {wanted.pipelines} parallel pipelines"
+        case "took":
+            alone, together = wanted.took or (0.0, 0.0)
+            return f"pipelines took {seconds(alone)} and {seconds(together)}"
+        case "further":
+            sizes = (str(kept.profile.microbatch) for kept in wanted.further)
+            return f"also microbatch {', '.join(sizes)}"
+        case "device":
+            return f"as on {wanted.device}"
+        case "measured_on":
+            return f"measured on {wanted.measured_on}"
+        case _:
+            return str(getattr(wanted, name))

@@ -1,0 +1,28 @@
+"""Why a plan is as it is: what holds it back, what moving a cut would do, how far the bound is."""
+
+import streamlit as st
+
+from app.components.plan.choices import choices
+from app.components.shell.card import card
+from app.formats import percent, plain, seconds, times
+from backend.prediction.answer import Answer
+
+
+def why_view(found: Answer) -> None:
+    """What was chosen, the reasons as a list, then the distance to the lower bound."""
+    chosen = choices(found.prediction.plan)
+    with card("Why this one"), st.container(key="quiet-why", gap="small"):
+        rows = (f"| {name} | {plain(what)} |" for name, what in chosen)
+        st.markdown("\n".join(("| | |", "|---|---|", *rows)))
+        st.markdown("\n".join(f"- {plain(reason)}" for reason in found.reasons))
+        st.caption(distance(found))
+
+
+def distance(found: Answer) -> str:
+    """How much faster any plan could be at most, and what one device alone does."""
+    spent = found.prediction.seconds_per_minibatch
+    return (
+        f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: all compute, "
+        f"evenly on all devices. This one takes {seconds(spent)}; another saves at most "
+        f"**{percent(found.gap)}**. It is {times(found.over_one_device)} as fast as one device."
+    )

@@ -1,0 +1,131 @@
+"""A profile beside another one: totals, layer by layer, in numbers and bars."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from app.charts.frame import CONFIG
+from app.charts.profile_pair import profile_pair
+from app.components.profile.layer_table import decimals
+from app.components.shell.figures import Figure, figures
+from app.components.shell.pick import pick
+from app.formats import change, count, seconds, size, time_unit
+from app.session.state import Param
+from backend.profiles.pair import NEAR, SIGNIFICANT, LayerPair, ProfilePair
+from backend.profiles.profile import Layer, Profile
+from backend.runs.profiles import StoredProfile
+
+Time = Callable[[Layer], float]
+TIMES: dict[str, Time] = {
+    "forward": lambda layer: layer.forward,
+    "backward": lambda layer: layer.backward,
+    "update": lambda layer: layer.update,
+}
+
+
+def profile_comparison(
+    stored: StoredProfile, others: Sequence[StoredProfile], describe: Callable[[StoredProfile], str]
+) -> None:
+    """Choose the other one; the newest of the same definition is chosen already."""
+    alike = [other for other in others if other.definition_id == stored.definition_id]
+    unlike = [other for other in others if other not in alike]
+    other = pick(
+        "Compare with",
+        [*alike, *unlike] if alike else [None, *unlike],
+        Param.OTHER,
+        lambda p: p.id if p else "",
+        lambda p: describe(p) if p else "none of the same model; choose another",
+        width=420,
+    )
+    if other is None:
+        return
+    pair = ProfilePair(stored.profile, other.profile)
+    if pair.per_sample:
+        st.caption(
+            f"Times of profile {other.id} (microbatch {other.profile.microbatch}) are shown for "
+            f"{stored.profile.microbatch} samples, in proportion."
+        )
+    _totals(pair)
+    names = f"profile {stored.id}", f"profile {other.id}"
+    alt = "Compute of each layer in both profiles"
+    st.plotly_chart(profile_pair(pair, names), key="pair", config=CONFIG, alt=alt)
+    table = rows(pair, (str(stored.id), str(other.id)))
+    st.dataframe(
+        table,
+        hide_index=True,
+        height=320,
+        key="pair-table",
+        column_config={
+            "layer": st.column_config.TextColumn(width="medium", pinned=True),
+            **{name: _format(name, values) for name, values in table.items() if name != "layer"},
+        },
+        alt="Seconds of every layer in both profiles, and how far they are apart",
+    )
+
+
+def _format(name: str, values: Sequence[Any]) -> Any:
+    if name.startswith("Δ"):
+        return st.column_config.NumberColumn(format="%+.1f")
+    known = [value for value in values if value is not None]
+    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
+
+
+def _totals(pair: ProfilePair) -> None:
+    one, other, scale = pair.one, pair.other, pair.scale
+    near, counted = pair.significant()
+
+    def total(label: str, time: Time) -> Figure:
+        mine, theirs = (sum(map(time, each.layers)) for each in (one, other))
+        note = f"{change(theirs * scale, mine)} from {seconds(mine)}" if mine else ""
+        return Figure(label, seconds(theirs * scale), note)
+
+    figures(
+        (
+            total("Forward", TIMES["forward"]),
+            total("Backward", TIMES["backward"]),
+            Figure("Parameters", size(other.parameter_bytes), _from(other, one)),
+            Figure(
+                "Layers that agree",
+                f"{near} of {counted}",
+                f"within {NEAR:.0%}",
+                help=f"Of the layers with {SIGNIFICANT:.0%} of the compute or more.",
+            ),
+        ),
+        "pair",
+    )
+
+
+def _from(other: Profile, one: Profile) -> str:
+    if other.parameter_bytes == one.parameter_bytes:
+        return f"the same, {count(len(other.layers), 'layer')}"
+    return f"{change(other.parameter_bytes, one.parameter_bytes)} from {size(one.parameter_bytes)}"
+
+
+def rows(pair: ProfilePair, names: tuple[str, str]) -> dict[str, list[Any]]:
+    """The table by columns: per kind of time the one's, the other's, and the difference in %."""
+    found = list(pair.layers())
+    both = (*pair.one.layers, *pair.other.layers)
+    factor, unit = time_unit(max((layer.compute for layer in both), default=0.0))
+    table: dict[str, list[Any]] = {"layer": [each.name for each in found]}
+    for what, time in TIMES.items():
+        ones, others = _column(found, time, pair)
+        table[f"{what} {names[0]}, {unit}"] = [_times(v, factor) for v in ones]
+        table[f"{what} {names[1]}, {unit}"] = [_times(v, factor) for v in others]
+        table[f"Δ {what}, %"] = [
+            100 * (b / a - 1) if a and b is not None else None
+            for a, b in zip(ones, others, strict=True)
+        ]
+    return table
+
+
+def _column(
+    found: Sequence[LayerPair], time: Time, pair: ProfilePair
+) -> tuple[list[float | None], list[float | None]]:
+    ones = [time(each.one) if each.one else None for each in found]
+    scale = pair.scale if time is not TIMES["update"] else 1.0
+    return ones, [time(each.other) * scale if each.other else None for each in found]
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor

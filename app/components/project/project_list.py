@@ -1,0 +1,78 @@
+"""The projects, and the way to make one."""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+import streamlit as st
+
+from app.components.shell.allowed import closed
+from app.components.shell.grid import Column, grid
+from app.formats import ago, plain
+from app.session import state
+from app.session.state import Param
+from backend.people.audit import Access
+from backend.people.project import Project
+from backend.people.projects import ProjectService
+from backend.people.rights import Right, Role
+
+
+def show(project_id: int | None) -> NoReturn:
+    """Go on with one project; None: with all."""
+    state.put(Param.ID, project_id)
+    st.rerun()
+
+
+def project_form(projects: ProjectService, access: Access) -> None:
+    """For those who decide in the team."""
+    denied = None if access.actor.may(Right.MANAGE) else "Administrators of the team make projects."
+    with st.form("new-project", border=False):
+        cells = st.columns([3.0, 1.2], vertical_alignment="bottom")
+        name = cells[0].text_input("Name", max_chars=64, disabled=bool(denied))
+        asked = cells[1].form_submit_button("Make project", icon=":material/add:", **closed(denied))
+    if asked:
+        made = projects.add(name)
+        state.notify(f"{made.name} is there")
+        show(made.id)
+
+
+def project_list(projects: Sequence[Project], access: Access) -> None:
+    """One row per project, the first one first."""
+    grid(
+        "projects",
+        (
+            Column("Project", 2.6, _name),
+            Column("You are", 1.0, lambda p: st.markdown(role_in(access, p.id))),
+            Column("State", 1.0, _state),
+            Column("At once", 2.4, lambda p: st.markdown(f":small[{quota_words(p)}]")),
+            Column("Made", 1.1, lambda p: st.markdown(f":gray[{ago(p.created_at)}]")),
+        ),
+        projects,
+    )
+
+
+def role_in(access: Access, project_id: int) -> str:
+    """The strongest role whose rights this actor has there."""
+    for right, role in ((Right.MANAGE, Role.ADMIN), (Right.EDIT, Role.EDITOR)):
+        if access.may(right, project_id):
+            return role.value
+    return Role.VIEWER.value
+
+
+def quota_words(project: Project) -> str:
+    """As "2 runs, 8 devices"; "as much as there is" without limits."""
+    quota = project.quota
+    named = ((quota.running, "runs"), (quota.devices, "devices"), (quota.queued, "queued"))
+    parts = [f"{number} {word}" for number, word in named if number is not None]
+    return ", ".join(parts) or "as much as there is"
+
+
+def _name(project: Project) -> None:
+    if st.button(f"**{plain(project.name)}**", type="tertiary", key=f"open-{project.id}"):
+        show(project.id)
+
+
+def _state(project: Project) -> None:
+    if project.archived:
+        st.badge("archived", color="gray")
+    else:
+        st.badge("open", color="green")

@@ -1,0 +1,114 @@
+"""What can be done with one run beside looking at it: export, launch, resume, delete, label."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app import services
+from app.components.launch.resume_form import resume_form
+from app.components.runs.run_selection import forget
+from app.components.shell.allowed import closed, why_not
+from app.components.shell.boundary import guarded
+from app.exports.catalog import EXPORTS, Export
+from app.session import state
+from app.session.state import Page
+from backend.runs.history.labels import MAX_NOTE, Change, tidy
+from backend.runs.run import Run
+
+
+def run_actions(run: Run) -> None:
+    """Buttons for the head of the run's page; those that change something for who may."""
+    barred = why_not(run.project_id)
+    _labels(run, barred)
+    with st.popover("Export", icon=":material/download:"):
+        has_timeline = bool(services.backend().runs.segments(run.id))
+        for export in EXPORTS.values():
+            _download(run, export, has_timeline)
+    if st.button(
+        "Clone",
+        icon=":material/content_copy:",
+        help=barred or "Launch it again, with changes",
+        disabled=barred is not None,
+    ):
+        state.go(Page.LAUNCH, run=run.id)
+    if run.state.is_final:
+        resume_form(run, barred)
+        _retry(run, barred)
+        _delete(run, barred)
+
+
+def _download(run: Run, export: Export, has_timeline: bool) -> None:
+    st.download_button(
+        export.title,
+        data=_reader(run.id, export),
+        file_name=export.file_name(run),
+        mime=export.media,
+        key=f"export-{export.name}",
+        type="tertiary",
+        disabled=export.needs_timeline and not has_timeline,
+        on_click="ignore",
+    )
+
+
+def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
+    return services.later(lambda its: export.write(its, its.runs.get(run_id)))
+
+
+def _retry(run: Run, barred: str | None) -> None:
+    with st.popover("Retry", icon=":material/replay:", key="retry-menu", **closed(barred)):
+        st.markdown("Run the same again, with the same values, as a new run?")
+        if st.button("Run it again", type="primary", key="retry-confirmed"):
+            _run_again(run.id)
+
+
+@guarded
+def _run_again(run_id: int) -> None:
+    again = services.backend().runs.retry(run_id)
+    state.go(Page.RUN, id=again.id)
+
+
+def _delete(run: Run, barred: str | None) -> None:
+    with st.popover("Delete", icon=":material/delete:", key="delete-menu", **closed(barred)):
+        st.markdown(
+            "Delete this run for good, with its log, metrics, timelines and files? "
+            "A profile that it measured stays."
+        )
+        if st.button("Delete the run", type="primary", key="delete-confirmed"):
+            _deleted(run.id)
+
+
+@guarded
+def _deleted(run_id: int) -> None:
+    services.backend().runs.delete(run_id)
+    forget([run_id])
+    state.notify(f"Run {run_id} is deleted")
+    state.go(Page.RUNS)
+
+
+def _labels(run: Run, barred: str | None) -> None:
+    st.button(
+        "Starred" if run.starred else "Star",
+        icon=":material/star:" if run.starred else ":material/star_border:",
+        help=barred or ("Take the star away" if run.starred else "Mark it, to find it again"),
+        disabled=barred is not None,
+        on_click=_change,
+        args=(run.id, Change(starred=not run.starred)),
+    )
+    notes = st.popover("Notes", icon=":material/edit_note:", **closed(barred))
+    with notes, st.form("labels", border=False):
+        tags = st.text_input("Tags, separated by commas", ", ".join(run.tags))
+        note = st.text_area("Note", run.note, max_chars=MAX_NOTE, height=140)
+        if st.form_submit_button("Save", type="primary"):
+            _save(run.id, tags, note)
+
+
+@guarded
+def _save(run_id: int, tags: str, note: str) -> None:
+    _change(run_id, Change(note=note, tags=tidy(tags.split(","))))
+    state.notify("Saved")
+    st.rerun()
+
+
+@guarded
+def _change(run_id: int, change: Change) -> None:
+    services.backend().labels.change([run_id], change)

@@ -1,0 +1,111 @@
+"""The figures of a training run, beside what was predicted and what was aimed at."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp
+
+from app.components.shell.figures import Figure
+from app.formats import NOTHING, change, duration, number, percent, rate, seconds
+from backend.comparison.runs import reached
+from backend.prediction.prediction import Prediction
+from backend.runs.history.records import MetricPoint
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
+
+MOST = 50.0
+"""Losses above this have no perplexity that says anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What is known of a run now. `loss_means` are those of its newest two epochs, `waiting` is
+    the measured share, over the last segment."""
+
+    loss_means: Sequence[float]
+    accuracies: Sequence[MetricPoint]
+    throughputs: Sequence[MetricPoint]
+    waiting: float | None
+    predicted_waiting: float | None
+    held_out: Sequence[MetricPoint] = ()
+
+
+def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> list[Figure]:
+    """Loss, what the run aims at (accuracy, or the held-out loss), throughput, seconds per
+    minibatch, waiting."""
+    by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
+    return [
+        _loss(readings.loss_means),
+        _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies),
+        _throughput(run, readings.throughputs, predicted),
+        _minibatch(run, readings.throughputs, predicted),
+        _waiting(run, readings),
+    ]
+
+
+def _loss(means: Sequence[float]) -> Figure:
+    if not means:
+        return Figure("Loss", NOTHING, "no minibatch yet")
+    if len(means) < 2:
+        return Figure("Loss", number(means[-1]), "first epoch")
+    moved = means[-1] - means[-2]
+    return Figure(
+        "Loss",
+        number(means[-1]),
+        f"{moved:+.3g} this epoch".replace("-", "−"),
+        "green" if moved < 0 else "gray",
+        "Mean of the last epoch so far",
+    )
+
+
+def _accuracy(run: Run, points: Sequence[MetricPoint]) -> Figure:
+    target = run.spec.target_accuracy if isinstance(run.spec, TrainSpec) else None
+    value = points[-1].value if points else run.summary.accuracy
+    if target is None:
+        return Figure("Accuracy, held out", percent(value), "no target", "gray")
+    first = reached(run, points, target)
+    took = first.seconds if first else run.summary.seconds_to_target
+    when = f" after {duration(took)}" if took is not None else ""
+    met = value is not None and value >= target
+    note = f"target {percent(target, 0)}{when}"
+    return Figure("Accuracy, held out", percent(value), note, "green" if met else "gray")
+
+
+def _held_out(run: Run, points: Sequence[MetricPoint]) -> Figure:
+    """The held-out loss beside the target, with its perplexity."""
+    target = run.spec.target_loss if isinstance(run.spec, TrainSpec) else None
+    value, took = points[-1].value if points else None, run.summary.seconds_to_target
+    met = value is not None and target is not None and value <= target
+    note = f"target {number(target)}" if target is not None else "no target"
+    if took is not None:
+        note += f" after {duration(took)}"
+    perplexity = f"Perplexity {exp(value):.4g}" if value is not None and value < MOST else ""
+    shown = number(value) if value is not None else NOTHING
+    return Figure("Loss, held out", shown, note, "green" if met else "gray", perplexity)
+
+
+def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
+    value = run.summary.samples_per_second or (points[-1].value if points else None)
+    note = ""
+    if predicted and value is not None:
+        note = f"{change(value, predicted.samples_per_second)} on predicted"
+    return Figure("Throughput, samples", rate(value), note)
+
+
+def _minibatch(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
+    """While the run works, from its newest throughput."""
+    value = run.summary.seconds_per_minibatch
+    if value is None and points and points[-1].value and isinstance(run.spec, TrainSpec):
+        value = run.spec.plan.microbatch * run.spec.plan.batch / points[-1].value
+    note = f"predicted {seconds(predicted.seconds_per_minibatch)}" if predicted else ""
+    return Figure("Per minibatch", seconds(value), note, help="Steady state, measured")
+
+
+def _waiting(run: Run, readings: Readings) -> Figure:
+    value = readings.waiting if readings.waiting is not None else run.summary.bubble
+    predicted = readings.predicted_waiting
+    return Figure(
+        "Waiting",
+        percent(value),
+        f"predicted {percent(predicted)}" if predicted is not None else "",
+        help="Share of rank time without compute, warm-up and drain included, last epoch shown",
+    )

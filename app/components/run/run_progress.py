@@ -1,0 +1,58 @@
+"""How far a run is, and how long it still takes."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app.formats import count, duration, plain
+from backend.runs.history.records import MetricPoint
+from backend.runs.run import Run, RunProgress
+from backend.runs.states import RunState
+
+RECENT = 50
+"""Points of a loss curve that tell the pace."""
+
+
+def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
+    """One line and a bar; nothing for a run that has ended. `losses`: the last `RECENT`."""
+    if run.state.is_final:
+        return
+    found = run.progress
+    if run.state is not RunState.RUNNING or run.cancel_requested or found is None:
+        st.progress(_share(found), text=_waiting(run))
+        return
+    parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
+    left = remaining(run, losses, datetime.now(UTC))
+    if left is not None:
+        parts.append(f"**{duration(left)}** left")
+    st.progress(_share(found), text=" · ".join(parts))
+
+
+def _share(found: RunProgress | None) -> float:
+    return min(max(found.done / found.total, 0.0), 1.0) if found and found.total else 0.0
+
+
+def _waiting(run: Run) -> str:
+    if run.cancel_requested:
+        return "Cancelling: the processes are being ended"
+    if run.state is RunState.QUEUED:
+        return "Queued: waits for a node"
+    if run.state is RunState.RUNNING:
+        return f"Running on {plain(run.node or 'a node')}"
+    return f"Starting on {plain(run.node or 'a node')}"
+
+
+def remaining(run: Run, losses: Sequence[MetricPoint], now: datetime) -> float | None:
+    """Seconds until the phase is done at its recent pace; None before there is a pace.
+
+    A training's pace is that of its last loss values, anything else's the mean since it began.
+    """
+    found = run.progress
+    if found is None or run.started_at is None or not 0 < found.done <= found.total:
+        return None
+    left = found.total - found.done
+    if found.phase == "train" and len(losses) > 1 and losses[-1].time > losses[0].time:
+        pace = (losses[-1].step - losses[0].step) / (losses[-1].time - losses[0].time)
+        return left / pace if pace > 0 else None
+    return (now - run.started_at).total_seconds() * left / found.done

@@ -1,0 +1,162 @@
+"""Several runs side by side: figures, what differs, curves over one axis."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from app import services
+from app.charts.overlay import Curve, overlay, rows
+from app.components.runs.comparison_summary import comparison_summary
+from app.components.shell.card import card
+from app.formats import count, plain
+from app.session.state import Param
+from backend.comparison.runs import (
+    CurveAxis,
+    Reached,
+    differing,
+    every,
+    positions,
+    reached,
+    smooth,
+    so_far,
+    updates_per_epoch,
+)
+from backend.runs.history.records import MetricPoint
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
+
+POINTS = 1000
+SHARES = ("accuracy",)
+BOUND: dict[str, Any] = {"bind": "query-params"}
+
+
+def comparison_view(runs: Sequence[Run]) -> None:
+    """Everything about runs that are there, one of them at least."""
+    accuracies = {run.id: services.backend().runs.metrics(run.id, "accuracy") for run in runs}
+    with card("Summary", "the best of each column is marked"):
+        target = _target(runs, accuracies)
+        firsts: dict[int, Reached | None] = {
+            run.id: reached(run, accuracies[run.id], target) for run in runs
+        }
+        now = [replace(run, summary=so_far(run, _newest(run, accuracies[run.id]))) for run in runs]
+        comparison_summary(now, target, firsts)
+    with card("Metrics"):
+        _metrics(runs, accuracies)
+    with card("Parameters"):
+        _parameters(runs)
+
+
+def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
+    """The newest of its metrics, while it works: the loss as the mean of its epoch."""
+    if run.state.is_final:
+        return {}
+    runs = services.backend().runs
+    found = {"accuracy": accuracies, "throughput": runs.last_metrics(run.id, "throughput")}
+    newest = {name: points[-1].value for name, points in found.items() if points}
+    means = runs.epoch_means(run.id, "loss")
+    return newest | ({"loss": means[0]} if means else {})
+
+
+def label(run: Run) -> str:
+    """As the legend has it: "7 · vgg_digits"."""
+    return f"{run.id} · {run.name}"
+
+
+def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]) -> float:
+    """The accuracy to which the time is taken: what all were asked for, else what all reached."""
+    asked = [r.spec.target_accuracy for r in runs if isinstance(r.spec, TrainSpec)]
+    tops = [max(p.value for p in points) for points in accuracies.values() if points]
+    usual = min([a for a in asked if a is not None] or tops or [0.9])
+    chosen = st.number_input(
+        "Time to accuracy, %",
+        0.0,
+        100.0,
+        float(int(1000 * usual) / 10),
+        step=0.5,
+        format="%.1f",
+        key=Param.TARGET.value,
+        width=200,
+        **BOUND,
+    )
+    return float(chosen) / 100
+
+
+def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]) -> None:
+    service = services.backend().runs
+    names = sorted({name for run in runs for name in service.metric_names(run.id)})
+    if not names:
+        st.caption("None of these runs has told a metric yet.")
+        return
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="medium", key="row-metrics"
+    ):
+        name = st.segmented_control(
+            "Metric",
+            names,
+            default="loss" if "loss" in names else names[0],
+            required=True,
+            key=Param.METRIC.value,
+            **BOUND,
+        )
+        axis = st.segmented_control(
+            "Over",
+            [axis.value for axis in CurveAxis],
+            default=CurveAxis.UPDATES.value,
+            required=True,
+            key=Param.AXIS.value,
+            **BOUND,
+        )
+        weight = st.slider(
+            "Smoothing", 0.0, 0.99, 0.0, 0.01, key=Param.SMOOTHING.value, width=200, **BOUND
+        )
+        log = st.toggle("Logarithmic", key=Param.LOG.value, **BOUND)
+    lines = [
+        _line(
+            run,
+            service.curve(run.id, str(name), POINTS),
+            CurveAxis(axis),
+            weight,
+            accuracies[run.id],
+        )
+        for run in runs
+    ]
+    how = overlay(
+        lines,
+        axis=_title(CurveAxis(axis)),
+        name=str(name),
+        share=name in SHARES,
+        raw=weight > 0,
+        log=log,
+    )
+    alt = f"{name} of {count(len(runs), 'run')} over {axis}"
+    st.vega_lite_chart(rows(lines), how, key=f"overlay-{name}-{axis}", alt=alt)
+
+
+def _line(
+    run: Run,
+    points: Sequence[MetricPoint],
+    axis: CurveAxis,
+    weight: float,
+    ends: Sequence[MetricPoint],
+) -> Curve:
+    values = [point.value for point in points]
+    x = positions(run, points, axis, updates_per_epoch(ends))
+    return Curve(label(run), x, values, smooth(values, weight))
+
+
+def _title(axis: CurveAxis) -> str:
+    return "seconds since the start" if axis is CurveAxis.SECONDS else axis.value
+
+
+def _parameters(runs: Sequence[Run]) -> None:
+    only = st.toggle("Only what differs", True, key=Param.DIFFERING.value, **BOUND)
+    shown = differing(runs) if only else every(runs)
+    if not shown:
+        st.caption("These runs were asked for with the same parameters.")
+        return
+    columns: dict[str, list[str]] = {"Parameter": [f"`{name}`" for name in shown]}
+    for number, run in enumerate(runs):
+        columns[plain(label(run))] = [plain(values[number]) for values in shown.values()]
+    st.table(columns, hide_index=True)

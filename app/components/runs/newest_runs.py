@@ -1,0 +1,20 @@
+"""The last few runs of the team, as rows that open them."""
+
+from collections.abc import Sequence
+
+from app.components.runs.run_columns import COLUMNS, NAME
+from app.components.shell.card import card
+from app.components.shell.grid import Column, grid
+from backend.runs.run import Run
+
+SHOWN = 5
+CHOSEN = ("State", "Plan", "Accuracy", "Owner", "Asked for")
+
+
+def newest_runs(runs: Sequence[Run]) -> None:
+    """Nothing where there is none."""
+    if not runs:
+        return
+    columns = (NAME, *(COLUMNS[name] for name in CHOSEN))
+    with card("Newest runs"):
+        grid("newest", tuple(Column(c.title, c.width, c.draw) for c in columns), runs)

@@ -1,0 +1,152 @@
+"""Which runs to list: every condition is in the URL."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, cast
+
+import streamlit as st
+
+from app import services
+from app.components.runs.run_columns import COLUMNS, USUAL
+from app.session import state
+from app.session.state import Param
+from backend.runs.history.listing import RunFilter
+from backend.runs.states import RunState
+from backend.whole import is_whole
+
+KINDS = ("train", "profile")
+HIDDEN = (
+    Param.DEFINITION,
+    Param.PLAN,
+    Param.OWNER,
+    Param.TAG,
+    Param.STARRED,
+    Param.SINCE,
+    Param.UNTIL,
+    Param.ACCURACY_FROM,
+    Param.ACCURACY_TO,
+)
+BOUND: dict[str, Any] = {"bind": "query-params"}
+
+
+def run_filter() -> tuple[RunFilter, list[str]]:
+    """The conditions, and the columns to show."""
+    with st.container(horizontal=True, vertical_alignment="bottom", key="row-run-filter"):
+        text = st.text_input(
+            "Search",
+            key=Param.TEXT.value,
+            placeholder="Name, note, tag, owner",
+            icon=":material/search:",
+            width=260,
+            **BOUND,
+        )
+        kind = st.segmented_control("Kind", KINDS, key=Param.KIND.value, **BOUND)
+        states = st.pills(
+            "State",
+            [found.value for found in RunState],
+            selection_mode="multi",
+            key=Param.STATE.value,
+            **BOUND,
+        )
+        with st.container(horizontal=True, width="content", gap="small", key="run-filter-more"):
+            with st.popover(_filter_label(), icon=":material/tune:"):
+                more = _more()
+            with st.popover("Columns", icon=":material/view_column:"):
+                columns = _columns()
+    wanted = RunFilter(
+        states=tuple(RunState(name) for name in cast(Any, states)),
+        kind=kind,
+        text=(text or "").strip(),
+        **more,
+    )
+    return wanted, columns
+
+
+def _filter_label() -> str:
+    active = sum(bool(state.text(param)) for param in HIDDEN)
+    return f"Filters ({active})" if active else "Filters"
+
+
+def _more() -> dict[str, Any]:
+    starred = st.toggle("Starred only", key=Param.STARRED.value, **BOUND)
+    left, right = st.columns(2)
+    with left:
+        owner = _one_of("Owner", Param.OWNER, list(services.backend().labels.owners()))
+        definition = _numbered("Model", Param.DEFINITION, _definitions())
+        since = st.date_input("Asked for from", None, key=Param.SINCE.value, **BOUND)
+        least = _percent("Accuracy from, %", Param.ACCURACY_FROM)
+    with right:
+        tag = _one_of("Tag", Param.TAG, list(services.backend().labels.tags()))
+        plan = _numbered("Plan", Param.PLAN, _plans())
+        until = st.date_input("to", None, key=Param.UNTIL.value, **BOUND)
+        most = _percent("to, %", Param.ACCURACY_TO)
+    return {
+        "starred": starred,
+        "owner": owner,
+        "tag": tag,
+        "definition_id": definition,
+        "plan_id": plan,
+        "since": _midnight(since),
+        "until": _midnight(until, days=1),
+        "min_accuracy": least,
+        "max_accuracy": most,
+    }
+
+
+def _one_of(label: str, param: Param, options: list[str]) -> str | None:
+    """A choice among what there is; one that only the URL knows of finds nothing."""
+    named = state.text(param)
+    if named and named not in options:
+        options = [named, *options]
+    return st.selectbox(label, options, index=None, key=param.value, placeholder="Any", **BOUND)
+
+
+def _numbered(label: str, param: Param, names: dict[str, str]) -> int | None:
+    """The same by id: a bound widget would write the name into the URL."""
+    key, named = f"choose-{param.value}", state.text(param)
+    options = [*names, *([named] if is_whole(named) and named not in names else [])]
+    st.session_state[key] = named if named in options else None
+    chosen = st.selectbox(
+        label,
+        options,
+        index=None,
+        key=key,
+        placeholder="Any",
+        format_func=lambda number: names.get(number, number),
+        on_change=lambda: state.put(param, st.session_state[key]),
+    )
+    return int(chosen) if chosen else None
+
+
+def _definitions() -> dict[str, str]:
+    return {str(d.id): f"{d.id} · {d.label}" for d in services.backend().definitions.list()}
+
+
+def _plans() -> dict[str, str]:
+    return {str(plan.id): f"{plan.id} · {plan.name}" for plan in services.backend().plans.list()}
+
+
+def _percent(label: str, param: Param) -> float | None:
+    value = st.number_input(
+        label, 0.0, 100.0, None, step=1.0, key=param.value, placeholder="Any", **BOUND
+    )
+    return None if value is None else value / 100
+
+
+def _midnight(day: date | None, days: int = 0) -> datetime | None:
+    """Where the visitor is."""
+    if day is None:
+        return None
+    moment = datetime.combine(day, time(), state.zone()) + timedelta(days=days)
+    return moment.astimezone(UTC)
+
+
+def _columns() -> list[str]:
+    chosen = st.pills(
+        "Columns",
+        list(COLUMNS),
+        selection_mode="multi",
+        default=USUAL,
+        key=Param.COLUMNS.value,
+        **BOUND,
+    )
+    return [name for name in COLUMNS if name in cast(Any, chosen)]

@@ -1,0 +1,55 @@
+"""Runs as rows: each opens its page and can be picked; headings sort."""
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from app.components.runs.run_columns import COLUMNS, NAME, RunColumn
+from app.components.runs.run_selection import pick_box, pick_page_box
+from app.components.shell.grid import Column, grid
+from app.session import state
+from app.session.state import Param
+from backend.runs.history.listing import RunOrder, RunSort
+from backend.runs.run import Run
+
+ASCENDING = "asc"
+UPWARDS = (RunSort.NAME, RunSort.OWNER, RunSort.STATE)
+"""What a first click sorts from A to Z; everything else from the largest down."""
+
+
+def run_order() -> RunOrder:
+    """The order that the URL names; the newest first without one."""
+    named = state.text(Param.SORT)
+    by = RunSort(named) if named in tuple(RunSort) else RunSort.CREATED
+    return RunOrder(by, state.text(Param.ORDER) != ASCENDING)
+
+
+def run_table(runs: Sequence[Run], columns: Sequence[str], order: RunOrder) -> None:
+    """One page of runs with the columns of these names."""
+    chosen = [COLUMNS[name] for name in columns if name in COLUMNS]
+    picked: Column[Run] = Column("", 0.35, pick_box, lambda: pick_page_box(runs))
+    shown = (Column(c.title, c.width, c.draw, _heading(c, order)) for c in (NAME, *chosen))
+    grid("runs", (picked, *shown), runs)
+
+
+def _heading(column: RunColumn, order: RunOrder) -> Callable[[], object] | None:
+    if column.sort is None:
+        return None
+    by = column.sort
+    arrow = ("↓" if order.descending else "↑") if by is order.by else ""
+    turn = not order.descending if by is order.by else by not in UPWARDS
+    return lambda: st.button(
+        f"{column.title} {arrow}".strip(),
+        key=f"sort-{by.value}",
+        type="tertiary",
+        help=f"Sort by {column.title.lower()}",
+        on_click=_sort,
+        args=(by, turn),
+    )
+
+
+def _sort(by: RunSort, descending: bool) -> None:
+    state.put(Param.SORT, None if by is RunSort.CREATED else by.value)
+    state.put(Param.ORDER, None if descending else ASCENDING)
+    if Param.PAGE.value in st.session_state:
+        st.session_state[Param.PAGE.value] = 1

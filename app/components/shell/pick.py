@@ -1,0 +1,45 @@
+"""Choose one of several stored things; the choice is in the URL."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
+
+import streamlit as st
+
+from app.session import state
+from app.session.state import Param
+
+T = TypeVar("T")
+
+
+def pick(
+    label: str,
+    things: Sequence[T],
+    param: Param,
+    identify: Callable[[T], object],
+    describe: Callable[[T], str],
+    width: int | Literal["stretch"] = "stretch",
+    help: str | None = None,
+) -> T:
+    """The thing that the URL names, else the first; a selectbox to choose another.
+
+    The URL names it by `identify`; `things` must not be empty.
+    """
+    by_id = {str(identify(thing)): thing for thing in things}
+    named = state.text(param)
+    key = f"pick-{param.value}"
+    if st.session_state.get(key) not in by_id or st.session_state.get(f"{key}-url") != named:
+        st.session_state[key] = named if named in by_id else next(iter(by_id))
+    else:  # said again: a field in a popover that opens later would show its first choice
+        st.session_state[key] = st.session_state[key]
+    chosen: str = st.selectbox(
+        label,
+        list(by_id),
+        format_func=lambda found: describe(by_id[found]),
+        key=key,
+        width=width,
+        help=help,
+    )
+    if named or chosen != next(iter(by_id)):
+        state.put(param, chosen)
+    st.session_state[f"{key}-url"] = state.text(param)
+    return by_id[chosen]

@@ -1,0 +1,83 @@
+"""Values that are computed in the background, so that the page stays alive meanwhile."""
+
+from collections.abc import Callable, Iterator
+from threading import Event, Semaphore, Thread
+from typing import Generic, TypeVar
+from weakref import WeakSet
+
+import structlog
+
+from backend.errors import StageflowError
+from backend.prediction.search import Watch
+
+T = TypeVar("T")
+ONE_AT_A_TIME = Semaphore(1)
+"""Planning is pure Python: several at once would only slow the pages."""
+
+log = structlog.get_logger("app")
+
+
+class Visitor:
+    """One browser session, as searches know it: a session that is over waits for nothing."""
+
+
+class Background(Generic[T]):
+    """What `make(watch)` yields, in the order in which it comes.
+
+    items     the values so far
+    total     how many are expected at most; 0 where nobody knows
+    progress  the planner that works, and how many of how many candidates are done
+    fault     why it ended early, in words for people
+    waiting   the visitors who want it: one who leaves ends it only where nobody else is there
+    """
+
+    def __init__(self, make: Callable[[Watch], Iterator[T]], total: int = 0) -> None:
+        self.total = total
+        self.items: list[T] = []
+        self.progress = ("", 0, 0)
+        self.fault: StageflowError | None = None
+        self.waiting: WeakSet[Visitor] = WeakSet()
+        self._make = make
+        self._stop, self._ended = Event(), Event()
+        self._thread = Thread(target=self._run, name="planning", daemon=True)
+        self._thread.start()
+
+    @property
+    def done(self) -> int:
+        return len(self.items)
+
+    @property
+    def is_running(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether it was ended before it was through."""
+        return self._stop.is_set() and not 0 < self.total <= self.done
+
+    def cancel(self) -> None:
+        """End it soon; what is there stays."""
+        if self.is_running:
+            self._stop.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether it has ended within that time."""
+        return self._ended.wait(seconds)
+
+    def _run(self) -> None:
+        try:
+            with ONE_AT_A_TIME:
+                for item in self._make(Watch(self._follow, self._stop.is_set)):
+                    self.items.append(item)
+                    if self._stop.is_set():
+                        return
+        except StageflowError as fault:
+            self.fault = fault
+        except Exception:
+            log.exception("planning failed")
+            self.fault = StageflowError("planning failed; the server's log says how")
+        finally:
+            self._ended.set()
+
+    def _follow(self, planner: str, done: int, total: int) -> None:
+        self.progress = (planner, done, total)

@@ -1,0 +1,62 @@
+"""Answers and timelines, computed once per question while the server runs."""
+
+from dataclasses import replace
+
+import streamlit as st
+
+from app.queries.background import Background
+from app.session.cache_keys import BY_QUESTION
+from backend.comparison.sweep import sweep
+from backend.comparison.variations import Point, variations
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.pipeline.timeline import Timeline
+from backend.planning.plan import Plan
+from backend.prediction.answer import Answer, Reply, by_hand, replies
+from backend.prediction.predict import predicted_program
+from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.shapes import steady_shape
+from backend.profiles.devices import Precision
+
+KEPT, KEPT_SWEEPS, KEPT_SEARCHES = 64, 16, 256
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT_SEARCHES, hash_funcs=BY_QUESTION)
+def asked(question: Question) -> Background[Reply]:
+    """What the planners say, started by the first who asks. `asked.clear(question)` forgets it."""
+    return Background(lambda watch: replies(question, watch))
+
+
+def one_by_one(question: Question) -> tuple[Question, ...]:
+    """A question per planner that is asked, so that each answer is computed once, whoever else is
+    asked beside it."""
+    names = (question.planner,) if question.planner else PLANNER_NAMES
+    return tuple(replace(question, planner=name) for name in names)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def judged(question: Question, plan: Plan) -> Answer:
+    """The answer for a plan by hand. Raises `PlanDoesNotFit` and `InvalidInput`."""
+    return by_hand(question, plan)
+
+
+def predicted_timeline(question: Question, plan: Plan) -> Timeline:
+    """What the plan's program does from an empty pipeline to an empty one, in the segment
+    from which its figures were predicted."""
+    return segment_timeline(question, plan, steady_shape(plan).microbatches)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def segment_timeline(question: Question, plan: Plan, num_microbatches: int) -> Timeline:
+    """The same for a segment of at most `num_microbatches`. Raises `InvalidInput` where
+    these are too few for the plan."""
+    profile = question.profile_of(plan)
+    return predicted_program(profile, question.cluster, plan, num_microbatches)[1]
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT_SWEEPS, hash_funcs=BY_QUESTION)
+def swept(question: Question, precision: Precision = Precision.FLOAT32) -> Background[Point]:
+    """The best plan on other clusters, likewise. Batches are varied where the schedule has
+    them."""
+    batched = not question.schedule or schedule_named(question.schedule).batched
+    wanted = variations(question.cluster, question.batch, flushes=batched, precision=precision)
+    return Background(lambda watch: sweep(question, wanted, watch), len(wanted))

@@ -1,0 +1,51 @@
+"""The timelines of a run's segments as columns, and what was predicted of them."""
+
+import streamlit as st
+
+from app import services
+from app.charts.bars import Bars, bars_of, read_bars
+from app.queries import planner
+from app.queries.predictions import plan_of
+from backend.errors import StageflowError
+from backend.prediction.question import Question
+from backend.runs.history.records import TimelineKind
+from backend.runs.run import Run
+
+KEPT = 8
+MOST_SIMULATED = 60_000  # actions that are simulated while a page waits
+
+
+def segment_bars(run: Run, kind: TimelineKind, segment: int, *, closed: bool) -> Bars | None:
+    """The spans of one segment; None where there are none. What is `closed` (nothing more
+    comes) is read once while the server runs."""
+    if not closed:
+        return _read(run.id, kind, segment)
+    return _closed(services.backend().settings.sql_url, run.id, kind, segment)
+
+
+def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
+    """What was predicted of a measured segment: as it is stored at the run's end, before that
+    simulated for as many microbatches. None where the run names no plan that is kept, and for
+    a long segment of a run that has not ended."""
+    stored = segment_bars(run, "predicted", segment, closed=run.state.is_final)
+    plan = plan_of(run)
+    if stored is not None or plan is None or len(measured) > MOST_SIMULATED:
+        return stored
+    try:
+        profile = services.backend().profiles.get(plan.profile_id).profile
+        number = int(measured.microbatch.max(initial=-1)) + 1
+        question = Question(profile, plan.cluster)
+        return bars_of(planner.segment_timeline(question, plan.plan, number))
+    except StageflowError:
+        return None
+
+
+@st.cache_resource(show_spinner="Reading the timeline…", max_entries=KEPT)
+def _closed(database: str, run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
+    return _read(run_id, kind, segment)
+
+
+def _read(run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
+    batches = services.backend().runs.span_batches(run_id, kind, segment)
+    found = read_bars([batch.data for batch in batches])
+    return found if len(found) else None

@@ -1,0 +1,200 @@
+"""Every URL parameter and every key of the session, typed: nobody else names one."""
+
+from datetime import UTC, tzinfo
+from enum import StrEnum
+from math import inf
+from typing import NoReturn
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+from backend.whole import is_whole
+
+
+class Page(StrEnum):
+    """The pages, by their file; the URL path is the file's stem (of the home page: none)."""
+
+    HOME = "views/home.py"
+    START = "views/start.py"
+    MODELS = "views/models.py"
+    PROFILE = "views/profile.py"
+    PLAN = "views/plan.py"
+    SCHEDULES = "views/schedules.py"
+    WHAT_IF = "views/what_if.py"
+    RUNS = "views/runs.py"
+    RUN = "views/run.py"
+    COMPARE = "views/compare.py"
+    LAUNCH = "views/launch.py"
+    NODES = "views/nodes.py"
+    ACCOUNT = "views/account.py"
+    PEOPLE = "views/people.py"
+    PROJECTS = "views/projects.py"
+
+    @property
+    def path(self) -> str:
+        """The page's place in the URL."""
+        return self.value.removeprefix("views/").removesuffix(".py")
+
+
+class Param(StrEnum):
+    """What of a view can be linked to."""
+
+    ID = "id"
+    PROFILE = "profile"
+    PLAN = "plan"
+    CLUSTER = "cluster"
+    SCHEDULE = "schedule"
+    BATCH = "batch"
+    OPTIMIZER = "optimizer"
+    STATE = "state"
+    KIND = "kind"
+    TEXT = "text"
+    PAGE = "page"
+    PLANNER = "planner"
+    SORT = "sort"
+    ORDER = "order"
+    COLUMNS = "columns"
+    DEFINITION = "definition"
+    OWNER = "owner"
+    TAG = "tag"
+    STARRED = "starred"
+    SINCE = "since"
+    UNTIL = "until"
+    ACCURACY_FROM = "accuracy-from"
+    ACCURACY_TO = "accuracy-to"
+    RUNS = "runs"
+    METRIC = "metric"
+    AXIS = "axis"
+    SMOOTHING = "smoothing"
+    TARGET = "target"
+    TARGET_LOSS = "target-loss"
+    LOG = "log"
+    DIFFERING = "differing"
+    RUN = "run"
+    NAME = "name"
+    EPOCHS = "epochs"
+    DATA = "data"
+    SEED = "seed"
+    SAMPLES = "samples"
+    PATH = "path"
+    INPUTS = "inputs"
+    TARGETS = "targets"
+    HELD_OUT = "held-out"
+    LENGTH = "length"
+    LAST = "last"
+    BUCKETS = "buckets"
+    RATE = "lr"
+    PRECISION = "precision"
+    WEIGHT_DECAY = "weight-decay"
+    CLIP = "clip"
+    WARM_UP = "warm-up"
+    DECAY = "decay"
+    MICROBATCH = "microbatch"
+    REPETITIONS = "repetitions"
+    CUT = "cut"
+    WINDOW = "window"
+    PAIRS = "pairs"
+    SHOW = "show"
+    PRICE = "price"
+    PRICES = "prices"
+    EPOCH = "epoch"
+    SEARCH = "search"
+    TABLE = "table"
+    ALL = "all"
+    MICROBATCHES = "microbatches"
+    OTHER = "other"
+    MEASURE = "measure"
+    PROJECT = "project"
+    MEMORY = "memory"
+    RECOMPUTE = "recompute"
+    CHUNKS = "chunks"
+    PIPELINES = "pipelines"
+    TOOK_ALONE = "pipeline-took"
+    TOOK_TOGETHER = "pipelines-took"
+    FURTHER = "also"
+    DEVICE = "device"
+    MEASURED_ON = "measured-on"
+    DEVICE_PRECISION = "device-precision"
+
+
+class Key(StrEnum):
+    """What lasts for one visitor's session and is not worth a link."""
+
+    CLUSTER = "custom-cluster"
+    NOTICE = "notice"
+    SELECTED = "selected-runs"
+    EDITS = "plan-edits"
+    PLANNING = "planning"
+    SAVED = "opened-plan"
+    OPENED = "opened-modules"
+    PROJECT = "chosen-project"
+    VISITOR = "visitor"
+
+
+def text(param: Param, default: str = "") -> str:
+    """The parameter's text, `default` without it."""
+    return st.query_params.get(param.value, default)
+
+
+def number(param: Param) -> int | None:
+    """The parameter as a whole number above 0; None without one."""
+    found = text(param)
+    return int(found) if is_whole(found) and int(found) > 0 else None
+
+
+def amount(param: Param) -> float | None:
+    """The parameter as a number above 0; None without one."""
+    try:
+        found = float(text(param))
+    except ValueError:
+        return None
+    return found if 0 < found < inf else None
+
+
+def put(param: Param, value: object) -> None:
+    """Write the parameter into the URL; "" and None take it out."""
+    if value in (None, ""):
+        st.query_params.pop(param.value, None)
+    elif st.query_params.get(param.value) != str(value):
+        st.query_params[param.value] = str(value)
+
+
+def go(page: Page, **params: object) -> NoReturn:
+    """Open another page with these URL parameters."""
+    st.switch_page(page.value, query_params={name: str(value) for name, value in params.items()})
+
+
+def wanted_projects() -> tuple[int | None, ...]:
+    """The project that the link names, then the one that was chosen in this visit."""
+    return number(Param.PROJECT), chosen_project()
+
+
+def chosen_project() -> int | None:
+    """None where there is nothing to choose."""
+    found = st.session_state.get(Key.PROJECT.value)
+    return found if isinstance(found, int) else None
+
+
+def choose_project(project_id: int | None) -> None:
+    """From now on lists show this project, and what is new goes into it."""
+    st.session_state[Key.PROJECT.value] = project_id
+
+
+def notify(message: str) -> None:
+    """Leave a sentence for the next page that is drawn."""
+    st.session_state[Key.NOTICE.value] = message
+
+
+def show_notice() -> None:
+    """Show, once, what `notify` left."""
+    message = st.session_state.pop(Key.NOTICE.value, "")
+    if message:
+        st.toast(message, icon=":material/check:")
+
+
+def zone() -> tzinfo:
+    """The visitor's time zone, UTC where the browser does not say."""
+    try:
+        return ZoneInfo(st.context.timezone or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC

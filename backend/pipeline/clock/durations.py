@@ -1,0 +1,102 @@
+"""How long things take: what a simulation is told, and the seconds of every row of a program,
+asked for once per rank, stage and kind."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from backend.pipeline.actions import Compute, Message
+from backend.pipeline.kinds import FACTS, FLOW, FLOWS, Floats, Ints, Is, Kind
+from backend.pipeline.placement import position_of
+from backend.pipeline.program import Program
+from backend.pipeline.rows import Rows
+
+
+class Durations(Protocol):
+    """How long things take, in seconds, not negative."""
+
+    def compute(self, rank: int, action: Compute) -> float:
+        """Seconds for which `action` keeps `rank` and its device busy."""
+
+    def transfer(self, message: Message, source: int, to: int) -> float:
+        """Seconds from the first to the last byte of `message` between two ranks, latency
+        included, on links that nobody else uses."""
+
+    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
+        """Seconds of one gradient reduction once all of `group` have come."""
+
+    def average(self, stage: int, group: tuple[int, ...]) -> float:
+        """Seconds of one exchange between the lanes and their reference, on one device."""
+
+
+def seconds(program: Program, durations: Durations) -> Floats:
+    """Per row: of a compute, of a send's transfer, of a collective; 0 for a receive. All
+    microbatches and versions must take the same time, as they do with every profile."""
+    found = np.zeros(program.num_actions)
+    for table, ask in (
+        (Is.COMPUTE, _computes),
+        (Is.SEND, _transfers),
+        (Is.COLLECTIVE, _collectives),
+    ):
+        places = np.flatnonzero(program.rows.are(table))
+        if len(places):
+            found[places] = ask(program, program.rows.at(places), program.rank[places], durations)
+    return found
+
+
+def _computes(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
+    shape, count = program.shape, len(Kind)
+    computes = [facts.action for facts in FACTS.values()]
+    chunk = rows.stage // shape.positions
+
+    def ask(code: int) -> float:
+        where, kind = divmod(code, count)
+        at, chunk = divmod(where, shape.chunks)
+        stage = chunk * shape.positions + shape.seats[at].position
+        action: Any = computes[kind]  # of any microbatch and version
+        return durations.compute(at, action(stage, 0))
+
+    size = shape.num_ranks * shape.chunks * count
+    return _asked((rank * shape.chunks + chunk) * count + rows.kind, size, ask)
+
+
+def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
+    shape = program.shape
+    ranks, most = shape.num_ranks, max(shape.replicas)
+    first = np.asarray(shape.first_ranks)
+    replica = rows.peer % shape.num_devices - first[position_of(shape, rows.peer)]
+    flow_and_stage = FLOW[rows.kind] * shape.num_stages + rows.stage
+    code = (flow_and_stage * ranks + rank) * most + replica
+
+    def ask(code: int) -> float:
+        rest, replica = divmod(code, most)
+        rest, source = divmod(rest, ranks)
+        flow, stage = divmod(rest, shape.num_stages)
+        towards = 1 if flow == 0 else -1
+        lane = source // shape.num_devices * shape.num_devices
+        to = lane + int(first[(stage + towards) % shape.positions]) + replica
+        return durations.transfer(Message(FLOWS[flow], stage, 0), source, to)
+
+    return _asked(code, 2 * shape.num_stages * ranks * most, ask)
+
+
+def _collectives(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
+    count = len(rows.groups)
+
+    def ask(code: int) -> float:
+        rest, group = divmod(code, count)
+        stage, averages = divmod(rest, 2)
+        find = durations.average if averages else durations.all_reduce
+        return find(stage, rows.groups[group])
+
+    code = (rows.stage * 2 + (rows.kind == Kind.AVERAGE)) * count + rows.peer
+    return _asked(code, program.shape.num_stages * 2 * count, ask)
+
+
+def _asked(code: Ints, size: int, ask: Callable[[int], float]) -> Floats:
+    """`ask` of every code, asked once each."""
+    answers = np.zeros(size)
+    for one in np.flatnonzero(np.bincount(code, minlength=size)).tolist():
+        answers[one] = ask(one)
+    return np.asarray(answers[code])

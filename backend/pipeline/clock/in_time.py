@@ -1,0 +1,131 @@
+"""The walk where ranks share links or devices: action by action, in the order of time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush, heapreplace
+
+import numpy as np
+
+from backend.pipeline.clock.waits import Waits
+from backend.pipeline.clock.walk import NOT_YET, Walked
+from backend.pipeline.kinds import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """Device d of a program computes on one of the `each` cores of the host `hosts[d]`."""
+
+    hosts: tuple[int, ...]
+    each: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """`paths[c]`: the shared links of channel c, by number; `latency[c]` the seconds at the end
+    of a transfer in which they are free; `devices[r]`: the device of rank r; `cores` if devices
+    share those of their hosts."""
+
+    paths: Sequence[tuple[int, ...]]
+    latency: Sequence[float]
+    devices: Sequence[int]
+    cores: Cores | None = None
+
+
+def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Walked:
+    """What `walk` does, with shared links and devices given to those that come first; of several
+    at once the lowest rank. Each turn of a rank is one action (a receive, a compute or
+    collective, a send)."""
+    bounds = plan.bounds.tolist()
+    needs, gives, channels = plan.needs.tolist(), plan.gives.tolist(), plan.channels.tolist()
+    took, hop, alone = busy.tolist(), hops.tolist(), plan.alone.tolist()
+    count = len(bounds) - 1
+    at, clock = bounds[:-1], [0.0] * count
+    stage = [RECEIVE] * count
+    ends, starts = [0.0] * len(needs), [0.0] * len(needs)
+    arrivals, posted = [NOT_YET] * plan.num_messages, [0.0] * plan.num_messages
+    free = [0.0] * (1 + max((link for path in shared.paths for link in path), default=0))
+    device_free = [0.0] * (1 + max(shared.devices, default=0))
+    hosts = shared.cores.hosts if shared.cores else ()
+    core_free = {host: [0.0] * (shared.cores.each if shared.cores else 0) for host in hosts}
+    missing = plan.members.tolist()
+    begun = [0.0] * len(missing)
+    present: dict[int, list[int]] = {}
+    parked: dict[int, int] = {}
+    ready = [(0.0, rank) for rank in range(count)]
+    while ready:
+        now, rank = heappop(ready)
+        node = at[rank]
+        if node == bounds[rank + 1]:
+            continue
+        need = needs[node]
+        if stage[rank] == RECEIVE:
+            if need >= 0 and arrivals[need] < 0.0:
+                parked[need] = rank
+                continue
+            stage[rank] = SEND if alone[node] else COMPUTE
+            if need >= 0:
+                if arrivals[need] > now:
+                    clock[rank] = arrivals[need]
+                if alone[node]:
+                    ends[node] = clock[rank]
+                    stage[rank], at[rank] = RECEIVE, node + 1
+                heappush(ready, (clock[rank], rank))
+                continue
+        if stage[rank] == SEND:
+            ends[node] = now
+            give, channel = gives[node], channels[node]
+            begin = now
+            for link in shared.paths[channel]:
+                if free[link] > begin:
+                    begin = free[link]
+            arrival = begin + hop[node]
+            held = arrival - shared.latency[channel]
+            for link in shared.paths[channel]:
+                free[link] = held if held > begin else begin
+            posted[give], arrivals[give] = begin, arrival
+            if give in parked:
+                other = parked.pop(give)
+                heappush(ready, (clock[other], other))
+            stage[rank], at[rank] = RECEIVE, node + 1
+            heappush(ready, (now, rank))
+            continue
+        if need < -1:
+            collective = -2 - need
+            if now > begun[collective]:
+                begun[collective] = now
+            missing[collective] -= 1
+            present.setdefault(collective, []).append(rank)
+            if missing[collective]:
+                continue
+            for other in sorted(present.pop(collective)):
+                place = at[other]
+                starts[place] = begun[collective]
+                ends[place] = clock[other] = begun[collective] + took[place]
+                stage[other], at[other] = RECEIVE, place + 1
+                heappush(ready, (clock[other], other))
+            continue
+        device = shared.devices[rank]
+        begin = device_free[device] if device_free[device] > now else now
+        if hosts:
+            taken = core_free[hosts[device]]
+            begin = max(begin, taken[0])
+            heapreplace(taken, begin + took[node])
+        starts[node] = begin
+        ends[node] = clock[rank] = device_free[device] = begin + took[node]
+        if gives[node] >= 0:
+            stage[rank] = SEND
+        else:
+            stage[rank], at[rank] = RECEIVE, node + 1
+        heappush(ready, (clock[rank], rank))
+    return Walked(
+        ends=np.array(ends),
+        arrivals=np.array(arrivals),
+        begun=np.array(begun),
+        stood=at,
+        starts=np.array(starts),
+        posted=np.array(posted),
+    )
+
+
+RECEIVE, COMPUTE, SEND = range(3)
+"""What a rank does next at its node."""

@@ -1,0 +1,78 @@
+"""How deep the pipeline is at a rank: all that a schedule's order and memory depend on."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+MANY = 1 << 40
+"""Microbatches of a segment that is as long as one likes."""
+
+
+class Depth(Protocol):
+    """A seat of a shape, or a stage that a planner thinks of (`StageDepth`).
+
+    in_flight    ceil(devices from this position on / replicas here): what 1F1B has in flight
+    depth        ceil(all devices / replicas here)
+    batch_here   most microbatches of one batch that a rank here gets
+    segment_here microbatches of the whole segment that a rank here gets
+    num_batches  batches of the segment
+    at_input     what 1F1B has in flight at the input stage, over all its replicas
+    """
+
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def batch_here(self) -> int: ...
+    @property
+    def segment_here(self) -> int: ...
+    @property
+    def num_batches(self) -> int: ...
+    @property
+    def at_input(self) -> int: ...
+    @property
+    def replicas_here(self) -> int: ...
+    @property
+    def replica(self) -> int: ...
+    @property
+    def position(self) -> int: ...
+    @property
+    def positions(self) -> int: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def advance(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StageDepth:
+    """A stage of a plan that is not made yet: `Depth` says what the fields mean."""
+
+    in_flight: int
+    depth: int
+    batch_here: int = 1
+    segment_here: int = MANY
+    num_batches: int = MANY
+    at_input: int = 1
+    replicas_here: int = 1
+    replica: int = 0
+    position: int = 0
+    positions: int = 1
+    chunks: int = 1
+    advance: int = 1
+
+    @staticmethod
+    def of(
+        before: int, replicas: int, after: int, batch: int = 1, advance: int = 1
+    ) -> "StageDepth":
+        """A stage of `replicas` devices with `before` devices before it and `after` behind,
+        under batches of `batch` microbatches."""
+        total = before + replicas + after
+        return StageDepth(
+            in_flight=1 - (-after // replicas),
+            depth=-(-total // replicas),
+            batch_here=-(-batch // replicas),
+            at_input=total,
+            replicas_here=replicas,
+            advance=advance,
+        )

@@ -1,0 +1,154 @@
+"""PipeDream's planner: the partition with the smallest bottleneck, exact and with its proof.
+
+The paper (Narayanan et al., SOSP 2019, section 3.1) fills a table over layers i..j and a number m
+of workers, at each level k of the cluster, innermost first:
+
+    A^0(i..j)    = compute of layers i..j
+    T^k(i..j, m) = 1/m max( A^(k-1)(i..j), 2 (m-1) |w| / B_k )                a stage on m members
+    A^k(i..j, m) = min over s, m' of max( A^k(i..s, m - m'), 2 a_s / B_k, T^k(s+1..j, m') )
+
+and the plan is that of A^L(1..N, all workers). `tests/oracles/pipedream.py` says so in 60 lines: a
+newcomer reads it first, and tests hold this planner against it. What is changed, and gained
+(docs/evidence/planner.md and docs/decisions/0002-cost-model.md have the figures):
+
+- The question is whether a plan takes at most T seconds (`feasibility`); the smallest T is found
+  by `bisection`. No table over layers x layers x workers is filled, and the last question just
+  below the best plan proves it: the 74 published runs take 0.8 s of CPU in place of 385 s.
+- A cut is an order ideal of the graph, and its bytes are those of all tensors alive across it
+  (`ideals`); graphs with too many have them merged (`partial_order`, `decomposition`,
+  `candidates`). The paper cuts a chain.
+- A stage takes any neighbouring devices, so that it may span machines by part, and devices may
+  stay idle (`bottleneck`): VGG-16's 15-1 on 4 servers of 4.
+- A ring moves 4 (m-1)/m |w| over a link, both directions counted (`backend.planning.cost`).
+- Every stage keeps within its devices' memory under the schedule that will run
+  (`memory_constrained`); devices may differ (`device_orders`).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from backend.cluster.cluster import Cluster
+from backend.planning.baselines import data_parallel
+from backend.planning.cost import DIRECTIONS, ROUNDING, floor_seconds
+from backend.planning.memory import MemoryRule
+from backend.planning.pipedream.bisection import Optimum, improved, infeasible_below
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.pipedream.candidates import MOST, Candidates, Cells, all_ideals
+from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
+from backend.planning.pipedream.ideals import Ideals
+from backend.planning.pipedream.memory_constrained import constrained
+from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.pipedream.tie_breaking import tidy
+from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.profiles.profile import Profile
+
+FEWER = 400
+"""Cuts under a memory limit where not all are looked at anyway: each costs more there."""
+
+
+def pipedream(profile: Profile, cluster: Cluster) -> Partition:
+    """The partition with the smallest bottleneck of all on `cluster` (SOSP 2019, section 3.1).
+
+    Cuts are nested ideals of the graph; stages follow each other device by device, and may
+    span machines; pipelines may be copied over machines. Raises `PlanDoesNotFit`.
+    """
+    return optimum(profile, cluster).partition
+
+
+def optimum(
+    profile: Profile,
+    cluster: Cluster,
+    overlap: bool = True,
+    memory: MemoryRule | None = None,
+    cuts: Ideals | None = None,
+    tells_excess: bool = True,
+) -> Optimum:
+    """The best partition, with its bottleneck and a lower bound to all others.
+
+    Devices may stay idle. Of equal plans: the fewest stages, as each keeps one more weight
+    version, then idle devices join a stage that they do not slow. A pipeline copied over
+    machines is never faster than its layers as one stage there (its ring is no longer and its
+    work is even), so copies are looked at only where `memory` forbids that. Unequal devices are
+    taken in some orders (`device_orders`). Raises `PlanDoesNotFit` where nothing keeps within
+    `memory`: with the smallest excess, unless not `tells_excess`.
+    """
+    found: list[Optimum] = []
+    faults: list[PlanDoesNotFit] = []
+    for order in device_orders(cluster):
+        try:
+            best = _optimum(profile, permuted(cluster, order), overlap, memory, cuts, tells_excess)
+        except PlanDoesNotFit as fault:
+            faults.append(fault)
+            continue
+        found.append(replace(best, partition=with_own_numbers(best.partition, order)))
+    if not found:
+        raise faults[0]
+    return min(found, key=lambda one: one.seconds)
+
+
+def _optimum(
+    profile: Profile,
+    cluster: Cluster,
+    overlap: bool,
+    memory: MemoryRule | None,
+    cuts: Ideals | None,
+    tells_excess: bool,
+) -> Optimum:
+    """The same for the devices in the cluster's order."""
+    bound = floor_seconds(profile, cluster, overlap)
+    single = data_parallel(profile, cluster)
+    seconds = bottleneck(profile, cluster, single, overlap)
+    is_best = seconds <= bound * (1 + ROUNDING)
+    if is_best and (memory is None or memory.fits(profile, cluster, single)):
+        return Optimum(single, seconds, seconds)
+
+    def space(cuts: Ideals | Cells, relaxed: bool = False) -> PlanSpace:
+        return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess)
+
+    if cuts := cuts or all_ideals(profile):
+        return _among(space(cuts), single, bound)
+    return _among_many(space, Candidates.of(profile), single, bound, memory is not None)
+
+
+def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
+    """The best plan of `space`, `start` (which may not fit) or another; its bound holds for all
+    plans."""
+    free = replace(space, memory=None)
+    best = improved(free, start, free.seconds(start), bound)
+    bound = best.lower_bound if space.is_exact else bound
+    profile, cluster, memory = space.ideals.profile, space.cluster, space.memory
+    plan = tidy(profile, cluster, best.partition, best.seconds, space.overlap)
+    if memory is None or memory.fits(profile, cluster, plan):
+        return Optimum(plan, best.seconds, bound)
+    return constrained(space, bound)
+
+
+def _among_many(
+    space: Callable[..., PlanSpace],
+    candidates: Candidates,
+    start: Partition,
+    bound: float,
+    is_constrained: bool,
+) -> Optimum:
+    """The best plan found where there are too many cuts to look at each.
+
+    First those that stand for others; then those that are light enough for a better plan: all,
+    where they are few, and the plan is proved. Else the time below which even cells of like cuts
+    admit no plan is the bound.
+    """
+    most = FEWER if is_constrained else MOST
+    first = space(candidates.thinned(np.arange(len(candidates)), most))
+    best = _among(first, start, bound)
+    fastest = max(level.bandwidth for level in first.cluster.levels)
+    light = candidates.with_cuts_up_to(best.seconds * fastest / DIRECTIONS * (1 + ROUNDING))
+    start = start if is_constrained else best.partition
+    if len(light) <= MOST and candidates.is_exact:
+        return _among(space(candidates.ideals(light, complete=True)), start, bound)
+    second = _among(space(candidates.thinned(light, most)), start, bound)
+    best = min(best, second, key=lambda found: found.seconds)
+    if not candidates.is_whole or not first.cluster.is_uniform:
+        return best
+    cells = space(candidates.cells(light, most), relaxed=True)
+    return replace(best, lower_bound=infeasible_below(cells, best.lower_bound, best.seconds))

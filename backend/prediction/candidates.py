@@ -1,0 +1,80 @@
+"""The plans among which a search chooses: partitions under schedules, in several microbatches."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
+
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.balanced import interleaved, widths
+from backend.planning.baselines import straight
+from backend.planning.catalog import PLANNERS
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.prediction.memory_constrained import memory_constrained_partitions
+from backend.prediction.question import Question
+
+SPLITS = (1, 2, 4)
+"""A minibatch is also tried in twice and four times as many microbatches of a share of the size."""
+WIDEST = 64
+"""Devices up to which equal pipelines of every depth are among the candidates."""
+
+
+def every_plan(question: Question) -> Iterator[Plan]:
+    """Those of `best`.
+
+    Every minibatch has the same samples: `batch` microbatches where the schedule updates once
+    per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
+    assumption).
+    """
+    whole, chunked = _partitions(question), list(interleaved_partitions(question))
+    for split, name in product(SPLITS, question.schedules):
+        partitions = chunked if schedule_named(name).chunked else whole
+        yield from (plan for p in partitions for plan in _plans(question, p, name, split))
+    yield from (replace(plan, planner="best") for plan in parallel_pipelines(question))
+
+
+def interleaved_partitions(question: Question) -> Iterator[Partition]:
+    """Equal stages, `question.chunks` on each device, for every depth that divides the devices."""
+    devices, layers = question.cluster.num_devices, len(question.profile.layers)
+    for depth in range(2, min(devices, layers // question.chunks) + 1):
+        if devices % depth == 0:
+            yield interleaved(question.profile, depth, devices // depth, question.chunks)
+
+
+def parallel_pipelines(question: Question) -> Iterator[Plan]:
+    """AvgPipe's: the number of parallel pipelines N, microbatches m and the advance a of a straight
+    pipeline, under the schedules that are asked for and meant for several of them."""
+    for name in question.schedules:
+        if schedule_named(name).parallel:
+            yield from _side_by_side(question, name)
+
+
+def _side_by_side(question: Question, name: str) -> Iterator[Plan]:
+    partition = straight(question.profile, question.cluster)
+    size, counts = question.profile.microbatch, range(1, question.pipelines + 1)
+    for lanes, split, advance in product(counts, SPLITS, schedule_named(name).advances):
+        if size % split == 0 and not (advance and len(partition.stages) == 1):
+            plan = Plan("avgpipe", partition, name, size // split, question.batch * split)
+            yield replace(plan, lanes=lanes, advance=advance)
+
+
+def _plans(question: Question, partition: Partition, name: str, split: int) -> Iterator[Plan]:
+    size = question.profile.microbatch
+    if not schedule_named(name).batched:
+        if split == 1:
+            yield Plan("best", partition, name, size)
+    elif size % split == 0:
+        yield Plan("best", partition, name, size // split, question.batch * split)
+
+
+def _partitions(question: Question) -> list[Partition]:
+    """Those of all planners, equal pipelines of every depth, and what memory asks for."""
+    profile, cluster = question.profile, question.cluster
+    found = dict.fromkeys(memory_constrained_partitions(question, question.schedules))
+    for name, entry in PLANNERS.items():
+        if name != "pipedream":
+            with suppress(PlanDoesNotFit):
+                found[entry.plan(profile, cluster)] = None
+    if cluster.num_devices <= WIDEST:
+        found.update(dict.fromkeys(widths(profile, cluster)))
+    return list(found)

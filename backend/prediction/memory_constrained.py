@@ -1,0 +1,87 @@
+"""PipeDream's partition under the memory that a schedule needs: the memory-constrained planner."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from typing import Protocol
+
+from backend.cluster.cluster import Cluster
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.memory import MemoryRule
+from backend.planning.pipedream.bisection import Optimum
+from backend.planning.pipedream.candidates import all_ideals
+from backend.planning.pipedream.ideals import Ideals, own_order
+from backend.planning.pipedream.planner import optimum
+from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.profiles.profile import Profile
+
+
+class PlanInputs(Protocol):
+    @property
+    def profile(self) -> Profile: ...
+    @property
+    def cluster(self) -> Cluster: ...
+    @property
+    def batch(self) -> int: ...
+    @property
+    def optimizer(self) -> str: ...
+
+
+def memory_constrained_partition(
+    asked: PlanInputs, schedule: str, recompute: bool = False
+) -> Partition:
+    """The partition with the smallest bottleneck whose stages fit under `schedule`. Raises
+    `PlanDoesNotFit` with the smallest excess."""
+    return memory_constrained_optimum(asked, schedule, recompute).partition
+
+
+def memory_constrained_optimum(
+    asked: PlanInputs, schedule: str, recompute: bool = False
+) -> Optimum:
+    """The same with its bottleneck and proof."""
+    rule = memory_rule(asked.cluster, schedule, asked.batch, asked.optimizer, recompute)
+    return optimum(asked.profile, asked.cluster, memory=rule)
+
+
+def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -> list[Partition]:
+    """Those under each of `schedules`, with and without recomputation, the same memory asked
+    about once; without those for which nothing fits. A graph with more cuts than are looked at
+    is cut in its own order."""
+    rules = {
+        _bounds(rule, asked.cluster.num_devices): rule
+        for name in schedules
+        for recompute in (False, True)
+        for rule in [memory_rule(asked.cluster, name, asked.batch, asked.optimizer, recompute)]
+    }
+    cuts = all_ideals(asked.profile)
+    if cuts is None:
+        cuts = Ideals(asked.profile, own_order(len(asked.profile.layers)), complete=False)
+    found: dict[Partition, None] = {}
+    for rule in rules.values():
+        with suppress(PlanDoesNotFit):
+            best = optimum(asked.profile, asked.cluster, memory=rule, cuts=cuts, tells_excess=False)
+            found[best.partition] = None
+    return list(found)
+
+
+def memory_rule(
+    cluster: Cluster, schedule: str, batch: int, optimizer: str, recompute: bool = False
+) -> MemoryRule | None:
+    """What keeps a stage within a device's memory under `schedule`; None where no memory is
+    known."""
+    sizes = [device.memory for device in cluster.each if device.memory is not None]
+    if not sizes:
+        return None
+    limit = max(sizes) if len(sizes) == cluster.num_devices else inf
+    return MemoryRule(limit, schedule_named(schedule), optimizer, batch, recompute)
+
+
+def _bounds(rule: MemoryRule | None, devices: int) -> object:
+    """What `rule` says of straight pipelines of up to so many devices: equal for schedules that
+    hold the same."""
+    if rule is None:
+        return None
+    longest = replace(rule, total=devices)
+    held = tuple((rule.holds(1, after), longest.holds(1, after)) for after in range(devices))
+    return rule.recompute, held

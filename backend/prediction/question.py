@@ -1,0 +1,176 @@
+"""What planning is asked: the same value from a page, a command and a request."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import isfinite
+
+from backend.cluster.cluster import Cluster
+from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import executable_schedules
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
+from backend.pipeline.schedules.pipedream import PIPEDREAM
+from backend.planning.catalog import PLANNERS, SEARCHES
+from backend.planning.optimizers import optimizer_named
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.prediction.lanes import gain_of_lanes, with_gain
+from backend.prediction.predict import predict
+from backend.prediction.prediction import Prediction
+from backend.profiles.document import check_profile
+from backend.profiles.profile import Profile
+from backend.profiles.transfer import on_device
+from backend.profiles.what_if import at_microbatch
+
+PLANNER_NAMES = (*PLANNERS, *SEARCHES)
+OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
+"""Schedules of planners that were made for one; the others plan for PipeDream's."""
+MOST_CHUNKS, MOST_PIPELINES = 16, 8
+
+
+class RecomputePolicy(StrEnum):
+    """Whether forwards keep their inputs alone and run once more before the backward."""
+
+    AUTO = "auto"
+    NEVER = "never"
+    ALWAYS = "always"
+
+    @property
+    def tries(self) -> tuple[bool, ...]:
+        """What is predicted, one after the other, until a plan fits the memory."""
+        match self:
+            case RecomputePolicy.AUTO:
+                return (False, True)
+            case RecomputePolicy.NEVER:
+                return (False,)
+            case RecomputePolicy.ALWAYS:
+                return (True,)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to plan, on which cluster, and what is given. Raises `InvalidInput`.
+
+    planner    a name of `PLANNER_NAMES`; "" for all of them
+    schedule   a name of the catalog; "" for the planner's own, and for any that `best` likes
+    batch      microbatches per update of a schedule that updates once per batch
+    optimizer  whose state counts as memory
+    chunks     stages on a device under a schedule that interleaves
+    pipelines  most parallel pipelines that AvgPipe puts on the same devices
+    gain       what two pipelines on a device compute more than one (`gain_of_lanes`); 1: nothing
+    further    profiles of the same layers at other microbatch sizes; at a size that nobody
+               measured times are in proportion
+    """
+
+    profile: Profile
+    cluster: Cluster
+    planner: str = "best"
+    schedule: str = ""
+    batch: int = 4
+    optimizer: str = "momentum"
+    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    chunks: int = 2
+    pipelines: int = 3
+    gain: float = 1.0
+    further: tuple[Profile, ...] = ()
+
+    def __post_init__(self) -> None:
+        for profile in (self.profile, *self.further):
+            check_profile(profile)
+        if self.planner and self.planner not in PLANNER_NAMES:
+            known = ", ".join(PLANNER_NAMES)
+            raise InvalidInput(f"no planner {self.planner!r}", f"Known are: {known}.")
+        if self.schedule and not schedule_named(self.schedule).trains:
+            raise InvalidInput(f"schedule {self.schedule!r} does not train", "Choose another one.")
+        optimizer_named(self.optimizer)
+        _within("batch", self.batch, 1, 2**31)
+        _within("chunks", self.chunks, 2, MOST_CHUNKS)
+        _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
+        names = [layer.name for layer in self.profile.layers]
+        for profile in self.further:
+            if [layer.name for layer in profile.layers] != names:
+                raise InvalidInput(
+                    f"profile {profile.name} has {len(profile.layers)} layers that are not those "
+                    f"of {self.profile.name}",
+                    "Give profiles of one model at other microbatch sizes.",
+                )
+
+    def under(
+        self,
+        memory: float | None = None,
+        device: str = "",
+        measured_on: str = "",
+        precision: str = "",
+        took: tuple[float, float] | None = None,
+    ) -> "Question":
+        """The same under other conditions. Raises `InvalidInput`.
+
+        memory  bytes of every device
+        device  its profiles as that device would run them, by its peaks in `precision`
+                (`on_device`)
+        took    seconds per microbatch of one pipeline on a device, and of each of two there
+        """
+
+        def carried(profile: Profile) -> Profile:
+            return on_device(profile, device, measured_on, precision) if device else profile
+
+        return replace(
+            self,
+            profile=carried(self.profile),
+            cluster=_limited(self.cluster, memory),
+            gain=gain_of_lanes(*took) if took else self.gain,
+            further=tuple(map(carried, self.further)),
+        )
+
+    @property
+    def schedules(self) -> tuple[str, ...]:
+        """The one that is asked for, or all that a run may use."""
+        return (self.schedule,) if self.schedule else tuple(s.name for s in executable_schedules())
+
+    def plan(self, planner: str, partition: Partition) -> Plan:
+        """`partition` under the schedule that is asked for, or its planner's own."""
+        schedule = self.schedule or OWN_SCHEDULES.get(planner, PIPEDREAM.name)
+        batch = self.batch if schedule_named(schedule).batched else 1
+        return Plan(planner, partition, schedule, self.profile.microbatch, batch)
+
+    def at(self, microbatch: int) -> Profile:
+        """The profile at that microbatch size: as measured, else in proportion."""
+        measured = (p for p in (self.profile, *self.further) if p.microbatch == microbatch)
+        return next(measured, None) or at_microbatch(self.profile, microbatch)
+
+    def profile_of(self, plan: Plan) -> Profile:
+        """The profile from which `plan` is predicted."""
+        profile = self.at(plan.microbatch)
+        return with_gain(profile, self.gain) if plan.lanes > 1 and self.gain > 1 else profile
+
+    def predict(self, plan: Plan) -> Prediction:
+        """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""
+        return predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
+
+    def fitting(self, plan: Plan) -> Prediction:
+        """What `plan` does, with recomputation where the question says so. Raises as `predict`."""
+        return self.first_fitting(lambda recompute: replace(plan, recompute=recompute))
+
+    def first_fitting(self, plan: Callable[[bool], Plan]) -> Prediction:
+        """The prediction of `plan(recompute)` for the first way that fits the memory."""
+        first: PlanDoesNotFit | None = None
+        for recompute in self.recompute.tries:
+            try:
+                return self.predict(plan(recompute))
+            except PlanDoesNotFit as fault:
+                first = first or fault
+        raise first or PlanDoesNotFit("nothing was tried")
+
+
+def _limited(cluster: Cluster, memory: float | None) -> Cluster:
+    if memory is None:
+        return cluster
+    if not isfinite(memory) or memory < 1:
+        raise InvalidInput(f"memory {memory} is no number of bytes", "Such as 16e9.")
+    each = tuple(replace(device, memory=memory) for device in cluster.devices)
+    return replace(cluster, device=replace(cluster.device, memory=memory), devices=each)
+
+
+def _within(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise InvalidInput(f"{name} is {value}", f"Give {name} {least} to {most}.")

@@ -1,0 +1,32 @@
+"""The links under a plan's ranks: who shares a link with whom."""
+
+from dataclasses import dataclass
+
+from backend.cluster.cluster import Cluster
+from backend.pipeline.links import Path
+from backend.prediction.durations import PlanDurations
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLinks:
+    """The simulator's `Links` of a cluster: inside the innermost machine every pair of ranks has
+    a link of its own; what leaves a machine goes over the one full-duplex link that all its
+    ranks share, at each level that it climbs."""
+
+    cluster: Cluster
+    durations: PlanDurations
+
+    def path(self, source: int, to: int) -> Path:
+        """A link out of each machine that is left and one into each that is entered."""
+        here, there = self.durations.device(source), self.durations.device(to)
+        crossed = [n for n in self.cluster.sizes[1:-1] if here // n != there // n]
+        out = (("out of", size, here // size) for size in crossed)
+        into = (("into", size, there // size) for size in crossed)
+        return (*out, *into) or ((source, to),)
+
+    def latency(self, source: int, to: int) -> float:
+        """Seconds on the way, in which shared links are free for the next transfer."""
+        here, there = self.durations.device(source), self.durations.device(to)
+        if here // self.cluster.sizes[1] == there // self.cluster.sizes[1]:
+            return 0.0
+        return self.cluster.link(here, there).latency

@@ -1,0 +1,149 @@
+"""What accelerators can do at most: operations and bytes per second by precision, and memory."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from backend.errors import InvalidInput
+
+GIB = 2**30
+TERA = 1e12
+
+
+class Precision(StrEnum):
+    """What a product multiplies. `FLOAT32` is without tensor cores, as torch multiplies matrices
+    unless TF32 is allowed; the others are with them."""
+
+    FLOAT32 = "float32"
+    TF32 = "tf32"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """What a device can do at most: `flops` operations/s, `bandwidth` bytes/s of its memory.
+    `efficiency` (0 to 1) is the share of both that is assumed to be reached."""
+
+    name: str
+    flops: float
+    bandwidth: float
+    efficiency: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceType:
+    """A model of accelerator. `name` is what commands call it, its words joined by dashes.
+
+    memory     bytes
+    bandwidth  bytes/s of its memory
+    flops      dense operations/s (no 2:4 sparsity), by the precisions that it computes in
+    source     where the figures are published
+    """
+
+    name: str
+    title: str
+    memory: float
+    bandwidth: float
+    flops: Mapping[Precision, float]
+    source: str
+
+    def peak(self, precision: Precision) -> Peak:
+        """Raises `InvalidInput` for a precision that the device does not compute in."""
+        if precision not in self.flops:
+            raise InvalidInput(
+                f"a {self.title} does not compute in {precision}",
+                f"Its peaks are known in {', '.join(self.flops)}.",
+            )
+        return Peak(f"{self.title} ({precision})", self.flops[precision], self.bandwidth)
+
+
+def _row(
+    name: str,
+    title: str,
+    gib: float,
+    bandwidth: float,
+    float32: float,
+    tf32: float,
+    half: float,
+    source: str,
+    *,
+    has_bfloat16: bool = True,
+) -> DeviceType:
+    """GiB, GB/s and TFLOP/s as data sheets write them; 0 = not computed in. `half` is of float16
+    and, on devices that have it, of bfloat16, which are equally fast."""
+    rates = {
+        Precision.FLOAT32: float32,
+        Precision.TF32: tf32,
+        Precision.BFLOAT16: half if has_bfloat16 else 0,
+        Precision.FLOAT16: half,
+    }
+    flops = {precision: rate * TERA for precision, rate in rates.items() if rate}
+    return DeviceType(name, title, gib * GIB, bandwidth * 1e9, flops, source)
+
+
+_OLD = {"has_bfloat16": False}
+DEVICES: dict[str, DeviceType] = {
+    row.name: row
+    for row in (
+        #    name          title         GiB  GB/s  fp32   tf32   half   source
+        _row("t4", "T4", 16, 320, 8.1, 0, 65, "NVIDIA T4 data sheet, 2018", **_OLD),
+        _row("p100", "P100", 16, 732, 10.6, 0, 21.2, "Tesla P100 white paper, SXM2", **_OLD),
+        _row("titan-x", "Titan X", 12, 480, 11.0, 0, 0, "NVIDIA Titan X (Pascal), 2016"),
+        _row("v100", "V100", 16, 900, 15.7, 0, 125, "V100 data sheet, SXM2", **_OLD),
+        _row("a100", "A100", 40, 1555, 19.5, 156, 312, "A100 data sheet, SXM4 40 GB"),
+        _row("a100-80gb", "A100 80GB", 80, 2039, 19.5, 156, 312, "A100 data sheet, SXM4 80 GB"),
+        _row("l4", "L4", 24, 300, 30.3, 60, 121, "L4 data sheet, halved: it is for 2:4 sparsity"),
+        _row("a10", "A10", 24, 600, 31.2, 62.5, 125, "A10 data sheet"),
+        _row("h100-pcie", "H100 PCIe", 80, 2000, 51, 378, 756, "H100 data sheet, halved likewise"),
+        _row("h100", "H100", 80, 3350, 67, 494.7, 989.4, "H100 data sheet, SXM5, likewise"),
+        _row("h200", "H200", 141, 4800, 67, 494.7, 989.4, "H200 data sheet, SXM, likewise"),
+        _row("b200", "B200", 180, 8000, 80, 1100, 2250, "Blackwell data sheet, HGX B200 at 1 kW"),
+    )
+}
+"""Looked up on 2026-11-20 and 22. The vendor's own files could not be opened from where this was
+written: B200, H100, H200 and A100 are as glennklockwood.com/garden/processors quotes NVIDIA, the
+others as listed by hmc-tech.com and sysrqmts.com, rounded as in the data sheets. A10, L4, Titan X
+and the A100 of 80 GB were not looked up again: they are from memory of the data sheets."""
+
+_WRITTEN = {
+    "fp32": Precision.FLOAT32,
+    "bf16": Precision.BFLOAT16,
+    "fp16": Precision.FLOAT16,
+    **{precision.value: precision for precision in Precision},
+}
+
+
+def find(text: str) -> tuple[DeviceType, Precision | None] | None:
+    """The device that `text` names, and its precision where that is said: "h100", "h100-tf32",
+    "NVIDIA A100-SXM4-80GB", "H100 SXM (bf16, dense)". None where no row of the table is."""
+    joined = re.sub(r"(\d) gb\b", r"\1gb", re.sub(r"[^a-z0-9]+", " ", text.casefold()))
+    words = set(joined.split())
+    named = [row for row in DEVICES.values() if words >= set(row.name.split("-"))]
+    if not named:
+        return None
+    said = (_WRITTEN[word] for word in sorted(words) if word in _WRITTEN)
+    return max(named, key=lambda row: len(row.name.split("-"))), next(said, None)
+
+
+def peak(name: str, precision: str = Precision.FLOAT32) -> Peak:
+    """The peak of the device that `name` names (see `find`), in the precision that the name
+    says, else in `precision`. Raises `InvalidInput` for an unknown one of either."""
+    found = find(name)
+    if found is None:
+        raise InvalidInput(f"no peaks of a device {name!r} are known", f"Known are {names()}.")
+    device, said = found
+    return device.peak(said or precision_named(precision))
+
+
+def precision_named(name: str) -> Precision:
+    """Raises `InvalidInput` for an unknown one."""
+    if name not in list(Precision):
+        raise InvalidInput(f"no precision {name!r}", f"There are {', '.join(Precision)}.")
+    return Precision(name)
+
+
+def names() -> str:
+    """Every name of the table, for advice."""
+    return ", ".join(DEVICES)

@@ -1,0 +1,135 @@
+"""The agents' side of runs: which one is whose turn, claimed by one node and given up."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from uuid import uuid4
+
+from backend.errors import InvalidInput, NotFound
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.fence import Fence, LeaseLost
+from backend.runs.attempts.recovery import give_up
+from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
+from backend.runs.dispatch.leases import REAPER, node_lease, node_taken
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import Share, shares, turn
+from backend.runs.dispatch.reservations import Summons
+from backend.runs.dispatch.stand_in import placed
+from backend.runs.ports import Notifier, Queue, QueueUnreachable, Stores
+from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.run import Run
+
+
+class DispatchService:
+    """`lease` in seconds; `place` tells this agent from all others."""
+
+    def __init__(
+        self, stores: Stores, queue: Queue, notifier: Notifier, lease: float, place: str = ""
+    ) -> None:
+        self._stores = stores
+        self._queue = queue
+        self._notifier = notifier
+        self._lease = lease
+        self._place = place
+
+    def go_by(self, node: str) -> None:
+        """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
+        holder = self._stores.leases.take(node_lease(node), self._place, self._lease)
+        if holder != self._place:
+            raise node_taken(node, holder, self._lease)
+
+    def leave(self, node: str) -> None:
+        """The agent of that name ends: nobody need wait for its leases."""
+        for name in (node_lease(node), REAPER):
+            self._stores.leases.drop(name, self._place)
+
+    def claim(self, run_id: int, node: str) -> Attempt | None:
+        """Take a queued run for `node`, with all other nodes that it needs, which the attempt's
+        own spec names; None where somebody else has it, it ended, another node leads it, or one
+        that it needs is not free."""
+        spec = self._stores.runs.asked(run_id)
+        if spec is None:
+            return None
+        if isinstance(spec, TrainSpec) and spec.nodes:
+            (queued,) = self._stores.runs.several([run_id]) or (None,)
+            if queued is None:
+                return None
+            spec = placed(queued, self._stores, self._lease, node)
+        try:
+            nodes = [share.node for share in self._shares(spec)]
+        except InvalidInput:  # one of its nodes is away: see `why_waiting`
+            return None
+        if nodes and nodes[0] != node:
+            return None
+        token = uuid4().hex
+        run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
+        if run is None:
+            return None
+        return Attempt(replace(run, spec=spec), token, self._stores, self._notifier, self._lease)
+
+    def holding(self, fence: Fence) -> Attempt:
+        """The attempt of an agent that died, for what it had not written. Raises `LeaseLost`
+        where it holds the run no longer, and `NotFound`."""
+        run = self._stores.runs.get(fence.run_id)
+        if run.attempt != fence.attempt or not run.state.is_live:
+            raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
+        return Attempt(run, fence.token, self._stores, self._notifier, self._lease)
+
+    def waiting(self) -> Sequence[int]:
+        """Ids of the queued runs, oldest first: what an agent looks for by itself."""
+        return self._stores.runs.waiting()
+
+    def expire(self) -> Sequence[int]:
+        """Give up the live runs whose lease is over: each is queued again where it can go on
+        by itself, and fails otherwise. Their ids. One process at a time does it, by a lease;
+        should two, each run is given up by one all the same."""
+        stores, notifier = self._stores, self._notifier
+        if stores.leases.take(REAPER, self._place, self._lease / 2) != self._place:
+            return []
+        return [run.id for run in stores.runs.lost() if give_up(run, stores, notifier)]
+
+    def abandon(self, run_id: int, attempt: int, node: str) -> bool:
+        """The agent of `node` that made this attempt is known to be dead: give the run up
+        without waiting for its lease."""
+        with suppress(NotFound):
+            run = self._stores.runs.get(run_id)
+            if run.state.is_live and (run.attempt, run.node) == (attempt, node):
+                return give_up(run, self._stores, self._notifier, at_once=True)
+        return False
+
+    def waiting_for(self, node: str) -> Sequence[int]:
+        """Ids of the queued runs that `node` may try, in the order of fairness between their
+        projects; none of a project that has as much as it may have at once."""
+        loads = self._stores.loads
+        first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
+        queued = self._stores.runs.several([each.run_id for each in first])
+        specs = {run.id: placed(run, self._stores, self._lease, node) for run in queued}
+        return turn(node, specs, self._alive())
+
+    def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
+        """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
+        attempt.summon(address, port, secret)
+        for share in shares(run.spec, self._alive())[1:]:
+            with suppress(QueueUnreachable):
+                self._queue.publish(run.id, share.node)
+
+    def summons(self, node: str) -> Summons | None:
+        """Which run `node` is to take a share of."""
+        return self._stores.reservations.summons(node)
+
+    def answer(self, summons: Summons, node: str) -> bool:
+        """`node` takes its share; False where it has."""
+        return self._stores.reservations.answered(summons, node)
+
+    def shares(self, spec: RunSpec) -> Sequence[Share]:
+        """Which ranks run on which of the nodes that `spec` names; () where it names none.
+        Raises `InvalidInput` where they do not fit."""
+        return shares(spec, self._stores.nodes.list(self._lease))
+
+    def _shares(self, spec: RunSpec) -> Sequence[Share]:
+        """Among the nodes that are alive, which only a run that names some has to know."""
+        named = isinstance(spec, TrainSpec) and spec.nodes
+        return shares(spec, self._alive()) if named else ()
+
+    def _alive(self) -> Sequence[Node]:
+        return [node for node in self._stores.nodes.list(self._lease) if node.alive]

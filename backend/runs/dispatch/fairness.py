@@ -1,0 +1,81 @@
+"""Whose queued run is next: the project that holds least of its share gets what is free.
+
+Among projects that hold equally little, the one whose last start is longest ago is first, and in
+a project the oldest run. So nobody starves: who is passed by is first the next time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from typing import Protocol
+
+from backend.people.project import Project
+
+LOOKED_AT = 100
+"""Queued runs of a project, and of all, among which an agent looks for one to carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectLoad:
+    """What a project has at once: live runs, devices of the nodes that they hold, queued runs;
+    and when one of its runs was last started (None: never)."""
+
+    project: Project
+    running: int = 0
+    devices: int = 0
+    queued: int = 0
+    served_at: datetime | None = None
+
+    @property
+    def of_share(self) -> float:
+        """Devices held for each that its share gives."""
+        return self.devices / self.project.quota.share
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A queued run and its project."""
+
+    run_id: int
+    project_id: int
+
+
+class LoadStore(Protocol):
+    """Of every project, whoever asks."""
+
+    def loads(self) -> Mapping[int, ProjectLoad]:
+        """By project."""
+        ...
+
+    def waiting(self, each: int) -> Sequence[Waiting]:
+        """The oldest queued runs, up to `each` of every project, by their number."""
+        ...
+
+    def busy(self) -> Mapping[str, int]:
+        """The nodes that live runs hold, with the run."""
+        ...
+
+
+def in_turn(waiting: Sequence[Waiting], loads: Mapping[int, ProjectLoad]) -> list[Waiting]:
+    """Those that may start, in the order in which free devices go to them."""
+    open_ = [each for each in waiting if over_quota(loads[each.project_id]) is None]
+    return sorted(open_, key=lambda each: (*_before(loads[each.project_id]), each.run_id))
+
+
+def _before(load: ProjectLoad) -> tuple[float, float]:
+    return load.of_share, load.served_at.timestamp() if load.served_at else -inf
+
+
+def over_quota(load: ProjectLoad, more: int = 1) -> str | None:
+    """Why no further run of the project starts now, in a sentence; None where one may. `more`:
+    the devices of the smallest node that could take it."""
+    quota, name = load.project.quota, load.project.name
+    if quota.running is not None and load.running >= quota.running:
+        return f"The project {name} may run {quota.running} at once and runs {load.running}."
+    if quota.devices is not None and load.devices + more > quota.devices:
+        last = "" if more == 1 else f"; the smallest node has {more}"
+        return (
+            f"The project {name} may hold {quota.devices} devices and holds {load.devices}{last}."
+        )
+    return None

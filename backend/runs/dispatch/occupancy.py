@@ -1,0 +1,64 @@
+"""Who works on what, and who waits for what."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from backend.runs.history.listing import RunFilter, RunOrder
+from backend.runs.run import Run
+from backend.runs.service import RunService
+from backend.runs.states import RunState
+
+SHOWN = 100
+LIVE = tuple(state for state in RunState if state.is_live)
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """`place` in the queue from 1; `reason` says for people why it does not run yet."""
+
+    run: Run
+    place: int
+    reason: str
+
+
+def carried(runs: RunService) -> Mapping[str, tuple[Run, ...]]:
+    """The live runs by the node that carries them."""
+    found: dict[str, tuple[Run, ...]] = {}
+    for run in runs.list(RunFilter(states=LIVE), SHOWN).runs:
+        if run.node is not None:
+            found[run.node] = (*found.get(run.node, ()), run)
+    return found
+
+
+def queue(runs: RunService) -> list[QueuedRun]:
+    """The first queued runs in the order in which agents take them, see `fairness`."""
+    oldest = RunOrder(descending=False)
+    waiting = runs.list(RunFilter(states=(RunState.QUEUED,)), SHOWN, order=oldest).runs
+    if not waiting:
+        return []
+    fault, line, alive, busy = runs.why_stopped(), runs.line(), runs.alive(), _busy(runs)
+    places = {run_id: place for place, run_id in enumerate(line, start=1)}
+    found = []
+    for run in sorted(waiting, key=lambda run: places.get(run.id, len(places) + run.id)):
+        place = places.get(run.id, len(places) + 1)
+        reason = fault or line.get(run.id) or runs.why_apart(run)
+        found.append(QueuedRun(run, place, reason or _turn(place, alive, busy)))
+    return found
+
+
+def _busy(runs: RunService) -> Mapping[str, str]:
+    """What each node carries, in words: the number of a run is for those who see it."""
+    held = runs.busy()
+    seen = {run.id for run in runs.several(sorted(set(held.values())))}
+    return {
+        node: f"{node} with {f'run {run_id}' if run_id in seen else 'a run of another project'}"
+        for node, run_id in sorted(held.items())
+    }
+
+
+def _turn(place: int, alive: Sequence[str], busy: Mapping[str, str]) -> str:
+    if place > 1:
+        return f"{place - 1} before it; a node carries one run at a time."
+    if not set(alive) <= busy.keys():
+        return "A node is free and takes it within seconds."
+    return f"Next. Every node is busy: {', '.join(busy[node] for node in sorted(alive))}."

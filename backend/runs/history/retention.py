@@ -1,0 +1,67 @@
+"""Ended runs lose what takes most room when their project's rule says so."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from backend.people.audit import Access
+from backend.people.project import Project, Retention
+from backend.people.projects import ProjectStore
+from backend.people.rights import Right
+from backend.runs.attempts.checkpoints import CheckpointStore
+
+PERIOD = 3600.0
+"""Seconds between two looks of an agent."""
+
+
+class ClearingStore(Protocol):
+    def due(self, project_id: int, rule: Retention, before: datetime) -> Sequence[int]:
+        """Ended runs that are still whole, ended `before`, and are not kept by the rule nor
+        needed by a run that waits or is live; the oldest first."""
+        ...
+
+    def clear(self, run_id: int) -> bool:
+        """Take the rows of log, timelines and checkpoints away, once: False where somebody else
+        did, or the run has not ended."""
+        ...
+
+
+class RetentionService:
+    """Any number of processes may clean at once: each run is cleared by one."""
+
+    def __init__(
+        self,
+        projects: ProjectStore,
+        store: ClearingStore,
+        checkpoints: CheckpointStore,
+        access: Access,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._projects = projects
+        self._store = store
+        self._checkpoints = checkpoints
+        self._access = access
+        self._clock = clock
+
+    def due(self) -> Sequence[tuple[Project, Sequence[int]]]:
+        """What `clean` would take from, by project. Raises `NotAllowed`."""
+        self._access.check(Right.MANAGE, "clean", "projects")
+        return [(each, ids) for each in self._projects.list() if (ids := self._due(each))]
+
+    def clean(self) -> Sequence[int]:
+        """Take the logs, timelines and checkpoints of all that is due away; the runs' numbers.
+        Raises `NotAllowed`."""
+        cleared = []
+        for project, ids in self.due():
+            for run_id in ids:
+                if self._store.clear(run_id):
+                    self._access.require(Right.MANAGE, "clear", f"run {run_id}", project.id)
+                    self._checkpoints.forget(run_id)
+                    cleared.append(run_id)
+        return cleared
+
+    def _due(self, project: Project) -> Sequence[int]:
+        rule = project.retention
+        if rule.days is None:
+            return ()
+        return self._store.due(project.id, rule, self._clock() - timedelta(days=rule.days))

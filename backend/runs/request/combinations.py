@@ -1,0 +1,95 @@
+"""What a training run cannot combine, refused before it is stored, with the reason."""
+
+from math import isfinite, lcm
+
+from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import SCHEDULES, schedule
+from backend.pipeline.shape import Shape
+from backend.runs.request.spec import OptimizerSpec, TrainSpec
+
+
+def check_combinations(spec: TrainSpec) -> None:
+    """Raises `InvalidInput` where the schedule, shape, optimizer and precision of `spec` do not
+    go together."""
+    _check_schedule(spec)
+    _check_optimizer(spec.optimizer)
+    _check_clipping(spec)
+    _check_precision(spec)
+    _check_lanes(spec)
+
+
+def _check_schedule(spec: TrainSpec) -> None:
+    runs = [member.name for member in SCHEDULES.values() if member.trains and member.executable]
+    if spec.plan.schedule not in runs:
+        raise InvalidInput(
+            f"no schedule {spec.plan.schedule!r} that trains", f"There are {', '.join(runs)}."
+        )
+    member, plan = schedule(spec.plan.schedule), spec.plan
+    if plan.recompute and not member.consistent:
+        raise InvalidInput(
+            f"schedule {member.name!r} changes weights under a microbatch's way, so computing "
+            "its forward again gives other activations",
+            "Switch recomputation off, or use a schedule that keeps versions.",
+        )
+    batch = plan.batch if member.batched else 1
+    unit = plan.lanes * lcm(*plan.partition.replicas, batch)
+    member.check(
+        Shape(
+            plan.partition.replicas,
+            unit,
+            batch,
+            chunks=plan.partition.chunks,
+            advance=plan.advance,
+            lanes=plan.lanes,
+            recompute=plan.recompute,
+        )
+    )
+
+
+def _check_optimizer(optimizer: OptimizerSpec) -> None:
+    if not (isfinite(optimizer.learning_rate) and optimizer.learning_rate > 0):
+        raise InvalidInput(f"learning rate {optimizer.learning_rate:g} is not above 0", "Try 0.01.")
+    if not 0 <= optimizer.momentum < 1:
+        raise InvalidInput(f"momentum {optimizer.momentum:g} is not in 0 up to 1", "Try 0.9.")
+    if not (isfinite(optimizer.weight_decay) and optimizer.weight_decay >= 0):
+        raise InvalidInput(f"weight decay {optimizer.weight_decay:g} is below 0", "Try 0.0001.")
+    if not (isfinite(optimizer.warm_up) and optimizer.warm_up >= 0):
+        raise InvalidInput(f"a warm-up of {optimizer.warm_up:g} epochs is below 0", "Try 1.")
+    if not (optimizer.decay_epochs > 0 and 0 < optimizer.decay_factor <= 1):
+        raise InvalidInput(
+            f"a decay by {optimizer.decay_factor:g} every {optimizer.decay_epochs:g} epochs",
+            "Use a factor above 0 and at most 1, and more than 0 epochs.",
+        )
+
+
+def _check_clipping(spec: TrainSpec) -> None:
+    most = spec.optimizer.clip_norm
+    if most is None:
+        return
+    if not (isfinite(most) and most > 0):
+        raise InvalidInput(f"gradients cannot be clipped to a norm of {most:g}", "Try 1.")
+    if not schedule(spec.plan.schedule).flushes:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} never drains, so no moment has the gradients of "
+            "all stages at once, and the norm of the whole is not known",
+            "Use a schedule that flushes, such as '1f1b-flush', or no clipping.",
+        )
+
+
+def _check_precision(spec: TrainSpec) -> None:
+    if spec.precision == "float16" and not schedule(spec.plan.schedule).flushes:
+        raise InvalidInput(
+            f"schedule {spec.plan.schedule!r} never drains, so the stages cannot agree whether a "
+            "gradient overflowed float16 before the next update",
+            "Use 'bfloat16', which needs no scale, or a schedule that flushes, such as "
+            "'1f1b-flush'.",
+        )
+
+
+def _check_lanes(spec: TrainSpec) -> None:
+    if spec.elasticity is not None and not 0 <= spec.elasticity * spec.plan.lanes <= 1:
+        raise InvalidInput(
+            f"{spec.plan.lanes} lanes with an elasticity of {spec.elasticity:g} give up more "
+            "than their whole distance to the reference",
+            f"Use at most {1 / spec.plan.lanes:g}.",
+        )

@@ -1,0 +1,151 @@
+"""What a person asks for: profile this definition, or train it by this plan."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from backend.planning.optimizers import OptimizerName
+from backend.planning.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class DataSpec:
+    """Which data to learn from, and how they are cut into microbatches.
+
+    name      a form of `backend.runs.request.data_forms.FORMS`; empty = the definition's default
+    samples   size of the synthetic training set
+    path      file or folder on the node, inside one that its operator allows; for a Hugging
+              Face data set also its name on the hub
+    inputs    the columns (arrays) that go into the model; () = what the form takes by default
+    targets   those that the loss compares with, likewise
+    held_out  share of the samples to evaluate on, where the data have no part for that
+    length    tokens of a sample of text; 0 = a line is a sample
+    last      what becomes of the samples that fill no whole round of microbatches: left out
+              ("drop", others in every epoch), or in smaller microbatches ("keep")
+    buckets   lengths to which samples of different lengths are padded, ascending
+    """
+
+    name: str = ""
+    samples: int = 1024
+    path: str = ""
+    inputs: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    held_out: float = 0.2
+    length: int = 64
+    last: Literal["drop", "keep"] = "drop"
+    buckets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerSpec:
+    """The update rule, and how its learning rate changes while training goes on.
+
+    name           one of `backend.planning.optimizers.OPTIMIZERS`
+    weight_decay   added to the gradient as weight_decay * w; AdamW takes it off the weights
+    clip_norm      most that the 2-norm of the whole model's gradient may be; None = any
+    warm_up        epochs in which the rate rises evenly from 0 to its full height
+    decay          how it falls afterwards: not at all, by `decay_factor` every `decay_epochs`,
+                   or to 0 at the last epoch, straight or as a cosine
+    """
+
+    name: OptimizerName = "momentum"
+    learning_rate: float = 0.01
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    warm_up: float = 0.0
+    decay: Literal["none", "step", "linear", "cosine"] = "none"
+    decay_epochs: float = 30.0
+    decay_factor: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointSpec:
+    """When the state of a training is kept: every so many weight updates, every so many
+    seconds (0 = not by that count), and when somebody cancels. The newest `keep` stay."""
+
+    updates: int = 0
+    seconds: float = 30.0
+    keep: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """Time every layer of a definition at `microbatch` samples; medians over `repetitions`.
+
+    parameters   of the definition, where not its defaults
+    granularity  of the layers: "fine", "blocks" (a block of modules is one layer), or "" for
+                 what suits the definition's form
+    further      more microbatch sizes, a profile each
+    peak         nothing is run: sizes and operations are read off a model without weights, and
+                 times are those of this device's roofline (a name of `backend.profiles.devices`)
+                 in `precision`, or in that which the name says ("h100-tf32")
+    """
+
+    definition_id: int
+    microbatch: int = 16
+    repetitions: int = 20
+    parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
+    granularity: Literal["", "fine", "blocks"] = ""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    further: tuple[int, ...] = ()
+    peak: str = ""
+    kind: Literal["profile"] = "profile"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainSpec:
+    """Train a definition by a plan until its target or for `epochs`, whichever is first.
+
+    target_accuracy, target_loss   of the held-out samples, at least and at most; one of them at
+                 most. A perplexity p is a loss of ln p
+    precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does;
+                 weights, gradients and updates stay as the model has them. In float16 the loss
+                 is scaled, and updates with an overflow are left out
+    planned_in   precision of the plan's profile, whose layers the plan cuts; "" = unknown
+    elasticity   how much of the distance to the reference a lane gives up per averaging;
+                 None = 1 / lanes (AvgPipe)
+    parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
+    weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
+    checkpoint_id  a checkpoint, of whichever run, to go on from
+    nodes        run on these, whose devices the plan numbers through; () = on any one
+    emulate      seconds to wait for each second of compute in the plan's profile, in place of
+                 computing (0 = compute); nothing is learned, and an epoch is as long as the
+                 segment of a prediction
+    """
+
+    definition_id: int
+    plan: Plan
+    plan_id: int | None = None
+    data: DataSpec = field(default_factory=DataSpec)
+    optimizer: OptimizerSpec = field(default_factory=OptimizerSpec)
+    epochs: int = 10
+    target_accuracy: float | None = None
+    seed: int = 0
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    planned_in: Literal["", "float32", "bfloat16"] = ""
+    elasticity: float | None = None
+    parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
+    granularity: Literal["", "fine", "blocks"] = ""
+    weights_id: int | None = None
+    checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
+    checkpoint_id: int | None = None
+    nodes: tuple[str, ...] = ()
+    emulate: float = 0.0
+    target_loss: float | None = None
+    kind: Literal["train"] = "train"
+
+    @property
+    def has_target(self) -> bool:
+        """Whether it may end before its last epoch."""
+        return self.target_accuracy is not None or self.target_loss is not None
+
+    def is_met(self, accuracy: float | None, loss: float | None) -> bool:
+        """Whether these, of the held-out samples, meet the target."""
+        if self.target_loss is not None:
+            return loss is not None and loss <= self.target_loss
+        if self.target_accuracy is not None:
+            return accuracy is not None and accuracy >= self.target_accuracy
+        return False
+
+
+RunSpec = ProfileSpec | TrainSpec

@@ -1,0 +1,131 @@
+"""What must hold before a run is stored."""
+
+from math import inf, isfinite
+
+from backend.errors import InvalidInput
+from backend.prediction.predict import check_plan
+from backend.profiles.devices import peak
+from backend.runs.dispatch.placement import shares
+from backend.runs.ports import Stores
+from backend.runs.request.combinations import check_combinations
+from backend.runs.request.data_forms import FORMS
+from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
+
+
+def validate(spec: RunSpec, stores: Stores) -> None:
+    """Raises `NotFound` on an id that leads nowhere, `InvalidInput` on a value out of range."""
+    stores.definitions.get(spec.definition_id)
+    match spec:
+        case ProfileSpec():
+            _at_least_one("microbatch", spec.microbatch)
+            _at_least_one("repetitions", spec.repetitions)
+            for size in spec.further:
+                _at_least_one("microbatch", size)
+            if spec.peak:
+                peak(spec.peak, spec.precision)
+        case TrainSpec():
+            _validate_training(spec)
+            _validate_emulation(spec)
+            _validate_plan(spec, stores)
+            _validate_nodes(spec, stores)
+
+
+def _validate_training(spec: TrainSpec) -> None:
+    _at_least_one("epochs", spec.epochs)
+    _at_least_one("samples", spec.data.samples)
+    _validate_checkpoints(spec.checkpoints)
+    if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:
+        raise InvalidInput(
+            f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
+            "0.95 means 95 % of the held-out samples.",
+        )
+    if spec.target_loss is not None and not (isfinite(spec.target_loss) and spec.target_loss > 0):
+        raise InvalidInput(
+            f"target loss {spec.target_loss:g} is not above 0",
+            "It is the mean loss of the held-out samples; a perplexity p is a loss of ln p.",
+        )
+    if spec.target_loss is not None and spec.target_accuracy is not None:
+        raise InvalidInput(
+            f"two targets, accuracy {spec.target_accuracy:g} and loss {spec.target_loss:g}",
+            "Stop at one of them.",
+        )
+    _validate_data(spec.data)
+
+
+def _validate_data(data: DataSpec) -> None:
+    form = FORMS.get(data.name)
+    if data.name and form is None:
+        raise InvalidInput(f"no data set {data.name!r}", f"There are {', '.join(FORMS)}.")
+    needs = form.path if form else ""
+    if needs and not data.path:
+        raise InvalidInput(f"data of the form {data.name!r} need a path", f"Give {needs}.")
+    if data.path and not needs:
+        raise InvalidInput(
+            f"data of the form {data.name or 'default'!r} take no path, but {data.path} is given",
+            f"Choose one of {', '.join(name for name, each in FORMS.items() if each.path)}.",
+        )
+    if not 0 <= data.held_out < 1:
+        raise InvalidInput(
+            f"{data.held_out:g} of the samples cannot be held out", "Use a share from 0 to 0.99."
+        )
+    if data.length < 0 or list(data.buckets) != sorted({b for b in data.buckets if b > 0}):
+        raise InvalidInput(
+            f"length {data.length}, buckets {', '.join(map(str, data.buckets))}",
+            "Lengths are above 0, and buckets ascend, such as 16, 32, 64.",
+        )
+
+
+def _validate_emulation(spec: TrainSpec) -> None:
+    if not (isfinite(spec.emulate) and spec.emulate >= 0):
+        raise InvalidInput(
+            f"{spec.emulate:g} seconds cannot be waited for each profiled one", "Try 1."
+        )
+    if spec.emulate and spec.plan_id is None:
+        raise InvalidInput(
+            "emulated devices wait for the seconds of a profile, and this plan has none",
+            "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
+        )
+    if spec.emulate and spec.has_target:
+        raise InvalidInput(
+            "on emulated devices nothing is learned, so no target is reached",
+            "Leave the target out.",
+        )
+
+
+def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
+    shares(spec, stores.nodes.list(inf))
+    if spec.nodes and spec.emulate:
+        raise InvalidInput(
+            "emulated devices share one machine's clock", "Leave the nodes out: one is enough."
+        )
+
+
+def _validate_checkpoints(spec: CheckpointSpec) -> None:
+    _at_least_one("keep", spec.keep)
+    if spec.updates < 0 or not 0 <= spec.seconds < inf:
+        raise InvalidInput(
+            f"checkpoints every {spec.updates} updates or {spec.seconds:g} s cannot be made",
+            "Give numbers above 0, or 0 for none by that count.",
+        )
+
+
+def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
+    _at_least_one("microbatch", spec.plan.microbatch)
+    _at_least_one("batch", spec.plan.batch)
+    check_combinations(spec)
+    if spec.plan_id is None:
+        return
+    stored = stores.plans.get(spec.plan_id)
+    profile = stores.profiles.get(stored.profile_id)
+    if profile.definition_id != spec.definition_id:
+        raise InvalidInput(
+            f"plan {spec.plan_id} was made for definition {profile.definition_id}, "
+            f"not for {spec.definition_id}",
+            "Profile and plan this definition first.",
+        )
+    check_plan(profile.profile, stored.cluster, spec.plan)
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise InvalidInput(f"{name} is {value}", f"Give {name} 1 or more.")

@@ -1,0 +1,38 @@
+"""Leases of single tasks in SQL, by the database's clock."""
+
+from contextlib import suppress
+
+from sqlalchemy import delete, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from backend.storage.database import Database
+from backend.storage.tables.node_tables import LeaseRow
+from backend.storage.tables.values import DatabaseClock
+
+
+class SqlLeases:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(self, name: str, holder: str, seconds: float) -> str:
+        free = or_(LeaseRow.holder == holder, LeaseRow.until < DatabaseClock())
+        held = {"holder": holder, "until": DatabaseClock() + seconds}
+        mine = update(LeaseRow).where(LeaseRow.name == name, free).values(held)
+        with self._database.plain() as connection:
+            if connection.execute(mine.returning(LeaseRow.name)).first():
+                return holder
+            found = connection.scalar(select(LeaseRow.holder).where(LeaseRow.name == name))
+        if found is not None:
+            return found
+        with suppress(IntegrityError), self._database.plain() as connection:
+            connection.execute(insert(LeaseRow).values(name=name, **held))
+        return self._holder(name)
+
+    def drop(self, name: str, holder: str) -> None:
+        with self._database.plain() as connection:
+            mine = (LeaseRow.name == name, LeaseRow.holder == holder)
+            connection.execute(delete(LeaseRow).where(*mine))
+
+    def _holder(self, name: str) -> str:
+        with self._database.plain(reading=True) as connection:
+            return connection.scalar(select(LeaseRow.holder).where(LeaseRow.name == name)) or ""

@@ -1,0 +1,90 @@
+"""Link tests in SQL."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import select, update
+
+from backend.codec import from_plain, to_plain
+from backend.links.link_test import Link, LinkState, LinkTest, LinkTestMember
+from backend.storage.database import Database
+from backend.storage.look_up import look_up
+from backend.storage.tables.node_tables import LinkTestRow
+from backend.storage.tables.values import DatabaseClock
+
+Members = tuple[LinkTestMember, ...]
+Links = tuple[Link, ...]
+OPEN = (LinkState.QUEUED.value, LinkState.RUNNING.value)
+
+
+class SqlLinks:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, members: Members) -> LinkTest:
+        with self._database.write() as session:
+            row = LinkTestRow(
+                state=LinkState.QUEUED.value,
+                members=to_plain(Members, members),
+                created_at=datetime.now(UTC),
+                asked=session.scalar(select(DatabaseClock())) or 0.0,
+                meeting="",
+                links=[],
+                error="",
+            )
+            session.add(row)
+            session.flush()
+            return _test(row)
+
+    def latest(self) -> LinkTest | None:
+        with self._database.read() as session:
+            row = session.scalars(select(LinkTestRow).order_by(LinkTestRow.id.desc())).first()
+            return _test(row) if row else None
+
+    def get(self, test_id: int) -> LinkTest:
+        with self._database.read() as session:
+            return _test(look_up(session, LinkTestRow, test_id))
+
+    def waiting(self, node: str, patience: float) -> Sequence[LinkTest]:
+        query = select(LinkTestRow, DatabaseClock() - LinkTestRow.asked)
+        query = query.where(LinkTestRow.state.in_(OPEN)).order_by(LinkTestRow.id)
+        with self._database.read() as session:
+            found = [(_test(row), age) for row, age in session.execute(query)]
+        for test, age in found:
+            if age > 2 * patience:
+                self.fail(test.id, f"not all of its nodes came within {2 * patience:.0f} s")
+        return [
+            test
+            for test, age in found
+            if age <= 2 * patience and node in (member.node for member in test.members)
+        ]
+
+    def meet(self, test_id: int, meeting: str) -> None:
+        self._change(test_id, state=LinkState.RUNNING.value, meeting=meeting)
+
+    def finish(self, test_id: int, links: Links) -> None:
+        self._change(test_id, state=LinkState.DONE.value, links=to_plain(Links, links))
+
+    def fail(self, test_id: int, error: str) -> None:
+        self._change(test_id, state=LinkState.FAILED.value, error=error)
+
+    def _change(self, test_id: int, **values: Any) -> None:
+        """Nothing where the test is over."""
+        is_open = LinkTestRow.state.in_(OPEN)
+        with self._database.write() as session:
+            session.execute(
+                update(LinkTestRow).where(LinkTestRow.id == test_id, is_open).values(**values)
+            )
+
+
+def _test(row: LinkTestRow) -> LinkTest:
+    return LinkTest(
+        id=row.id,
+        state=LinkState(row.state),
+        members=from_plain(Members, row.members),
+        created_at=row.created_at,
+        meeting=row.meeting,
+        links=from_plain(Links, row.links),
+        error=row.error,
+    )

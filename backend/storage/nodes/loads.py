@@ -1,0 +1,80 @@
+"""What projects hold and what waits, in SQL: of all of them, whoever asks."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from backend.runs.dispatch.fairness import ProjectLoad, Waiting
+from backend.runs.states import RunState
+from backend.storage.database import Database
+from backend.storage.fence import LIVE
+from backend.storage.nodes.reservations import of_live_runs
+from backend.storage.people.projects import project_of
+from backend.storage.tables.node_tables import ReservationRow
+from backend.storage.tables.tables import Base
+from backend.storage.tables.values import Few
+
+RUNS, NODES = Base.metadata.tables["runs"], Base.metadata.tables["nodes"]
+PROJECTS = Base.metadata.tables["projects"]
+QUEUED = Few(RUNS.c.state == RunState.QUEUED)
+
+
+class SqlLoads:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def loads(self) -> Mapping[int, ProjectLoad]:
+        queued = select(RUNS.c.project_id, func.count()).where(QUEUED)
+        with self._database.plain(reading=True) as connection:
+            waiting: dict[int, int] = dict(
+                connection.execute(queued.group_by(RUNS.c.project_id)).all()
+            )
+            holdings = held(connection)
+            return {
+                row.id: ProjectLoad(
+                    project_of(row),
+                    len({run for run, _, _ in holdings.get(row.id, ())}),
+                    sum(devices for _, _, devices in holdings.get(row.id, ())),
+                    waiting.get(row.id, 0),
+                    _served(connection, row.id) if row.id in waiting else None,
+                )
+                for row in connection.execute(select(PROJECTS))
+            }
+
+    def waiting(self, each: int) -> Sequence[Waiting]:
+        place = func.row_number().over(partition_by=RUNS.c.project_id, order_by=RUNS.c.id)
+        queued = select(RUNS.c.id, RUNS.c.project_id, place.label("place")).where(QUEUED).subquery()
+        query = select(queued.c.id, queued.c.project_id).where(queued.c.place <= each)
+        with self._database.plain(reading=True) as connection:
+            return [Waiting(*row) for row in connection.execute(query.order_by(queued.c.id))]
+
+    def busy(self) -> Mapping[str, int]:
+        with self._database.plain(reading=True) as connection:
+            every = held(connection).values()
+            return {node: run for holdings in every for run, node, _ in holdings}
+
+
+def _served(connection: Connection, project_id: int) -> datetime | None:
+    """In a project runs are started in their order, so its newest that was started was last."""
+    started = select(RUNS.c.started_at).where(
+        RUNS.c.project_id == project_id, RUNS.c.started_at.is_not(None)
+    )
+    return connection.scalar(started.order_by(RUNS.c.id.desc()).limit(1))
+
+
+def held(connection: Connection) -> dict[int, list[tuple[int, str, int]]]:
+    """By project, (run, node, devices) of the nodes that live runs hold."""
+    live = select(RUNS.c.id, RUNS.c.node, RUNS.c.project_id).where(Few(RUNS.c.state.in_(LIVE)))
+    rows = connection.execute(live).all()
+    project = {run: owner for run, _, owner in rows}
+    others = of_live_runs(ReservationRow.run_id, ReservationRow.node)
+    pairs = [(run, node) for run, node, _ in rows]
+    pairs += [(run, node) for run, node in connection.execute(others) if run in project]
+    named = select(NODES.c.name, NODES.c.devices).where(NODES.c.name.in_([n for _, n in pairs]))
+    devices = {name: len(found) for name, found in connection.execute(named)}
+    holdings: dict[int, list[tuple[int, str, int]]] = {}
+    for run, node in pairs:  # a node counts even where it has not said what it has
+        share = (run, node, max(1, devices.get(node, 1)))
+        holdings.setdefault(project[run], []).append(share)
+    return holdings

@@ -1,0 +1,30 @@
+"""The audit log in SQL: rows are added and read, never changed."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import select
+
+from backend.people.accounts import utc_now
+from backend.people.audit import AuditEntry, AuditOutcome
+from backend.storage.database import Database
+from backend.storage.tables.people_tables import AuditRow
+
+
+class SqlAuditLog:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, actor: str, action: str, target: str, outcome: AuditOutcome) -> None:
+        row = AuditRow(time=utc_now(), actor=actor, action=action, target=target, outcome=outcome)
+        with self._database.write() as session:
+            session.add(row)
+
+    def list(self, before: int | None, limit: int) -> Sequence[AuditEntry]:
+        query = select(AuditRow).order_by(AuditRow.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(AuditRow.id < before)
+        with self._database.read() as session:
+            return [
+                AuditEntry(row.id, row.time, row.actor, row.action, row.target, row.outcome)
+                for row in session.scalars(query)
+            ]

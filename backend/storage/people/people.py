@@ -1,0 +1,136 @@
+"""People in SQL."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from backend.errors import InvalidInput
+from backend.people.accounts import utc_now
+from backend.people.person import Person
+from backend.people.rights import Role
+from backend.people.team import LastAdministrator
+from backend.storage.database import Database
+from backend.storage.look_up import look_up
+from backend.storage.tables.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
+
+FORGOTTEN = timedelta(days=1)
+"""Failures are forgotten after so long, so that the table does not grow with every guess."""
+
+
+class SqlPeople:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, role: Role) -> Person:
+        row = PersonRow(name=name, key=name.casefold(), role=role, created_at=utc_now())
+        try:
+            with self._database.write() as session:
+                session.add(row)
+                session.flush()
+                session.refresh(row)
+                return person_of(row)
+        except IntegrityError:
+            raise InvalidInput(
+                f"somebody is called {name!r} already", "Choose another name."
+            ) from None
+
+    def get(self, person_id: int) -> Person:
+        with self._database.read() as session:
+            return person_of(look_up(session, PersonRow, person_id))
+
+    def find(self, name: str) -> tuple[Person, str | None] | None:
+        query = select(PersonRow).where(PersonRow.key == name.strip().casefold())
+        with self._database.read() as session:
+            row = session.scalar(query)
+            return None if row is None else (person_of(row), row.password)
+
+    def list(self) -> Sequence[Person]:
+        with self._database.read() as session:
+            rows = session.scalars(select(PersonRow).order_by(PersonRow.key))
+            return [person_of(row) for row in rows]
+
+    def of_identity(self, issuer: str, subject: str) -> Person | None:
+        query = (
+            select(PersonRow)
+            .join(IdentityRow, IdentityRow.person_id == PersonRow.id)
+            .where(IdentityRow.issuer == issuer, IdentityRow.subject == subject)
+        )
+        with self._database.read() as session:
+            row = session.scalar(query)
+            return None if row is None else person_of(row)
+
+    def tie(self, person_id: int, issuer: str, subject: str) -> None:
+        row = IdentityRow(issuer=issuer, subject=subject, person_id=person_id)
+        try:
+            with self._database.write() as session:
+                look_up(session, PersonRow, person_id).joined = True
+                session.add(row)
+        except IntegrityError:
+            raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
+
+    def set_password(self, person_id: int, password: str) -> None:
+        with self._database.write() as session:
+            row = look_up(session, PersonRow, person_id)
+            row.password, row.joined = password, True
+            _end_sessions(session, person_id)
+
+    def change(self, person_id: int, role: Role | None, disabled: bool | None) -> None:
+        with self._database.write() as session:
+            everybody = session.scalars(select(PersonRow).with_for_update()).all()
+            row = look_up(session, PersonRow, person_id)
+            managed = _manages(row)
+            row.role = role or row.role
+            row.disabled = row.disabled if disabled is None else disabled
+            if managed and not any(_manages(each) for each in everybody):
+                raise LastAdministrator(f"{row.name} is the last administrator")
+            if row.disabled:
+                _end_sessions(session, person_id)
+
+    def failed(self, name: str, now: datetime) -> int:
+        with self._database.write() as session:
+            session.execute(delete(FailureRow).where(FailureRow.failed_at < now - FORGOTTEN))
+            row = session.get(FailureRow, name.casefold(), with_for_update=True)
+            row = row or FailureRow(key=name.casefold(), failures=0)
+            row.failures += 1
+            row.failed_at = now
+            session.add(row)
+            return row.failures
+
+    def lock(self, name: str, until: datetime) -> None:
+        with self._database.write() as session:
+            row = session.get(FailureRow, name.casefold())
+            if row is not None:
+                row.locked_until = until
+
+    def locked_until(self, name: str) -> datetime | None:
+        with self._database.read() as session:
+            row = session.get(FailureRow, name.casefold())
+            return row.locked_until if row else None
+
+    def unlock(self, name: str) -> None:
+        with self._database.write() as session:
+            session.execute(delete(FailureRow).where(FailureRow.key == name.casefold()))
+
+
+def person_of(row: PersonRow) -> Person:
+    """Without the password's hash, which leaves the store for a comparison alone."""
+    return Person(
+        id=row.id,
+        name=row.name,
+        role=row.role,
+        disabled=row.disabled,
+        joined=row.joined,
+        created_at=row.created_at,
+        projects={each.project_id: each.role for each in row.memberships},
+    )
+
+
+def _manages(row: PersonRow) -> bool:
+    return row.role is Role.ADMIN and not row.disabled and row.joined
+
+
+def _end_sessions(session: Session, person_id: int) -> None:
+    session.execute(delete(SessionRow).where(SessionRow.person_id == person_id))

@@ -1,0 +1,116 @@
+"""Files of runs: bytes in a folder under their SHA-256, names in SQL."""
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import delete, select
+
+from backend.errors import NotFound
+from backend.runs.attempts.fence import Fence
+from backend.runs.history.records import StoredArtifact
+from backend.storage.database import Database
+from backend.storage.errors import of_system
+from backend.storage.fence import hold, hold_once
+from backend.storage.tables.tables import ArtifactRow
+
+CHUNK = 1 << 20
+
+
+class SqlArtifacts:
+    """`folder` is made when the first file comes."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database = database
+        self._folder = folder
+
+    def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
+        """Raises `StorageFull` on a full disk, `NotFound` where there is no such file,
+        `LeaseLost` as every fenced write."""
+        if not path.is_file():
+            raise NotFound(f"there is no file {path} to keep as {name!r}")
+        with self._database.write() as session:
+            hold(session, fence)
+        with _copied(path, self._folder) as (copy, digest, size), _locked(self._folder):
+            os.replace(copy, self._folder / digest)
+            self._add(fence, batch, name, size, digest)
+        return StoredArtifact(name, self._folder / digest, size, digest)
+
+    def _add(self, fence: Fence, batch: int, name: str, size: int, digest: str) -> None:
+        with self._database.write() as session:
+            hold_once(session, fence, batch)
+            session.execute(
+                delete(ArtifactRow).where(
+                    ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name
+                )
+            )
+            session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
+
+    def list(self, run_id: int) -> Sequence[StoredArtifact]:
+        query = select(ArtifactRow).where(ArtifactRow.run_id == run_id).order_by(ArtifactRow.name)
+        with self._database.read() as session:
+            return [
+                StoredArtifact(row.name, self._folder / row.digest, row.size, row.digest)
+                for row in session.scalars(query)
+            ]
+
+    def prune(self, digests: Sequence[str]) -> None:
+        """Raises `StorageFull` and the like where the folder cannot be changed."""
+        if not digests or not self._folder.is_dir():
+            return
+        every = ArtifactRow.__table__  # those of other projects too
+        query = select(every.c.digest).where(every.c.digest.in_(digests))
+        with _locked(self._folder):
+            with self._database.read() as session:
+                needed = set(session.scalars(query))
+            for digest in set(digests) - needed:
+                (self._folder / digest).unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One process at a time: a file appears together with its row, or is deleted."""
+    with _on_disk(folder):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
+    """A whole copy of `path` in `folder`, to be renamed; its SHA-256 and bytes. It is deleted
+    at the end if it is still there."""
+    with _on_disk(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, name = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
+        copy = Path(name)
+        try:
+            yield copy, *_copy(path, handle)
+        finally:
+            copy.unlink(missing_ok=True)
+
+
+def _copy(path: Path, handle: int) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    with os.fdopen(handle, "wb") as copy, path.open("rb") as original:
+        while chunk := original.read(CHUNK):
+            digest.update(chunk)
+            size += copy.write(chunk)
+        copy.flush()
+        os.fsync(copy.fileno())
+    return digest.hexdigest(), size
+
+
+@contextmanager
+def _on_disk(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as fault:
+        raise of_system(fault, str(folder)) from fault

@@ -1,0 +1,100 @@
+"""Checkpoints: rows that say what is whole, and a folder of files for each."""
+
+import shutil
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from backend.codec import from_plain, to_plain
+from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark
+from backend.runs.attempts.fence import Fence
+from backend.storage.database import Database
+from backend.storage.fence import hold_once
+from backend.storage.look_up import look_up
+from backend.storage.tables.tables import CheckpointRow
+
+Files = tuple[CheckpointFile, ...]
+
+
+class SqlCheckpoints:
+    """`folder` holds one folder per run, and in it one per attempt and step."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database, self._folder = database, folder
+
+    def folder(self, run_id: int, attempt: int, step: int) -> Path:
+        return self._folder / str(run_id) / f"{attempt}-{step}"
+
+    def add(
+        self,
+        fence: Fence,
+        mark: Mark,
+        files: Sequence[CheckpointFile],
+        keep: int,
+        batch: int = 0,
+    ) -> None:
+        with self._database.write() as session:
+            hold_once(session, fence, batch)
+            if not _has(session, fence, mark):
+                session.add(_row(fence, mark, files))
+            left = session.scalars(_newest_first(fence.run_id).offset(max(1, keep))).all()
+            for row in left:
+                session.delete(row)
+            gone = [self._of(row).folder for row in left]
+        for folder in gone:  # a row without files would be worse than files without a row
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def get(self, checkpoint_id: int) -> Checkpoint:
+        with self._database.read() as session:
+            return self._of(look_up(session, CheckpointRow, checkpoint_id))
+
+    def list(self, run_id: int) -> Sequence[Checkpoint]:
+        with self._database.read() as session:
+            return [self._of(row) for row in session.scalars(_newest_first(run_id))]
+
+    def forget(self, run_id: int) -> None:
+        shutil.rmtree(self._folder / str(run_id), ignore_errors=True)
+
+    def _of(self, row: CheckpointRow) -> Checkpoint:
+        return Checkpoint(
+            id=row.id,
+            run_id=row.run_id,
+            attempt=row.attempt,
+            mark=Mark(row.epoch, row.samples, row.step),
+            files=from_plain(Files, row.files),
+            folder=self.folder(row.run_id, row.attempt, row.step),
+            created_at=row.created_at,
+        )
+
+
+def _newest_first(run_id: int) -> Select[CheckpointRow]:
+    return (
+        select(CheckpointRow)
+        .where(CheckpointRow.run_id == run_id)
+        .order_by(CheckpointRow.id.desc())
+    )
+
+
+def _has(session: Session, fence: Fence, mark: Mark) -> bool:
+    query = select(CheckpointRow.id).where(
+        CheckpointRow.run_id == fence.run_id,
+        CheckpointRow.attempt == fence.attempt,
+        CheckpointRow.step == mark.step,
+    )
+    return session.scalar(query) is not None
+
+
+def _row(fence: Fence, mark: Mark, files: Sequence[CheckpointFile]) -> CheckpointRow:
+    return CheckpointRow(
+        run_id=fence.run_id,
+        attempt=fence.attempt,
+        epoch=mark.epoch,
+        samples=mark.samples,
+        step=mark.step,
+        files=to_plain(Files, tuple(files)),
+        size=sum(file.size for file in files),
+        created_at=datetime.now(UTC),
+    )

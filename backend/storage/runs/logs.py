@@ -1,0 +1,49 @@
+"""Log lines in SQL, numbered through per run."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import insert, select
+
+from backend.runs.attempts.fence import Fence
+from backend.runs.history.records import LogLine
+from backend.runs.ports import LogText
+from backend.storage.database import Database
+from backend.storage.fence import hold_once
+from backend.storage.tables.tables import LogRow, RunRow
+
+MAX_CHARACTERS = 10_000
+
+
+class SqlLogs:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, fence: Fence, lines: Sequence[LogText], batch: int = 0) -> None:
+        if not lines:
+            return
+        with self._database.write() as session:
+            last = hold_once(session, fence, batch, last_seq=RunRow.last_seq + len(lines))
+            if last is None:
+                return
+            first = last - len(lines) + 1
+            rows = [
+                {"run_id": fence.run_id, "seq": seq, "time": time, "rank": rank, "text": cut(text)}
+                for seq, (rank, time, text) in enumerate(lines, start=first)
+            ]
+            session.execute(insert(LogRow), rows)
+
+    def list(self, run_id: int, after: int, limit: int) -> Sequence[LogLine]:
+        query = (
+            select(LogRow.seq, LogRow.time, LogRow.rank, LogRow.text)
+            .where(LogRow.run_id == run_id, LogRow.seq > after)
+            .order_by(LogRow.seq)
+            .limit(limit)
+        )
+        with self._database.read() as session:
+            return [LogLine(*row) for row in session.execute(query)]
+
+
+def cut(text: str) -> str:
+    """A line short enough to show; says how much was left out."""
+    left_out = len(text) - MAX_CHARACTERS
+    return text if left_out <= 0 else f"{text[:MAX_CHARACTERS]}… ({left_out:,} more characters)"

@@ -1,0 +1,114 @@
+"""Metric points in SQL."""
+
+from collections.abc import Sequence
+from math import isfinite, nan
+
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select
+
+from backend.runs.attempts.fence import Fence
+from backend.runs.events import Metrics
+from backend.runs.history.records import MetricPoint
+from backend.storage.database import Database
+from backend.storage.fence import hold, hold_once
+from backend.storage.tables.tables import MetricRow
+
+POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
+
+
+class SqlMetrics:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, fence: Fence, metrics: Metrics, batch: int = 0) -> None:
+        points = zip(metrics.steps, metrics.values, metrics.times, strict=True)
+        rows = [
+            {
+                "run_id": fence.run_id,
+                "name": metrics.name,
+                "step": step,
+                "epoch": metrics.epoch,
+                "value": value if isfinite(value) else None,
+                "time": time,
+            }
+            for step, value, time in points
+        ]
+        with self._database.write() as session:
+            if hold_once(session, fence, batch) is not None and rows:
+                session.execute(insert(MetricRow), rows)
+
+    def forget(self, fence: Fence, step: int) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            session.execute(
+                delete(MetricRow).where(MetricRow.run_id == fence.run_id, MetricRow.step >= step)
+            )
+
+    def copy(self, from_run: int, to_run: int, step: int) -> None:
+        kept = ("name", "step", "epoch", "value", "time")
+        columns = [getattr(MetricRow, name) for name in kept]
+        earlier = select(literal(to_run), *columns).where(
+            MetricRow.run_id == from_run, MetricRow.step < step
+        )
+        with self._database.write() as session:
+            session.execute(insert(MetricRow).from_select(("run_id", *kept), earlier))
+
+    def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
+        """A value that was not finite comes back as NaN."""
+        query = select(*POINT).where(*_of(run_id, name)).order_by(MetricRow.step, MetricRow.id)
+        with self._database.read() as session:
+            return [_point(*row) for row in session.execute(query)]
+
+    def last(self, run_id: int, name: str, count: int) -> Sequence[MetricPoint]:
+        newest = (MetricRow.step.desc(), MetricRow.id.desc())
+        query = select(*POINT).where(*_of(run_id, name)).order_by(*newest).limit(count)
+        with self._database.read() as session:
+            return [_point(*row) for row in reversed(session.execute(query).all())]
+
+    def epoch_means(self, run_id: int, name: str, count: int) -> Sequence[float]:
+        mine = _of(run_id, name)
+        newest = select(func.max(MetricRow.epoch)).where(*mine).scalar_subquery()
+        query = (
+            select(func.avg(MetricRow.value))
+            .where(*mine, MetricRow.epoch > newest - count)
+            .group_by(MetricRow.epoch)
+            .order_by(MetricRow.epoch)
+        )
+        with self._database.read() as session:
+            return [nan if mean is None else mean for mean in session.scalars(query)]
+
+    def curve(self, run_id: int, name: str, num_points: int) -> Sequence[MetricPoint]:
+        """Neighbours are put together in the database, so that a long run costs no more
+        to draw than a short one. Values that were not finite count for nothing."""
+        mine = _of(run_id, name)
+        ends = select(func.min(MetricRow.step), func.max(MetricRow.step)).where(*mine)
+        with self._database.read() as session:
+            first, last = session.execute(ends).one()
+            if first is None or last - first < num_points:
+                return self.list(run_id, name)
+            width = -(-(last - first + 1) // num_points)
+            bucket = (MetricRow.step - first) // width
+            query = (
+                select(
+                    func.min(MetricRow.step),
+                    func.max(MetricRow.epoch),
+                    func.avg(MetricRow.value),
+                    func.min(MetricRow.time),
+                )
+                .where(*mine)
+                .group_by(bucket)
+                .order_by(func.min(MetricRow.step))
+            )
+            return [_point(*row) for row in session.execute(query)]
+
+    def names(self, run_id: int) -> Sequence[str]:
+        query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
+        with self._database.read() as session:
+            return sorted(session.scalars(query))
+
+
+def _of(run_id: int, name: str) -> tuple[ColumnElement[bool], ...]:
+    return MetricRow.run_id == run_id, MetricRow.name == name
+
+
+def _point(step: int, epoch: int, value: float | None, time: float) -> MetricPoint:
+    return MetricPoint(step, epoch, nan if value is None else value, time)

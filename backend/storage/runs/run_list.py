@@ -1,0 +1,90 @@
+"""Which runs a list holds, and in which order, as SQL that the indexes of `runs` answer."""
+
+from sqlalchemy import ColumnElement, Select, select, union
+from sqlalchemy.orm import InstrumentedAttribute
+
+from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.storage.tables.tables import RunRow, TagRow
+from backend.storage.tables.values import Few, Holds
+
+Ids = Select[int]
+
+
+def conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    """What a run's row must meet."""
+    found = [*_values(wanted), *_ranges(wanted)]
+    if wanted.text.strip():
+        found.append(_says(wanted.text.strip()))
+    if wanted.tag is not None:
+        found.append(RunRow.id.in_(select(TagRow.run_id).where(TagRow.tag == wanted.tag)))
+    return found
+
+
+def ordered(query: Ids, order: RunOrder) -> Ids:
+    """Whatever has no value comes last, the newest first among equals."""
+    column = _column(order.by)
+    if column is RunRow.id:
+        return query.order_by(column.desc() if order.descending else column.asc())
+    direction = column.desc() if order.descending else column.asc()
+    if column in (RunRow.accuracy, RunRow.seconds):
+        direction = direction.nulls_last()
+    return query.order_by(direction, RunRow.id.desc())
+
+
+def _column(by: RunSort) -> InstrumentedAttribute[object]:
+    columns: dict[RunSort, InstrumentedAttribute[object]] = {
+        RunSort.CREATED: RunRow.id,
+        RunSort.NAME: RunRow.name,
+        RunSort.STATE: RunRow.state,
+        RunSort.OWNER: RunRow.owner,
+        RunSort.ACCURACY: RunRow.accuracy,
+        RunSort.SECONDS: RunRow.seconds,
+    }
+    return columns[by]
+
+
+def _values(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    pairs = (
+        (RunRow.kind, wanted.kind),
+        (RunRow.definition_id, wanted.definition_id),
+        (RunRow.plan_id, wanted.plan_id),
+        (RunRow.owner, wanted.owner),
+    )
+    found = [column == value for column, value in pairs if value is not None]
+    if wanted.states:
+        among = RunRow.state.in_(wanted.states)
+        found.append(among if any(state.is_final for state in wanted.states) else Few(among))
+    if wanted.starred:
+        found.append(RunRow.starred.is_(True))
+    return found
+
+
+def _ranges(wanted: RunFilter) -> list[ColumnElement[bool]]:
+    found: list[ColumnElement[bool]] = []
+    if wanted.since is not None:
+        found.append(RunRow.created_at >= wanted.since)
+    if wanted.until is not None:
+        found.append(RunRow.created_at < wanted.until)
+    if wanted.min_accuracy is not None:
+        found.append(RunRow.accuracy >= wanted.min_accuracy)
+    if wanted.max_accuracy is not None:
+        found.append(RunRow.accuracy <= wanted.max_accuracy)
+    return found
+
+
+def _says(text: str) -> ColumnElement[bool]:
+    """Each part reads a narrow index of its own; one condition over all columns would read
+    every run with its spec. Owners and tags are few: they are sought among themselves."""
+    noted = select(RunRow.id).where(RunRow.note != "", Holds(RunRow.note, text))
+    owners = select(RunRow.owner).distinct().subquery()
+    owner = select(owners.c.owner).where(Holds(owners.c.owner, text))
+    tags = select(TagRow.tag).distinct().subquery()
+    tag = select(tags.c.tag).where(Holds(tags.c.tag, text))
+    return RunRow.id.in_(
+        union(
+            select(RunRow.id).where(Holds(RunRow.name, text)),
+            select(RunRow.id).where(RunRow.owner.in_(owner)),
+            noted,
+            select(TagRow.run_id).where(TagRow.tag.in_(tag)),
+        )
+    )

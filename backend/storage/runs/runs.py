@@ -1,0 +1,265 @@
+"""Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Update, func, select, update
+from sqlalchemy.orm import Session
+
+from backend.codec import from_plain, to_plain
+from backend.runs.attempts.attempts import StoredAttempt
+from backend.runs.attempts.fence import Fence
+from backend.runs.history.listing import RunFilter, RunOrder, RunPage
+from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.run import Run, RunError, RunProgress, RunSummary
+from backend.runs.states import RESTARTED, RunState, move
+from backend.sandbox_level import SandboxLevel
+from backend.storage.database import Database
+from backend.storage.fence import LIVE, hold
+from backend.storage.look_up import look_up
+from backend.storage.quotas import admit_run
+from backend.storage.runs import claims
+from backend.storage.runs.removal import remove_run
+from backend.storage.runs.run_list import conditions, ordered
+from backend.storage.tables.tables import AttemptRow, DefinitionRow, RunRow
+from backend.storage.tables.values import DatabaseClock, DatabaseMoment, Few
+
+"""PostgreSQL's integer: a larger number is nobody's id."""
+
+
+class SqlRuns:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, name: str, spec: RunSpec, owner: str, origin_id: int | None) -> Run:
+        of_definition = DefinitionRow.id == spec.definition_id
+        row = RunRow(
+            name=name,
+            owner=owner,
+            origin_id=origin_id,
+            starred=False,
+            note="",
+            kind=spec.kind,
+            definition_id=spec.definition_id,
+            plan_id=spec.plan_id if isinstance(spec, TrainSpec) else None,
+            spec=to_plain(RunSpec, spec),
+            state=RunState.QUEUED,
+            attempt=0,
+            last_seq=0,
+            last_batch=0,
+            cancel_requested=False,
+            summary=to_plain(RunSummary, RunSummary()),
+            created_at=DatabaseMoment(),
+        )
+        with self._database.write() as session:
+            project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
+            admit_run(session.connection(), project or 0)
+            row.project_id = project or 0
+            session.add(row)
+            session.flush()
+            return _run(row)
+
+    def get(self, run_id: int) -> Run:
+        with self._database.read() as session:
+            return _run(look_up(session, RunRow, run_id))
+
+    def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        with self._database.read() as session:
+            return _several(session, run_ids)
+
+    def page(self, wanted: RunFilter, order: RunOrder, limit: int, offset: int) -> RunPage:
+        """The ids come first, from an index where there is one; then the wide rows of one
+        page alone."""
+        found = select(RunRow.id).where(*conditions(wanted))
+        with self._database.read() as session:
+            total = session.scalar(select(func.count()).select_from(found.subquery()))
+            ids = session.scalars(ordered(found, order).limit(limit).offset(offset)).all()
+            return RunPage(tuple(_several(session, ids)), total or 0)
+
+    def count(self) -> Mapping[RunState, int]:
+        query = select(RunRow.state, func.count()).group_by(RunRow.state)
+        with self._database.read() as session:
+            return dict(session.execute(query).all())
+
+    def waiting(self) -> Sequence[int]:
+        query = select(RunRow.id).where(Few(RunRow.state == RunState.QUEUED)).order_by(RunRow.id)
+        with self._database.read() as session:
+            return session.scalars(query).all()
+
+    def asked(self, run_id: int) -> RunSpec | None:
+        spec = claims.asked(self._database, run_id)
+        return None if spec is None else from_plain(RunSpec, spec)
+
+    def claim(
+        self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
+    ) -> Run | None:
+        row = claims.claim(self._database, run_id, node, token, lease, others)
+        return None if row is None else _from(row, claims.tags(row))
+
+    def cancel_queued(self, run_id: int) -> bool:
+        query = _queued(run_id).values(
+            state=move(RunState.QUEUED, RunState.CANCELLED),
+            cancel_requested=True,
+            finished_at=DatabaseMoment(),
+        )
+        with self._database.write() as session:
+            return _count(session, query) == 1
+
+    def request_cancel(self, run_id: int) -> bool:
+        query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))
+        with self._database.write() as session:
+            return _count(session, query.values(cancel_requested=True)) == 1
+
+    def lost(self) -> Sequence[Run]:
+        query = select(RunRow).where(
+            Few(RunRow.state.in_(LIVE)), RunRow.lease_until < DatabaseClock()
+        )
+        with self._database.read() as session:
+            return [_run(row) for row in session.scalars(query.order_by(RunRow.id))]
+
+    def give_up(self, lost: Run, state: RunState, error: RunError, at_once: bool = False) -> bool:
+        held = (
+            RunRow.id == lost.id,
+            RunRow.attempt == lost.attempt,
+            RunRow.state.in_(LIVE),
+            *(() if at_once else (RunRow.lease_until < DatabaseClock(),)),
+        )
+        with self._database.write() as session:
+            if not _count(session, update(RunRow).where(*held).values(token=None)):
+                return False
+            _end_attempt(session, look_up(session, RunRow, lost.id), state, error)
+            return True
+
+    def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        query = select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.number)
+        with self._database.read() as session:
+            return [_attempt(row) for row in session.scalars(query)]
+
+    def beat(self, fence: Fence, lease: float) -> bool:
+        with self._database.write() as session:
+            hold(session, fence, lease_until=DatabaseClock() + lease)
+            return look_up(session, RunRow, fence.run_id).cancel_requested
+
+    def written(self, fence: Fence) -> int:
+        with self._database.write() as session:
+            hold(session, fence)
+            return look_up(session, RunRow, fence.run_id).last_batch
+
+    def begin(self, fence: Fence) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = look_up(session, RunRow, fence.run_id)
+            row.state = move(row.state, RunState.RUNNING)
+
+    def isolated(self, fence: Fence, level: SandboxLevel) -> None:
+        with self._database.write() as session:
+            hold(session, fence, sandbox=level.value)
+
+    def resumed(self, fence: Fence, step: int) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = session.get(AttemptRow, (fence.run_id, fence.attempt))
+            if row is not None:
+                row.step = step
+
+    def progress(self, fence: Fence, progress: RunProgress) -> None:
+        with self._database.write() as session:
+            hold(session, fence, progress=to_plain(RunProgress, progress))
+
+    def finish(
+        self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
+    ) -> None:
+        with self._database.write() as session:
+            hold(session, fence)
+            row = look_up(session, RunRow, fence.run_id)
+            if state is not RunState.QUEUED:
+                row.summary = to_plain(RunSummary, summary)
+                row.accuracy = summary.accuracy
+            _end_attempt(session, row, state, error)
+
+    def delete(self, run_id: int) -> bool:
+        with self._database.write() as session:
+            return remove_run(session, run_id)
+
+
+def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError | None) -> None:
+    """The attempt is over; so is the run, unless it is queued again."""
+    row.state = move(row.state, state)
+    now = session.scalar(select(DatabaseMoment()))
+    told = to_plain(RunError, error) if error else None
+    attempt = session.get(AttemptRow, (row.id, row.attempt))
+    if attempt is not None:  # none where it was claimed before attempts were stored
+        attempt.finished_at = now
+        attempt.outcome = RESTARTED if state is RunState.QUEUED else state.value
+        attempt.error = told
+    if state is not RunState.QUEUED:
+        row.error, row.finished_at = told, now
+        _time(row)
+
+
+def _attempt(row: AttemptRow) -> StoredAttempt:
+    return StoredAttempt(
+        number=row.number,
+        node=row.node,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        outcome=row.outcome,
+        error=_maybe(RunError, row.error),
+        first_seq=row.first_seq,
+        step=row.step,
+    )
+
+
+def _queued(run_id: int) -> Update:
+    return update(RunRow).where(RunRow.id == run_id, RunRow.state == RunState.QUEUED)
+
+
+def _count(session: Session, query: Update) -> int:
+    done = session.scalars(query.returning(RunRow.id).execution_options(synchronize_session=False))
+    return len(done.all())
+
+
+def _several(session: Session, ids: Sequence[int]) -> list[Run]:
+    rows = session.scalars(select(RunRow).where(RunRow.id.in_(ids)))
+    by_id = {row.id: _run(row) for row in rows}
+    return [by_id[id_] for id_ in ids if id_ in by_id]
+
+
+def _run(row: RunRow) -> Run:
+    return _from(row, tuple(tag.tag for tag in row.tags))
+
+
+def _from(row: Any, tags: tuple[str, ...]) -> Run:
+    """From a row of the table, as an object or as columns."""
+    return Run(
+        id=row.id,
+        name=row.name,
+        spec=from_plain(RunSpec, row.spec),
+        state=row.state,
+        attempt=row.attempt,
+        node=row.node,
+        created_at=row.created_at,
+        started_at=row.started_at,
+        finished_at=row.finished_at,
+        progress=_maybe(RunProgress, row.progress),
+        summary=from_plain(RunSummary, row.summary),
+        error=_maybe(RunError, row.error),
+        cancel_requested=row.cancel_requested,
+        sandbox=SandboxLevel(row.sandbox) if row.sandbox else None,
+        owner=row.owner,
+        starred=row.starred,
+        note=row.note,
+        tags=tags,
+        origin_id=row.origin_id,
+        project_id=row.project_id,
+        cleared_at=row.cleared_at,
+    )
+
+
+def _time(row: RunRow) -> None:
+    if row.started_at is not None and row.finished_at is not None:
+        row.seconds = (row.finished_at - row.started_at).total_seconds()
+
+
+def _maybe(kind: Any, value: dict[str, Any] | None) -> Any:
+    return None if value is None else from_plain(kind, value)

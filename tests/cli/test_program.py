@@ -1,0 +1,49 @@
+"""`stageflow program`: every form out and in, faults as sentences and exit code 1."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.profiles.document import write_profile
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+
+@pytest.fixture
+def profile_file(tmp_path: Path) -> Path:
+    layers = tuple(Layer(f"layer{n}", "Linear", 1e-3, 2e-3, 10**6, 10**7) for n in range(4))
+    path = tmp_path / "profile.json"
+    path.write_bytes(write_profile(Profile("toy", ModelGraph.chain(layers), 8)))
+    return path
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "trace"])
+def test_a_schedule_goes_out_and_comes_back(stageflow, tmp_path: Path, form: str):
+    file = tmp_path / form
+    asked = "--schedule zb-h1 --positions 3 --microbatches 4".split()
+    assert stageflow("program", "export", *asked, "-f", form, "-o", str(file)).code == 0
+    found = stageflow("program", "import", str(file), "--json").json
+    assert (found["positions"], found["microbatches"], found["faults"]) == (3, 4, [])
+    assert found["makespan"] == pytest.approx(18.0)
+
+
+def test_a_broken_order_is_told_in_sentences(stageflow, tmp_path: Path):
+    text = stageflow("program", "export", "--positions", "2", "--microbatches", "2").out
+    file = tmp_path / "broken.txt"
+    file.write_text(text.replace("0F0@0 ", ""))
+    said = stageflow("program", "import", str(file))
+    assert said.code == 1
+    assert "rank 0 never runs 0F0" in said.out
+    told = stageflow("program", "import", str(file), "--json")
+    assert told.code == 1
+    assert json.loads(told.out)["faults"][0]["rank"] == 0
+
+
+def test_the_costs_of_a_profile(stageflow, profile_file: Path, tmp_path: Path):
+    file = tmp_path / "order.csv"
+    stageflow("program", "export", "--positions", "2", "-f", "csv", "-o", str(file))
+    found = stageflow(
+        "program", "import", str(file), "--profile", str(profile_file), "--devices", "2", "--json"
+    ).json
+    assert found["prediction"]["samples_per_second"] > 0
+    assert stageflow("program", "import", str(tmp_path / "none.txt")).code == 1

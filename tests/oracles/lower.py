@@ -1,0 +1,72 @@
+"""From an order to a program: adds versions, messages, meetings and recomputation."""
+
+from collections.abc import Iterator
+
+from backend.pipeline.actions import (
+    Action,
+    AllReduce,
+    Average,
+    Backward,
+    BackwardInput,
+    Compute,
+    Recompute,
+    Recv,
+    Send,
+    Step,
+)
+from backend.pipeline.routing import consumer, makes, needs, producer
+from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.shape import Seat, Shape
+from tests.oracles.order import order
+from tests.oracles.program import Program
+from tests.oracles.versions import Orders, policy
+
+
+def lower(schedule: Schedule, shape: Shape) -> Program:
+    """The program of one segment.
+
+    A receive stands just before the action that needs it, a send just after the action that
+    made it, an all-reduce just before the step of a replicated stage, an averaging just after
+    the step of several lanes. A recomputation stands before the receive of its gradient, so
+    that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
+    """
+    schedule.check(shape)
+    return complete(schedule, shape, tuple(tuple(order(schedule, seat)) for seat in shape.seats))
+
+
+def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
+    """The program of given orders, by the version policy of `schedule`."""
+    numbered = policy(schedule)(shape, orders)
+    return Program(
+        schedule=schedule.name,
+        shape=shape,
+        ranks=tuple(
+            tuple(_lowered(seat, computes, shape))
+            for seat, computes in zip(shape.seats, numbered, strict=True)
+        ),
+    )
+
+
+def _lowered(seat: Seat, computes: tuple[Compute, ...], shape: Shape) -> Iterator[Action]:
+    for action in computes:
+        yield from _before(seat, action, shape)
+        yield action
+        yield from _after(seat, action, shape)
+
+
+def _before(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+    if shape.recompute and isinstance(action, Backward | BackwardInput):
+        yield Recompute(action.stage, action.microbatch, action.version)
+    needed = needs(action, shape)
+    if needed and (source := producer(needed, shape)) != seat.rank:
+        yield Recv(needed, source)
+    if isinstance(action, Step) and len(group := shape.group_of(action.stage, seat.lane)) > 1:
+        yield AllReduce(action.stage, group, action.version)
+
+
+def _after(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+    made = makes(action, shape)
+    if made and (to := consumer(made, shape)) != seat.rank:
+        yield Send(made, to)
+    if isinstance(action, Step) and shape.lanes > 1:
+        yield Average(action.stage, shape.sharing(seat.rank), action.version)

@@ -1,0 +1,44 @@
+"""What a timeline's canvas is told besides its columns: the rows and the window at first."""
+
+import numpy as np
+import pytest
+
+from app.charts.bars import Bars, bars_of
+from app.charts.canvas import opening, row_names
+from backend.pipeline.actions import Backward, Forward
+from backend.pipeline.timeline import Span, Timeline
+
+
+def straight(total: int) -> Bars:
+    """One rank, a forward and a backward per microbatch, a second each."""
+    spans = [
+        Span(
+            0,
+            2 * m + back,
+            (Backward if back else Forward)(0, m),
+            2.0 * m + back,
+            2.0 * m + back + 1,
+        )
+        for m in range(total)
+        for back in (0, 1)
+    ]
+    return bars_of(Timeline.of(spans))
+
+
+def test_a_long_timeline_opens_where_numbers_can_be_read() -> None:
+    assert opening(straight(40)) == pytest.approx((0.0, 20.0))
+
+
+@pytest.mark.parametrize("total", [0, 1, 15])
+def test_a_short_one_is_shown_whole(total: int) -> None:
+    assert opening(straight(total)) is None
+
+
+def test_ranks_without_a_name_are_numbered() -> None:
+    two = Bars(*(np.concatenate((c, c)) for c in _columns(straight(1))))
+    two.rank[2:] = 1
+    assert row_names(("rank 0 · stage 0",), two) == ["rank 0 · stage 0", "rank 1"]
+
+
+def _columns(bars: Bars) -> list[np.ndarray]:
+    return [getattr(bars, name) for name in Bars.__slots__]

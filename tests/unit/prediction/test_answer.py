@@ -1,0 +1,160 @@
+"""Answers: every planner that fits, ranked, with a reason in numbers."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.presets import cluster_a, local
+from backend.errors import InvalidInput
+from backend.planning.plan import PlanDoesNotFit
+from backend.prediction.answer import rank
+from backend.prediction.predict import predict
+from backend.prediction.question import Question
+from backend.profiles.graph_txt import read_graph
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+MIB = 2**20
+CONVOLUTIONS = Layer("conv", "Conv2d", 2e-3, 4e-3, output_bytes=MIB, parameter_bytes=MIB)
+DENSE = Layer("dense", "Linear", 2e-3, 3.9e-3, output_bytes=1024, parameter_bytes=20 * MIB)
+PROFILE = Profile("two", ModelGraph.chain((CONVOLUTIONS, DENSE)), microbatch=16)
+PUBLISHED = Path(__file__).resolve().parents[3] / "../shared/profiles"
+
+
+def ask(profile, cluster, schedule="pipedream", batch=4, optimizer="momentum", **others):
+    """All planners under one schedule."""
+    return rank(Question(profile, cluster, "", schedule, batch, optimizer, **others))
+
+
+def labels(answers):
+    return [answer.prediction.plan.partition.label for answer in answers]
+
+
+def test_the_fastest_is_first_and_partitions_are_there_once():
+    answers = ask(PROFILE, local(2))
+    rates = [answer.prediction.samples_per_second for answer in answers]
+    assert rates == sorted(rates, reverse=True)
+    assert labels(answers) == ["1-1", "2"]
+
+
+def test_the_speedup_is_over_data_parallelism():
+    pipeline, parallel = ask(PROFILE, local(2))
+    assert parallel.over_data_parallel == 1.0
+    assert pipeline.over_data_parallel == pytest.approx(
+        pipeline.prediction.samples_per_second / parallel.prediction.samples_per_second
+    )
+    assert pipeline.over_data_parallel > 1
+
+
+def test_reasons_carry_the_numbers_that_decide():
+    pipeline, parallel = ask(PROFILE, local(2))
+    assert pipeline.reason == (
+        "Stage 0 is the bottleneck: 50% of compute (6.00 ms of 11.9 ms); under data parallelism "
+        "21.0 MiB of gradients would be synchronised at every update."
+    )
+    assert "11.9 ms of compute" in parallel.reason
+    assert "8.93 ms to synchronise 21.0 MiB" in parallel.reason
+
+
+def test_a_slow_link_is_named_as_the_bottleneck():
+    slow = Cluster((Level(2, MIB / 0.1),))
+    [reason] = [
+        p.reason
+        for p in ask(PROFILE, slow)
+        if p.prediction.plan.planner != "straight" and p.prediction.plan.partition.label == "1-1"
+    ]
+    assert reason.startswith(
+        "The link between stages 0 and 1 is the bottleneck: 100 ms for 1.00 MiB each way"
+    )
+
+
+def test_replicas_that_synchronise_are_named():
+    layers = (replace(CONVOLUTIONS, forward=0.1, output_bytes=1024), DENSE)
+    profile = Profile("uneven", ModelGraph.chain(layers), microbatch=16)
+    [best, *_] = ask(profile, Cluster((Level(4, 2e8),)))
+    assert best.prediction.plan.partition.label == "3-1"
+    assert "shared by 3 replicas that synchronise 1.00 MiB in" in best.reason
+
+
+def test_one_device_makes_one_answer():
+    [only] = ask(PROFILE, local(1))
+    assert only.prediction.plan.partition.label == "1"
+    assert only.reason == "One device runs the whole model: 11.9 ms per microbatch, nothing sent."
+    assert only.over_data_parallel == 1.0
+
+
+def test_schedules_that_never_flush_update_after_every_microbatch():
+    assert {p.prediction.plan.batch for p in ask(PROFILE, local(2), batch=4)} == {1}
+    flushed = ask(PROFILE, local(2), "gpipe", batch=4)
+    plans = [p.prediction.plan for p in flushed]
+    assert {plan.batch * plan.microbatch for plan in plans} == {4 * 16}
+    assert {p.prediction.staleness for p in flushed} == {0}
+
+
+def test_every_answer_is_its_own_prediction():
+    for answer in ask(PROFILE, local(2), "1f1b-flush", 4, "adam"):
+        plan = answer.prediction.plan
+        assert predict(PROFILE, local(2), plan, "adam") == answer.prediction
+
+
+def test_plans_that_need_too_much_memory_are_left_out():
+    whole = ask(PROFILE, local(2))[1].prediction.memory_bytes[0]
+    tight = Cluster(local(2).levels, Device(memory=whole - 1))
+    [only] = ask(PROFILE, tight)
+    assert only.prediction.plan.partition.label == "1-1"
+    assert only.over_data_parallel is None
+
+
+def test_where_nothing_fits_the_numbers_are_raised():
+    with pytest.raises(PlanDoesNotFit, match="MiB"):
+        ask(PROFILE, Cluster((Level(2, 1e9),), Device(memory=MIB)))
+
+
+@pytest.mark.parametrize(
+    ("profile", "schedule", "optimizer"),
+    [
+        (PROFILE, "magic", "momentum"),
+        (PROFILE, "pipedream", "magic"),
+        (replace(PROFILE, graph=ModelGraph((), ())), "pipedream", "momentum"),
+    ],
+)
+def test_a_question_without_an_answer_is_refused(profile, schedule, optimizer):
+    with pytest.raises(InvalidInput):
+        ask(profile, local(2), schedule, 4, optimizer)
+
+
+published = pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="the published profiles are not beside the repo"
+)
+
+
+def published_profile(name, batch):
+    return read_graph((PUBLISHED / name / "graph.txt").read_text(), name, microbatch=batch)
+
+
+@published
+def test_vgg16_on_four_servers_of_four_beats_data_parallelism():
+    best = ask(published_profile("vgg16", 128), cluster_a())[0]
+    assert best.prediction.plan.planner == "pipedream"
+    assert best.over_data_parallel > 1.2
+
+
+@published
+@pytest.mark.parametrize(("name", "label"), [("vgg16", "15-1"), ("gnmt_large", "4-4-4-4")])
+def test_best_finds_the_published_plans_soon(name, label):
+    question = Question(published_profile(name, 128), cluster_a(), "best")
+    rank(question)  # what is imported late is imported now
+    [found] = rank(question)
+    assert found.prediction.plan.partition.label == label
+    assert found.planner_seconds < 2
+
+
+@published
+def test_a_tight_memory_leads_to_recomputation_or_2bw_with_the_reason():
+    question = Question(published_profile("vgg16", 128), cluster_a()).under(memory=4e9)
+    [found] = rank(question)
+    plan = found.prediction.plan
+    assert plan.recompute or plan.schedule == "2bw"
+    assert max(found.prediction.memory_bytes) <= 4e9
+    assert any("V100 has 3.73 GiB" in reason for reason in found.reasons[1:])

@@ -1,0 +1,13 @@
+"""What a message costs is measured between two real ends."""
+
+import torch
+
+from workers.profiler.message_overhead import message_overhead
+
+
+def test_both_ends_pay_and_more_bytes_cost_no_less() -> None:
+    torch.set_num_threads(1)
+    found = message_overhead()
+    assert found.post(1 << 20) >= found.post(1 << 10) >= 0
+    assert found.take(1 << 20) >= found.take(1 << 10) >= 0
+    assert found.post(1 << 20) > 0

@@ -1,0 +1,42 @@
+"""An epoch is whole rounds of what replicas, lanes and batches share."""
+
+import pytest
+import torch
+
+from backend.errors import InvalidInput
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.request.spec import TrainSpec
+from workers.data.split import DataSet, TensorSplit
+from workers.runtime.samples.segments import cutting_of, epoch_shape, round_size
+
+
+def spec(schedule: str, batch: int, lanes: int = 1) -> TrainSpec:
+    stages = (Stage(0, 1, (0, 1)), Stage(1, 2, (2,)))
+    return TrainSpec(1, Plan("p", Partition(stages), schedule, 4, batch=batch, lanes=lanes))
+
+
+def data(count: int) -> DataSet:
+    return DataSet(TensorSplit(torch.zeros(count), torch.zeros(count)), None, "zeros")
+
+
+@pytest.mark.parametrize(
+    ("replicas", "batch", "lanes", "size"),
+    [((1,), 1, 1, 1), ((2, 3), 1, 1, 6), ((2, 1), 4, 1, 4), ((2, 1), 3, 2, 12)],
+)
+def test_a_round_is_shared_evenly(replicas, batch: int, lanes: int, size: int) -> None:
+    assert round_size(replicas, batch, lanes) == size
+
+
+@pytest.mark.parametrize(("schedule", "unit"), [("1f1b-flush", 6), ("pipedream", 2)])
+def test_a_schedule_that_updates_by_rounds_has_batches_of_1(schedule: str, unit: int) -> None:
+    given = spec(schedule, 3)
+    cutting = cutting_of(given)
+    assert cutting.unit == unit
+    shape = epoch_shape(given, data(4 * 13), cutting)
+    assert (shape.microbatches, shape.batch) == (12, 3 if unit == 6 else 1)
+
+
+def test_fewer_samples_than_a_round_are_refused() -> None:
+    given = spec("1f1b-flush", 3)
+    with pytest.raises(InvalidInput, match="23 training samples of zeros are fewer than one round"):
+        epoch_shape(given, data(23), cutting_of(given))

@@ -1,0 +1,98 @@
+"""Files become a checkpoint when all of them are there, and only then."""
+
+import hashlib
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.events import Saved
+from workers.supervisor.reporting.announced import ReportOutside
+from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
+from workers.supervisor.spool.entries import CopiedCheckpoint
+
+
+def saved(folder: Path, name: str, text: bytes, step: int = 7, num_files: int = 2) -> Saved:
+    path = folder / "checkpoints" / str(step) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text)
+    return Saved(0, 1, 64, step, str(path), num_files)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def copier(work: Path, tmp_path: Path) -> CheckpointCopier:
+    return CheckpointCopier(work, lambda step: tmp_path / "kept" / f"1-{step}")
+
+
+def heard(copier: CheckpointCopier, num: int) -> list[CopiedCheckpoint]:
+    """What becomes whole within a bounded time, up to `num`."""
+    found: list[CopiedCheckpoint] = []
+    deadline = time.monotonic() + 30
+    while len(found) < num and time.monotonic() < deadline:
+        found += copier.copied()
+        copier.check()
+        time.sleep(0.01)
+    return found
+
+
+def settled(copier: CheckpointCopier) -> None:
+    while not copier.is_idle:  # up to the test's own limit
+        time.sleep(0.01)
+
+
+def test_it_is_whole_with_its_last_file(copier: CheckpointCopier, work: Path, tmp_path: Path):
+    copier.copy(saved(work, "b", b"bb"))
+    copier.copy(saved(work, "b", b"b", step=8))
+    settled(copier)
+    assert not copier.copied()
+    copier.copy(saved(work, "a", b"a"))
+    (first,) = heard(copier, 1)
+    assert first.mark == Mark(1, 64, 7)
+    assert first.files == tuple(
+        CheckpointFile(name, len(text), hashlib.sha256(text).hexdigest())
+        for name, text in (("a", b"a"), ("b", b"bb"))
+    )
+    assert (tmp_path / "kept/1-7/b").read_bytes() == b"bb"
+    assert not list(work.glob("checkpoints/*/*"))
+    copier.copy(saved(work, "a", b"a", step=8))
+    (second,) = heard(copier, 1)
+    assert second.mark.step == 8
+
+
+def test_what_never_becomes_whole_goes_when_a_later_one_is(
+    copier: CheckpointCopier, work: Path, tmp_path: Path
+):
+    """A rank of another host heard of step 7 too late."""
+    copier.copy(saved(work, "a", b"a"))
+    for name in ("a", "b"):
+        copier.copy(saved(work, name, b"x", step=9))
+    copier.copy(saved(work, "a", b"a", step=11))
+    assert [found.mark.step for found in heard(copier, 1)] == [9]
+    settled(copier)
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["1-11", "1-9"]
+    copier.close()
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["1-9"]
+
+
+def test_a_file_outside_of_the_ranks_folder_is_refused(
+    copier: CheckpointCopier, work: Path, tmp_path: Path
+):
+    (tmp_path / "secret").write_text("x")
+    copier.copy(Saved(0, 0, 0, 1, str(tmp_path / "secret"), 1))
+    with pytest.raises(ReportOutside):
+        heard(copier, 1)
+    assert not (tmp_path / "kept/1-1/secret").exists()
+
+
+def test_a_disk_without_room_is_told(copier: CheckpointCopier, work: Path, tmp_path: Path):
+    (tmp_path / "kept").write_text("no folder can be made here")
+    copier.copy(saved(work, "a", b"a"))
+    with pytest.raises(OSError, match="kept"):
+        heard(copier, 1)

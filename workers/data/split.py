@@ -1,0 +1,139 @@
+"""Samples by their number: what every form of data gives, and how a data set is parted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from workers.definitions.samples import Batch, Samples, mapped, num_samples
+
+
+class Split(Protocol):
+    """Samples to train on, or held out. `numbers` are int64 places among them."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """How long each sample is; None where all are alike."""
+        ...
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether samples lie in memory, so that loading them takes no time to speak of."""
+        ...
+
+    @property
+    def labels(self) -> Tensor | None:
+        """All targets in one tensor; None where they are not known without loading samples."""
+        ...
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        """The inputs of these samples, padded to `length` where their lengths differ."""
+        ...
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        """Their targets likewise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSplit:
+    """Inputs and targets in memory, samples first."""
+
+    all_inputs: Samples
+    all_targets: Samples
+    lengths: None = None
+    is_at_hand: bool = True
+
+    def __len__(self) -> int:
+        return num_samples(self.all_inputs)
+
+    @property
+    def labels(self) -> Tensor | None:
+        return self.all_targets if isinstance(self.all_targets, Tensor) else None
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return mapped(self.all_inputs, lambda tensor: tensor[numbers])
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return mapped(self.all_targets, lambda tensor: tensor[numbers])
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Some samples of another split, whose inputs may be changed as they are loaded."""
+
+    whole: Split
+    numbers: Tensor
+    change: Callable[[Tensor], Tensor] | None = None
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def lengths(self) -> Tensor | None:
+        found = self.whole.lengths
+        return None if found is None else found[self.numbers]
+
+    @property
+    def labels(self) -> Tensor | None:
+        found = self.whole.labels
+        return None if found is None else found[self.numbers]
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.whole.is_at_hand
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        found = self.whole.inputs(self.numbers[numbers], length)
+        return found if self.change is None else mapped(found, self.change)
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return self.whole.targets(self.numbers[numbers], length)
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """What is trained on, and what is held out (None: nothing). `name` is for messages."""
+
+    train: Split
+    held_out: Split | None
+    name: str = "the data"
+
+    @property
+    def num_train(self) -> int:
+        return len(self.train)
+
+    @property
+    def num_held_out(self) -> int:
+        return 0 if self.held_out is None else len(self.held_out)
+
+    def first(self, count: int, length: int | None = None) -> Batch:
+        """The first `count` samples to train on, from the start again where they are fewer;
+        of those whose lengths differ, the first that are no longer than `length`, held out ones
+        where no other is as short."""
+        part, fits = self.train, _fitting(self.train, length)
+        if not len(fits) and self.held_out is not None:
+            part, fits = self.held_out, _fitting(self.held_out, length)
+        chosen = fits[torch.arange(count) % len(fits)]
+        return part.inputs(chosen, length), part.targets(chosen, length)
+
+
+def _fitting(part: Split, length: int | None) -> Tensor:
+    everything, lengths = torch.arange(len(part)), part.lengths
+    if lengths is None or length is None:
+        return everything
+    return everything[lengths <= length]
+
+
+def divided(whole: Split, share: float, name: str) -> DataSet:
+    """A data set with `share` of the samples held out, always the same ones."""
+    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(0))
+    count = min(round(share * len(whole)), len(whole) - 1)
+    if count <= 0:
+        return DataSet(whole, None, name)
+    held_out, train = order[:count].sort().values, order[count:].sort().values
+    return DataSet(Subset(whole, train), Subset(whole, held_out), name)

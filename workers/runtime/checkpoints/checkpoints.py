@@ -1,0 +1,197 @@
+"""When a rank copies its part of the training's state, and how the ranks agree without a stop.
+
+A checkpoint is taken after a number of microbatches that every stage has whole updates for.
+Each rank copies its stages right after the update that ends there, at its own time; no rank
+waits for another one. Where the clock or a cancel asks for one, rank 0 chooses a number that
+it has not forwarded yet and writes it into the job's folder: no other rank can make that update
+before it has met a microbatch that came after, so it finds the number when it gets there. To other
+hosts the agents bring it, so it is chosen some time ahead; a rank that is past it when it comes
+saves nothing, and the checkpoint never becomes whole.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from backend.pipeline.shape import Seat, Shape
+from backend.runs.events import Chosen, Saved
+from backend.runs.request.spec import TrainSpec
+from workers.runtime.background import BackgroundWorker
+from workers.runtime.checkpoints.forward_rate import ForwardRate
+from workers.runtime.checkpoints.stage_copy import StageCopy
+from workers.runtime.messages.groups import led_stages
+from workers.runtime.messages.world import World
+from workers.runtime.reports.reporter import Reporter
+from workers.runtime.samples.segments import round_size
+
+FOLDER = "checkpoints"
+REQUEST = "save-now"
+"""A file of this name in the job's folder asks for a checkpoint at once."""
+FIRST = 5.0
+"""Seconds before the first one that the clock asks for, where more were given."""
+LOOK = 0.02
+"""Seconds between looks for the request."""
+AHEAD, AHEAD_NOW = 2.0, 0.5
+"""Seconds by which other hosts are told before a checkpoint that the clock asks for, and one that
+was asked for at once."""
+
+
+CopyOf = Callable[[int], dict[str, Tensor]]
+"""From a stage to copies, on the CPU, of all that it needs to go on."""
+
+
+class Checkpoints:
+    """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
+    the start of the epoch."""
+
+    def __init__(
+        self,
+        world: World,
+        seat: Seat,
+        copy_of: CopyOf,
+        spec: TrainSpec,
+        shape: Shape,
+        folder: Path,
+        reporter: Reporter,
+    ) -> None:
+        self._world, self._seat, self._led = world, seat, led_stages(seat)
+        self._copy_of, self._spec, self._shape = copy_of, spec, shape
+        self._folder, self._reporter = folder, reporter
+        self._unit = round_size(shape.replicas, shape.batch, shape.lanes)
+        # one copy waits while another is written: at most twice the rank's state
+        self._writer = BackgroundWorker[StageCopy](lambda copy: copy.write(reporter), most=1)
+        self._rate = ForwardRate()
+        self._epoch = 0
+        self._tell: Callable[[], None] = _nothing
+        self._fresh: dict[int, int] = {}
+        self._clock, self.taken = time.monotonic, list[tuple[float, float]]()
+        now = time.monotonic()
+        self._due = math.inf
+        self._next_look, self._is_asked, self._is_answered = now, False, False
+
+    def begin(self, epoch: int, tell: Callable[[], None]) -> None:
+        """An epoch begins; `tell` prints the losses that were not printed yet."""
+        if self._due == math.inf:
+            self._due = time.monotonic() + min(FIRST, self._spec.checkpoints.seconds)
+        self._epoch, self._tell, self._fresh, self._rate = epoch, tell, {}, ForwardRate()
+
+    def watch(self, clock: Callable[[], float]) -> None:
+        """A segment begins, in whose time `taken` tells from when to when copies were made."""
+        self._clock, self.taken = clock, []
+
+    def forward(self, microbatch: int) -> None:
+        if self._seat.rank == 0:
+            if not self._is_one_host:
+                self._rate.note(microbatch, time.monotonic())
+            if self._is_wanted() and (ahead := self._ahead()) is not None:
+                self._choose(((microbatch + ahead) // self._unit + 1) * self._unit)
+
+    def _ahead(self) -> int | None:
+        """Microbatches until every rank has heard what is chosen now; None: not known yet."""
+        if self._is_one_host:
+            return 0
+        return self._rate.within(AHEAD_NOW if self._is_asked_now else AHEAD)
+
+    def _choose(self, done: int) -> None:
+        """Let all ranks save after so many; what lies beyond the epoch is left to its end."""
+        if done < self._shape.microbatches:
+            chosen = Chosen(0, self._epoch, done)
+            (self._folder / chosen.file).touch()
+            if not self._is_one_host:
+                self._reporter(chosen)
+            self._answered()
+
+    def updating(self, stage: int, microbatches: int) -> None:
+        per_round = self._shape.lanes * self._shape.batch
+        self._fresh[stage] = -(-microbatches // per_round) * per_round
+
+    def updated(self) -> None:
+        if self._shape.lanes == 1:
+            for number in tuple(self._fresh):
+                self._take_if_due(number)
+
+    def averaged(self, stage: int) -> None:
+        self._take_if_due(stage)
+
+    def epoch_over(self) -> None:
+        """The pipeline is empty. Every rank calls it."""
+        agreed = self._world.agreed(float(self._is_wanted()))
+        if agreed or self._is_counted(self._shape.microbatches):
+            for stage in self._led:
+                self._take(stage, self._epoch + 1, 0)
+            self._answered()
+
+    def close(self) -> None:
+        """Wait until every copy is written."""
+        self._writer.join()
+
+    def _take_if_due(self, stage: int) -> None:
+        done = self._fresh.pop(stage)
+        if stage not in self._led or done % self._unit:
+            return
+        if done < self._shape.microbatches and self._is_due(done):
+            self._take(stage, self._epoch, done)
+
+    def _is_due(self, done: int) -> bool:
+        chosen = self._folder / Chosen(0, self._epoch, done).file
+        return chosen.exists() or self._is_counted(done)
+
+    @property
+    def _is_one_host(self) -> bool:
+        return self._world.hosts == 1
+
+    def _is_counted(self, done: int) -> bool:
+        """Does a multiple of the asked for updates lie in the round that ends here?"""
+        every = self._spec.checkpoints.updates
+        if not every:
+            return False
+        return self._step(self._epoch, done) // every > (
+            self._step(self._epoch, done - self._unit) // every
+        )
+
+    def _take(self, stage: int, epoch: int, done: int) -> None:
+        """Copy now, write later; the losses so far are told before the checkpoint is."""
+        start = self._clock()
+        self._tell()
+        lane, place = self._seat.lane, self._place(epoch, done)
+        place.mkdir(parents=True, exist_ok=True)
+        saved = Saved(
+            self._seat.rank,
+            epoch,
+            done * self._spec.plan.microbatch,
+            self._step(epoch, done),
+            str(place / f"stage-{stage}-lane-{lane}.safetensors"),
+            self._shape.num_stages * self._shape.lanes,
+        )
+        self._writer.put(StageCopy(self._copy_of(stage), lane, saved))
+        self.taken.append((start, self._clock()))
+
+    def _step(self, epoch: int, done: int) -> int:
+        per_epoch = self._shape.microbatches // self._shape.batch
+        return epoch * per_epoch + done // self._shape.batch
+
+    def _place(self, epoch: int, done: int) -> Path:
+        return self._folder / FOLDER / f"{epoch}-{done}"
+
+    def _is_wanted(self) -> bool:
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            self._is_asked = (self._folder / REQUEST).exists()
+        is_time = self._spec.checkpoints.seconds > 0 and now >= self._due
+        return is_time or self._is_asked_now
+
+    @property
+    def _is_asked_now(self) -> bool:
+        return self._is_asked and not self._is_answered
+
+    def _answered(self) -> None:
+        self._is_answered = self._is_asked
+        self._due = time.monotonic() + self._spec.checkpoints.seconds
+
+
+def _nothing() -> None:
+    """No losses are to be told before the first epoch."""

@@ -1,0 +1,171 @@
+"""A stage of the model as functions: forward with given weights, and its backward."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from workers.definitions.loader import Loss
+from workers.definitions.record import TensorSpec
+from workers.definitions.samples import Samples
+from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
+
+Tensors = tuple[Tensor, ...]
+
+Precision = Literal["float32", "bfloat16", "float16"]
+
+Places = tuple[tuple[dict[str, nn.Parameter | None], str], ...]
+"""Where a module keeps one parameter; several places where it is tied."""
+
+
+@dataclass(slots=True)
+class Activations:
+    """What the backward needs of its forward; autograd keeps that version's weights alive.
+    `deferred` is what the input's half of a backward leaves for the weights' half."""
+
+    inputs: Tensors
+    weights: dict[str, Tensor]
+    outputs: Tensors
+    deferred: Deferred | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageModule:
+    """`specs` describe the bundle that comes in; `loss` is set on the last stage alone;
+    `precision` is what compute is cast to.
+
+    The module's own parameters are places where a version's tensors are put before it runs.
+    """
+
+    module: nn.Module
+    specs: tuple[TensorSpec, ...]
+    loss: Loss | None = None
+    precision: Precision = "float32"
+    places: dict[str, Places] = field(init=False)
+
+    def __post_init__(self) -> None:
+        trained = {n: p for n, p in self.module.named_parameters() if p.requires_grad}
+        places = {name: _places(self.module, trained[name]) for name in trained}
+        object.__setattr__(self, "places", places)
+
+    @property
+    def weights(self) -> dict[str, Tensor]:
+        """The trained parameters by the model's names, as they are in the module at present."""
+        found = {name: places[0][0][places[0][1]] for name, places in self.places.items()}
+        return {name: weight.detach() for name, weight in found.items() if weight is not None}
+
+    def run(self, inputs: Tensors, weights: Mapping[str, Tensor]) -> Any:
+        """The bundle that goes out, or the model's output on the last stage."""
+        for name, tensor in weights.items():
+            for parameters, key in self.places[name]:
+                parameters[key] = tensor  # type: ignore[assignment]  # a tensor does for a module
+        with self._cast(inputs):
+            return self.module(*inputs)
+
+    def forward(
+        self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
+    ) -> tuple[Tensors, Activations]:
+        """The bundle that goes out (the loss alone on the last stage), and what to hold."""
+        for tensor, spec in zip(inputs, self.specs, strict=True):
+            tensor.requires_grad_(spec.requires_grad)
+        result = self.run(inputs, weights)
+        if self.loss is not None and target is not None:
+            with self._cast(inputs):
+                result = (self.loss(result, target),)
+        return result, Activations(_differentiable(inputs), weights, _differentiable(result))
+
+    def again(
+        self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
+    ) -> Activations:
+        """The forward once more; running statistics do not count it twice."""
+        states = [(part._buffers, key) for part in self.module.modules() for key in part._buffers]
+        before = [buffers[key] for buffers, key in states]
+        for (buffers, key), buffer in zip(states, before, strict=True):
+            buffers[key] = None if buffer is None else buffer.clone()
+        _, held = self.forward(inputs, weights, target)
+        for (buffers, key), buffer in zip(states, before, strict=True):
+            buffers[key] = buffer
+        return held
+
+    def backward(self, held: Activations, gradients: Tensors) -> tuple[Tensors, dict[str, Tensor]]:
+        """(gradients of the inputs that have one, gradients of the weights).
+
+        `gradients` belong to the outputs that have one; on the last stage there is that of the
+        loss, or none where it is 1.
+        """
+        wanted = (*held.inputs, *held.weights.values())
+        found = self._grad(held, wanted, gradients)
+        num_inputs = len(held.inputs)
+        of_weights = zip(held.weights, found[num_inputs:], strict=True)
+        return tuple(found[:num_inputs]), dict(of_weights)
+
+    def backward_onto(
+        self, held: Activations, gradients: Tensors, sums: Sequence[Tensor]
+    ) -> tuple[Tensors, list[Tensor]]:
+        """As `backward`, with the gradients of the weights added to `sums` in place; where these
+        are empty, new ones. Autograd adds each as soon as it is made, so that those of one
+        microbatch are never there all at once."""
+        weights = tuple(held.weights.values())
+        for weight, so_far in zip(weights, sums, strict=bool(sums)):
+            weight.grad = so_far
+        wanted = (*held.inputs, *weights)
+        if wanted and held.outputs:
+            torch.autograd.backward(held.outputs, gradients or None, inputs=wanted)
+        found = _filled(wanted, [tensor.grad for tensor in wanted])
+        for tensor in wanted:
+            tensor.grad = None
+        return found[: len(held.inputs)], list(found[len(held.inputs) :])
+
+    def backward_input(self, held: Activations, gradients: Tensors) -> Tensors:
+        """The gradients of the inputs alone; the graph stays for `backward_weight`."""
+        coming = gradients or tuple(map(torch.ones_like, held.outputs))
+        weights = tuple(held.weights.values())
+        found, held.deferred = backward_input(held.outputs, held.inputs, weights, coming)
+        return _filled(held.inputs, found)
+
+    def backward_weight(self, held: Activations) -> dict[str, Tensor]:
+        """The gradients of the weights alone, after `backward_input`."""
+        assert held.deferred is not None, "the input's half of a backward comes first"
+        weights = tuple(held.weights.values())
+        found = backward_weight(weights, held.deferred)
+        return dict(zip(held.weights, _filled(weights, found), strict=True))
+
+    def _grad(self, held: Activations, wanted: Tensors, gradients: Tensors) -> Tensors:
+        """One gradient per wanted tensor: zeros where the outputs do not depend on it."""
+        if not wanted or not held.outputs:
+            return _filled(wanted, [None] * len(wanted))
+        found = torch.autograd.grad(held.outputs, wanted, gradients or None, allow_unused=True)
+        return _filled(wanted, found)
+
+    def _cast(self, inputs: Tensors) -> AbstractContextManager[object]:
+        return autocast(inputs[0].device, self.precision)
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Compute in `precision` inside, where torch's autocast thinks it safe."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=getattr(torch, precision))
+
+
+def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:
+    return tuple(
+        torch.zeros_like(tensor) if gradient is None else gradient
+        for tensor, gradient in zip(wanted, found, strict=True)
+    )
+
+
+def _differentiable(tensors: Sequence[Tensor]) -> Tensors:
+    return tuple(tensor for tensor in tensors if tensor.requires_grad)
+
+
+def _places(module: nn.Module, parameter: nn.Parameter) -> Places:
+    return tuple(
+        (part._parameters, key)
+        for part in module.modules()
+        for key, here in part._parameters.items()
+        if here is parameter
+    )

@@ -1,0 +1,106 @@
+"""The stages of one rank, for microbatches of every form, and who is at fault where one raises."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from workers.definitions.cut import cut
+from workers.definitions.errors import ModelRaised, describe, user_traceback
+from workers.definitions.layers import LayeredModel
+from workers.definitions.loader import LoadedDefinition
+from workers.runtime.compute.model import Layers
+from workers.runtime.compute.release import release
+from workers.runtime.compute.stage import Precision, StageModule, Tensors
+from workers.runtime.compute.tied_weights import tied_names
+from workers.runtime.compute.variants import Variant, bundle_specs
+from workers.runtime.failures import is_out_of_memory
+from workers.runtime.samples.epoch import Form
+
+Bounds = Sequence[tuple[int, int]]
+"""The layers (first, stop) of each stage of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """`modules` by stage number, for full microbatches; `variants` for those of other forms.
+
+    layered  the whole model, whose weights of other ranks were given back
+    tied     every name of the model's state with all names of the same tensor
+    """
+
+    definition: LoadedDefinition
+    layered: LayeredModel
+    bounds: Bounds
+    modules: dict[int, StageModule]
+    variants: dict[Form, Variant]
+    tied: dict[str, tuple[str, ...]]
+
+    def at(self, number: int, form: Form) -> StageModule:
+        """The stage for microbatches of this form."""
+        variant = self.variants.get(form)
+        return self.modules[number] if variant is None else variant.stages[number]
+
+    def train(self, mode: bool) -> None:
+        """Put the modules into training or evaluation mode."""
+        for stages in (self.modules, *(variant.stages for variant in self.variants.values())):
+            for stage in stages.values():
+                stage.module.train(mode)
+
+    def buffers(self, number: int) -> dict[str, Tensor]:
+        """The stage's running statistics by name."""
+        return dict(self.modules[number].module.named_buffers())
+
+    def raised(self, error: Exception, stage: int, inputs: Tensors) -> Exception:
+        """The error as the user's, naming the stage and the layer; memory errors stay."""
+        if is_out_of_memory(error):
+            return error
+        file = self.definition.file
+        place = f"stage {stage}, {self._guilty(stage, inputs)}"
+        message = f"{describe(error, file)} (raised in {place})"
+        return ModelRaised(message, detail=user_traceback(error, file))
+
+    def _guilty(self, stage: int, inputs: Tensors) -> str:
+        """Which layer raises on these inputs: found by running the stage layer by layer."""
+        bundle = tuple(tensor.detach() for tensor in inputs)
+        for index in range(*self.bounds[stage]):
+            try:
+                with torch.no_grad():
+                    bundle = cut(self.layered, index, index + 1)(*bundle)
+            except Exception:
+                return f"layer {self.layered.layers[index].name}"
+        return "the loss" if stage == len(self.bounds) - 1 else "no single layer"
+
+
+def stages(
+    definition: LoadedDefinition,
+    layers: Layers,
+    bounds: Bounds,
+    numbers: Sequence[int],
+    precision: Precision,
+) -> Stages:
+    """The stages `numbers` of a model that is cut at `bounds`; the memory of the other stages'
+    weights is given back."""
+
+    def cut_out(layered: LayeredModel) -> dict[int, StageModule]:
+        last = len(bounds) - 1
+        return {
+            n: StageModule(
+                cut(layered, *bounds[n]),
+                layered.specs[bounds[n][0]],
+                definition.loss if n == last else None,
+                precision,
+            )
+            for n in numbers
+        }
+
+    base, tied = layers.base, tied_names(layers.base.model)
+    modules = cut_out(base)
+    variants = {
+        form: Variant(cut_out(other), bundle_specs(other, bounds))
+        for form, other in layers.others.items()
+    }
+    foreign = (cut(base, *bounds[n]) for n in range(len(bounds)) if n not in modules)
+    release((stage.module for stage in modules.values()), foreign)
+    return Stages(definition, base, bounds, modules, variants, tied)

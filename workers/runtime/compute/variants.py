@@ -1,0 +1,63 @@
+"""The same stages for microbatches of other shapes: fewer samples, or another length.
+
+Cuts are traced for the shapes of one microbatch, so each form has graphs of its own, over the
+same weights and running statistics. Every rank knows the form of every microbatch beforehand,
+and so the sizes of all that it will receive.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from backend.errors import InvalidInput
+from workers.definitions.layering import layered
+from workers.definitions.layers import LayeredModel
+from workers.definitions.record import TensorSpec
+from workers.definitions.samples import Samples
+from workers.definitions.units import Granularity
+from workers.runtime.compute.stage import StageModule
+from workers.runtime.samples.epoch import Form
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """The stages of this rank for one form, and what goes into each stage of the model."""
+
+    stages: dict[int, StageModule]
+    specs: tuple[tuple[TensorSpec, ...], ...]
+
+
+def bundle_specs(
+    layered: LayeredModel, bounds: Sequence[tuple[int, int]]
+) -> tuple[tuple[TensorSpec, ...], ...]:
+    """What goes into each stage of a model that is cut at `bounds`."""
+    return tuple(layered.specs[first] for first, _ in bounds)
+
+
+def varied(
+    base: LayeredModel, form: Form, inputs: Samples, granularity: Granularity
+) -> LayeredModel:
+    """The model's layers for another form; no training has changed `base` yet. Raises
+    `InvalidInput` where they are others than the base's."""
+    other = layered(base.model, inputs, granularity)
+    mine, theirs = ([layer.name for layer in each.layers] for each in (base, other))
+    if mine != theirs:
+        size, length = form
+        shape = f"{size} samples" + (f" of length {length}" if length else "")
+        raise InvalidInput(
+            f"for microbatches of {shape} the model has {len(theirs)} layers, and {len(mine)} "
+            "for full ones, so one plan does not cut both",
+            "Leave out the samples that are left over (last = drop), or use one bucket.",
+        )
+    _share_state(other.model, base.model)
+    return other
+
+
+def _share_state(other: nn.Module, base: nn.Module) -> None:
+    """Let what the model keeps from forward to forward be one tensor in both."""
+    if other is base:
+        return
+    for name in base.state_dict().keys() & dict(base.named_buffers()).keys():
+        path, _, key = name.rpartition(".")
+        other.get_submodule(path)._buffers[key] = base.get_buffer(name)

@@ -1,0 +1,74 @@
+"""The groups of ranks that sum tensors: replicas of a stage, one pipeline, one device."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backend.pipeline.shape import Seat, Shape
+from workers.runtime.messages.world import Group, World
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Those that this rank is in.
+
+    replicas  by the number of each stage that has several replicas
+    pipeline  the ranks of its pipeline; None where it is one by itself
+    device    the ranks of all pipelines on its device; None for a single pipeline
+    """
+
+    world: World
+    replicas: dict[int, Group]
+    pipeline: Group | None
+    device: Group | None
+
+    def pipeline_total(self, value: float) -> float:
+        """The sum of `value` over the ranks of the pipeline; all of them call it."""
+        if self.pipeline is None:
+            return value
+        tensor = torch.tensor([value], dtype=torch.float64, device=self.world.device)
+        self.pipeline.sum(tensor)
+        return float(tensor.item())
+
+    def share(self, stage: int, tensors: Iterable[Tensor]) -> None:
+        """Give the first replica's tensors of the stage to the others."""
+        if group := self.replicas.get(stage):
+            for tensor in tensors:
+                group.broadcast(tensor)
+
+
+def groups(world: World, shape: Shape) -> Groups:
+    """Every rank calls it, and makes every group, as torch.distributed wants it."""
+    lanes, size = range(shape.lanes), shape.num_devices
+    replicas = {}
+    for stage in range(shape.num_stages):
+        if group := _own(world, [shape.group_of(stage, lane) for lane in lanes]):
+            replicas[stage] = group
+    if shape.lanes == 1:
+        return Groups(world, replicas, world.everybody if size > 1 else None, None)
+    pipeline = _own(world, [tuple(range(lane * size, (lane + 1) * size)) for lane in lanes])
+    device = _own(world, [shape.sharing(rank) for rank in range(size)])
+    return Groups(world, replicas, pipeline, device)
+
+
+def led_stages(seat: Seat) -> tuple[int, ...]:
+    """The stages of which this rank is the first replica of its pipeline."""
+    shape = seat.shape
+    return tuple(s for s in seat.stages if shape.group_of(s, seat.lane)[0] == seat.rank)
+
+
+def is_reporter(seat: Seat) -> bool:
+    """The first replica of the last stage speaks for the run: it knows the loss."""
+    return seat.rank == seat.shape.group_of(seat.shape.num_stages - 1)[0]
+
+
+def _own(world: World, members: Sequence[tuple[int, ...]]) -> Group | None:
+    """Make every group of several ranks; the one that this rank is in."""
+    own = None
+    for ranks in members:
+        if len(ranks) > 1:
+            group = world.group(ranks)
+            own = group if world.rank in ranks else own
+    return own

@@ -1,0 +1,71 @@
+"""Bundles on their way: what this rank made, received, and has yet to use."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from backend.pipeline.actions import Action, Flow, Message, Recv
+from backend.pipeline.held import in_flight
+from backend.pipeline.rows import Rows
+from workers.definitions.record import TensorSpec
+from workers.runtime.compute.stage import Tensors
+from workers.runtime.messages.transport import Expected, Transport
+from workers.runtime.samples.epoch import Form
+
+Specs = Sequence[tuple[TensorSpec, ...]]
+
+
+class MessageQueue:
+    """`specs[s]` is the bundle that goes into stage s, of microbatches of a form that `others`
+    does not name. Chunks on one rank meet here too."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        specs: Specs,
+        others: Mapping[Form, Specs] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._specs, self._others = specs, others or {}
+        self._bundles: dict[Message, Tensors] = {}
+        self._form: Callable[[int], Form] | None = None
+
+    def expect(self, form: Callable[[int], Form]) -> None:
+        """Of which form each microbatch of the next segment is."""
+        self._form = form if self._others else None
+
+    def begin(self, actions: Sequence[Action]) -> None:
+        """Announce every receive of a segment."""
+        self._transport.begin(
+            [
+                Expected(action.message, action.source, self._spec(action.message))
+                for action in actions
+                if isinstance(action, Recv)
+            ],
+            int(in_flight(Rows.of(actions)).max(initial=0)),
+        )
+
+    def put(self, message: Message | None, bundle: Tensors) -> None:
+        """Keep what an action made (None: nobody needs it)."""
+        if message is not None:
+            self._bundles[message] = bundle
+
+    def take(self, message: Message | None) -> Tensors:
+        """What an action needs, once (None: nothing)."""
+        return () if message is None else self._bundles.pop(message)
+
+    def send(self, message: Message, to: int) -> None:
+        self._transport.send(message, to, self._bundles.pop(message))
+
+    def receive(self, message: Message) -> None:
+        self._bundles[message] = self._transport.receive()
+
+    def end(self) -> None:
+        """Wait until all that was sent has arrived."""
+        self._transport.end()
+
+    def _spec(self, message: Message) -> tuple[TensorSpec, ...]:
+        specs = self._specs
+        if self._form is not None:
+            specs = self._others.get(self._form(message.microbatch), specs)
+        if message.flow is Flow.ACTIVATION:
+            return specs[message.stage + 1]
+        return tuple(spec for spec in specs[message.stage] if spec.requires_grad)

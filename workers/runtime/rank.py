@@ -1,0 +1,89 @@
+"""What one rank holds for the whole run, made from its plan and its place in the pipeline."""
+
+from dataclasses import dataclass
+
+from backend.errors import InvalidInput
+from backend.pipeline.shape import Seat, Shape
+from backend.runs.request.spec import TrainSpec
+from workers.definitions.loader import LoadedDefinition
+from workers.runtime.compute.model import Layers
+from workers.runtime.compute.stages import Stages, stages
+from workers.runtime.compute.variants import bundle_specs
+from workers.runtime.messages.groups import Groups, groups
+from workers.runtime.messages.queue import MessageQueue
+from workers.runtime.messages.transport import Transport, transport
+from workers.runtime.messages.world import World
+from workers.runtime.state.state import TrainedState, trained_state
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Its parts by who needs what: a function takes the narrowest that it uses.
+
+    world     this process among the others
+    seat      its coordinates in the pipeline
+    stages    what computes
+    state     what training changes
+    messages  what goes to and comes from neighbouring stages
+    groups    with whom tensors are summed
+    """
+
+    world: World
+    seat: Seat
+    stages: Stages
+    state: TrainedState
+    messages: MessageQueue
+    groups: Groups
+
+
+def make_rank(
+    world: World,
+    shape: Shape,
+    definition: LoadedDefinition,
+    layers: Layers,
+    spec: TrainSpec,
+    channel: Transport | None = None,
+) -> Rank:
+    """Every rank calls it. `channel` carries its messages, the device's usual one if None.
+    Raises `InvalidInput` where the plan is for another number of layers or of ranks."""
+    check_ranks(world, shape)
+    _check_layers(shape, spec, layers)
+    bounds = tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
+    seat = shape.seats[world.rank]
+    own = stages(definition, layers, bounds, seat.stages, spec.precision)
+    met = groups(world, shape)
+    varied = {form: variant.specs for form, variant in own.variants.items()}
+    specs = bundle_specs(layers.base, bounds)
+    return Rank(
+        world,
+        seat,
+        own,
+        trained_state(spec, seat, own.modules, met.replicas),
+        MessageQueue(channel or transport(world), specs, varied),
+        met,
+    )
+
+
+def check_ranks(world: World, shape: Shape) -> None:
+    """Raise `InvalidInput` where the plan is for another number of ranks."""
+    if shape.num_ranks != world.size:
+        raise InvalidInput(
+            f"the plan needs {shape.num_ranks} processes, but {world.size} were started"
+        )
+
+
+def _check_layers(shape: Shape, spec: TrainSpec, layers: Layers) -> None:
+    partition = spec.plan.partition
+    planned, there = partition.stages[-1].stop, len(layers.base.layers)
+    if planned != there:
+        profiled = f", profiled in {spec.planned_in}" if spec.planned_in else ""
+        raise InvalidInput(
+            f"the plan is for {planned} layers{profiled}, but the model has {there} in "
+            f"{spec.precision}",
+            f"Profile the definition again, in {spec.precision} or in float32, and make a new "
+            "plan.",
+        )
+    if len(partition.stages) != shape.num_stages:
+        raise InvalidInput(
+            f"the plan has {len(partition.stages)} stages, its shape {shape.num_stages}"
+        )

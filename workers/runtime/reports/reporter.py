@@ -1,0 +1,59 @@
+"""What a process of a run says: JSON lines on standard output, a heartbeat, and its end."""
+
+import sys
+import threading
+from collections.abc import Callable, Sized
+
+from backend.runs.events import Event, Finished, Heartbeat, Started, write_line
+from workers.runtime.failures import failed
+
+HEARTBEAT_SECONDS = 2.0
+
+
+class Reporter:
+    """Writes events, whole lines only, from any thread."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._counted: Sized | None = None
+
+    def watch(self, counted: Sized) -> None:
+        """Let the heartbeat tell the length of `counted`, which grows with every action."""
+        self._counted = counted
+
+    def __call__(self, event: Event) -> None:
+        with self._lock:
+            sys.stdout.write(write_line(event) + "\n")
+            sys.stdout.flush()
+
+    def log(self, text: str) -> None:
+        """A line for people; it ends up in the run's log."""
+        with self._lock:
+            print(text, flush=True)
+
+    def beat(self) -> None:
+        """Send a heartbeat every two seconds until the work ends."""
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            self(Heartbeat(self.rank, None if self._counted is None else len(self._counted)))
+
+    def report(self, work: Callable[[], int]) -> int:
+        """Do the work (it returns the epochs done) under a heartbeat; the exit code.
+
+        An exception becomes one `Failed` line; what is no fault of the user's also leaves
+        its traceback in the log.
+        """
+        threading.Thread(target=self.beat, daemon=True).start()
+        try:
+            epochs = work()
+        except Exception as error:
+            self(failed(self.rank, error))
+            return 1
+        finally:
+            self._ended.set()
+        self(Finished(self.rank, epochs))
+        return 0
+
+    def started(self) -> None:
+        self(Started(self.rank))

@@ -1,0 +1,48 @@
+"""How many microbatches an epoch has: whole rounds of what replicas, lanes and batches share."""
+
+import math
+from collections.abc import Sequence
+
+from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.runs.request.spec import TrainSpec
+from workers.data.cutting import Cutting
+from workers.data.split import DataSet
+
+
+def round_size(replicas: Sequence[int], batch: int, lanes: int) -> int:
+    """Microbatches that replicas, lanes and batches share evenly."""
+    return lanes * math.lcm(*replicas, batch)
+
+
+def cutting_of(spec: TrainSpec) -> Cutting:
+    """The microbatches that a run's plan trains on."""
+    plan = spec.plan
+    unit = round_size(plan.partition.replicas, _batch(spec), plan.lanes)
+    return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
+
+
+def epoch_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
+    """One epoch. Raises `InvalidInput` where the samples do not fill one round."""
+    plan, microbatches = spec.plan, cutting.count(data.train)
+    if microbatches == 0:
+        raise InvalidInput(
+            f"{data.num_train} training samples of {data.name} are fewer than one round of "
+            f"{cutting.unit} microbatches of {plan.microbatch}",
+            "Use smaller microbatches, fewer of them per batch, or more data.",
+        )
+    return Shape(
+        plan.partition.replicas,
+        microbatches,
+        _batch(spec),
+        chunks=plan.partition.chunks,
+        advance=plan.advance,
+        lanes=plan.lanes,
+        recompute=plan.recompute,
+    )
+
+
+def _batch(spec: TrainSpec) -> int:
+    """A schedule that updates by rounds of microbatches has batches of 1."""
+    return spec.plan.batch if schedule(spec.plan.schedule).batched else 1

@@ -1,0 +1,188 @@
+"""Optimizers as functions: (weights, gradients) -> new weights, their state kept inside.
+
+With `in_place` the given tensors are changed and returned; nobody may await them then.
+The formulas are those of torch.optim with its default settings. Weight decay meets the
+weights that are updated, the newest, whichever version the gradients are of.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from backend.runs.request.spec import OptimizerSpec
+
+Tensors = list[Tensor]
+
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+"""Adam's constants (Kingma and Ba, ICLR 2015, algorithm 1)."""
+
+
+class Optimizer(Protocol):
+    """One optimizer of one stage."""
+
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        """The weights after one update at `factor` times the learning rate; gradients are not
+        changed."""
+        ...
+
+    @property
+    def state(self) -> dict[str, Tensors]:
+        """What it carries from update to update, by kind and in the order of the weights;
+        nothing before the first one."""
+        ...
+
+    def load_state(self, state: dict[str, Tensors], updates: int) -> None:
+        """Go on as the optimizer that had this `state` after so many updates."""
+        ...
+
+
+class SGD:
+    """w -= lr * (g + decay * w)."""
+
+    def __init__(self, learning_rate: float, weight_decay: float = 0.0) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        gradients = _decayed(weights, gradients, self.weight_decay)
+        return _moved(weights, gradients, -self.learning_rate * factor, in_place)
+
+    @property
+    def state(self) -> dict[str, Tensors]:
+        return {}
+
+    def load_state(self, state: dict[str, Tensors], updates: int) -> None:
+        """It has none."""
+
+
+class Momentum:
+    """v = mu * v + g + decay * w; w -= lr * v (Sutskever et al., ICML 2013, in torch's form)."""
+
+    def __init__(self, learning_rate: float, momentum: float, weight_decay: float = 0.0) -> None:
+        self.learning_rate, self.momentum = learning_rate, momentum
+        self.weight_decay = weight_decay
+        self.velocity: Tensors = []
+
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        self.velocity = self.velocity or _zeros(weights)
+        rate = self.learning_rate * factor
+        if in_place:
+            self._fused(weights, gradients, rate)
+            return weights
+        gradients = _decayed(weights, gradients, self.weight_decay)
+        for velocity, gradient in zip(self.velocity, gradients, strict=True):
+            torch.add(gradient, velocity, alpha=self.momentum, out=velocity)
+        return _moved(weights, self.velocity, -rate, in_place)
+
+    def _fused(self, weights: Tensors, gradients: Tensors, rate: float) -> None:
+        """Both lines in one pass over the memory, which is what an update waits for."""
+        torch._fused_sgd_(
+            weights,
+            gradients,
+            self.velocity,
+            weight_decay=self.weight_decay,
+            momentum=self.momentum,
+            lr=rate,
+            dampening=0.0,
+            nesterov=False,
+            maximize=False,
+            is_first_step=False,
+        )
+
+    @property
+    def state(self) -> dict[str, Tensors]:
+        return {"velocity": self.velocity} if self.velocity else {}
+
+    def load_state(self, state: dict[str, Tensors], updates: int) -> None:
+        self.velocity = state.get("velocity", [])
+
+
+class Adam:
+    """Adam with bias correction (Kingma and Ba, ICLR 2015, algorithm 1). `decoupled` takes
+    lr * decay * w off the weights instead (AdamW: Loshchilov and Hutter, ICLR 2019)."""
+
+    def __init__(
+        self, learning_rate: float, weight_decay: float = 0.0, decoupled: bool = False
+    ) -> None:
+        self.learning_rate, self.weight_decay = learning_rate, weight_decay
+        self.decoupled = decoupled
+        self.steps = 0
+        self.mean: Tensors = []
+        self.square: Tensors = []
+
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        rate = self.learning_rate * factor
+        if self.decoupled:
+            weights = _shrunk(weights, 1 - rate * self.weight_decay, in_place)
+        else:
+            gradients = _decayed(weights, gradients, self.weight_decay)
+        direction, correction = self._direction(weights, gradients)
+        in_place = in_place or self.decoupled
+        return _moved(weights, direction, -rate / correction, in_place)
+
+    def _direction(self, weights: Tensors, gradients: Tensors) -> tuple[Tensors, float]:
+        """Where to go, but for the bias of the mean, and that bias."""
+        self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
+        self.steps += 1
+        torch._foreach_lerp_(self.mean, gradients, 1 - BETAS[0])
+        torch._foreach_mul_(self.square, BETAS[1])
+        torch._foreach_addcmul_(self.square, gradients, gradients, 1 - BETAS[1])
+        scale = torch._foreach_sqrt(self.square)
+        torch._foreach_div_(scale, (1 - BETAS[1] ** self.steps) ** 0.5)
+        torch._foreach_add_(scale, EPSILON)
+        return list(torch._foreach_div(self.mean, scale)), 1 - BETAS[0] ** self.steps
+
+    @property
+    def state(self) -> dict[str, Tensors]:
+        return {"mean": self.mean, "square": self.square} if self.mean else {}
+
+    def load_state(self, state: dict[str, Tensors], updates: int) -> None:
+        self.mean, self.square = state.get("mean", []), state.get("square", [])
+        self.steps = updates if self.mean else 0
+
+
+def optimizer_of(spec: OptimizerSpec) -> Optimizer:
+    """A fresh one for one stage."""
+    match spec.name:
+        case "sgd":
+            return SGD(spec.learning_rate, spec.weight_decay)
+        case "momentum":
+            return Momentum(spec.learning_rate, spec.momentum, spec.weight_decay)
+        case "adam":
+            return Adam(spec.learning_rate, spec.weight_decay)
+        case "adamw":
+            return Adam(spec.learning_rate, spec.weight_decay, decoupled=True)
+
+
+def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) -> Tensors:
+    if in_place:
+        torch._foreach_add_(weights, direction, alpha=rate)
+        return weights
+    return list(torch._foreach_add(weights, direction, alpha=rate))
+
+
+def _shrunk(weights: Tensors, share: float, in_place: bool) -> Tensors:
+    if in_place:
+        torch._foreach_mul_(weights, share)
+        return weights
+    return list(torch._foreach_mul(weights, share))
+
+
+def _decayed(weights: Tensors, gradients: Tensors, weight_decay: float) -> Tensors:
+    if not weight_decay:
+        return gradients
+    return list(torch._foreach_add(gradients, weights, alpha=weight_decay))
+
+
+def _zeros(weights: Sequence[Tensor]) -> Tensors:
+    return [torch.zeros_like(weight) for weight in weights]

@@ -1,0 +1,66 @@
+"""What training changes on one rank: the weights of its stages and the scale of the loss."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Seat
+from backend.runs.request.spec import TrainSpec
+from workers.runtime.compute.stage import StageModule
+from workers.runtime.messages.gradient_buckets import Buckets
+from workers.runtime.messages.world import Group
+from workers.runtime.state.learning_rate import learning_rate_factor
+from workers.runtime.state.loss_scale import LossScale
+from workers.runtime.state.optimizers import optimizer_of
+from workers.runtime.state.weights import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedState:
+    """`weights` by stage number.
+
+    loss_scale  of float16, None for other precisions
+    clip_norm   most that the 2-norm of the whole gradient may be; None = any
+    elasticity  alpha of elastic averaging
+    """
+
+    weights: dict[int, Weights]
+    loss_scale: LossScale | None
+    clip_norm: float | None
+    elasticity: float
+
+    def begin(self) -> None:
+        """A segment begins: the newest weights are version 0."""
+        for weights in self.weights.values():
+            weights.begin()
+
+
+def trained_state(
+    spec: TrainSpec,
+    seat: Seat,
+    modules: Mapping[int, StageModule],
+    replicas: Mapping[int, Group],
+) -> TrainedState:
+    """The weights that the modules have, under a fresh optimizer each. `replicas` are the groups
+    of the stages that several ranks train."""
+    member = schedule(spec.plan.schedule)
+    factor = learning_rate_factor(spec.optimizer, len(member.updates(seat)), spec.epochs)
+    weights = {
+        number: Weights(
+            stage.weights,
+            optimizer_of(spec.optimizer),
+            Buckets(stage.weights, replicas[number]) if number in replicas else None,
+            member.consistent,
+            factor,
+        )
+        for number, stage in modules.items()
+    }
+    if seat.shape.lanes > 1:
+        for each in weights.values():
+            each.keep_reference()
+    return TrainedState(
+        weights,
+        LossScale() if spec.precision == "float16" else None,
+        spec.optimizer.clip_norm,
+        1 / seat.shape.lanes if spec.elasticity is None else spec.elasticity,
+    )

@@ -1,0 +1,88 @@
+"""Which processes an agent started, in a file beside the run, so that the next agent can
+end those that outlived it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from backend.codec import from_json, to_json
+from backend.errors import InvalidInput
+from workers.supervisor.ranks import processes
+
+FILE = "ranks.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Pid:
+    """A process by its number and its start (Unix seconds), since numbers are used again."""
+
+    number: int
+    start: float
+
+    @property
+    def is_alive(self) -> bool:
+        try:
+            process = psutil.Process(self.number)
+            same = abs(process.create_time() - self.start) < 0.5
+            return same and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+    @staticmethod
+    def of(number: int) -> "Pid":
+        """The process that has this number now; start 0 where it is gone already."""
+        try:
+            return Pid(number, psutil.Process(number).create_time())
+        except psutil.Error:
+            return Pid(number, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedProcesses:
+    """An agent and the rank processes it started; each rank leads its own session."""
+
+    agent: Pid
+    ranks: tuple[Pid, ...]
+
+
+def remember(folder: Path, agent: Pid, ranks: tuple[Pid, ...]) -> None:
+    """Write the file; raises `OSError` (a full disk)."""
+    (folder / FILE).write_bytes(to_json(StartedProcesses, StartedProcesses(agent, ranks)))
+
+
+def forget(folder: Path) -> None:
+    """Nothing of this attempt runs any more."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def reap(runs: Path) -> list[Path]:
+    """End what dead agents left behind under `runs`; return the attempts' folders."""
+    return [file.parent for file in sorted(runs.glob(f"*/*/{FILE}")) if _reap(file)]
+
+
+def attempt_of(folder: Path) -> tuple[int, int]:
+    """(run, attempt) whose folder it is: .../<run>/attempt-<attempt>."""
+    return int(folder.parent.name), int(folder.name.removeprefix("attempt-"))
+
+
+def is_held(folder: Path) -> bool:
+    """Does a living agent have this attempt in hand?"""
+    return _known(folder / FILE).agent.is_alive
+
+
+def _reap(file: Path) -> bool:
+    known = _known(file)
+    if known.agent.is_alive:
+        return False
+    processes.end(file.parent, {pid.number for pid in known.ranks if pid.is_alive}, grace=0.5)
+    forget(file.parent)
+    return True
+
+
+def _known(file: Path) -> StartedProcesses:
+    try:
+        known: StartedProcesses = from_json(StartedProcesses, file.read_bytes())
+    except (InvalidInput, OSError):
+        return StartedProcesses(Pid(0, 0.0), ())
+    return known

@@ -1,0 +1,17 @@
+"""Room on the disk that an attempt holds back, so that its end can be written on a full one."""
+
+import os
+from pathlib import Path
+
+FILE = "ballast"
+NUM_BYTES = 1024**2
+
+
+def hold_back(folder: Path) -> None:
+    """Take the room; raises `OSError` where even that finds no room."""
+    (folder / FILE).write_bytes(os.urandom(NUM_BYTES))  # zeros may take no room
+
+
+def let_go(folder: Path) -> None:
+    """Give the room back."""
+    (folder / FILE).unlink(missing_ok=True)

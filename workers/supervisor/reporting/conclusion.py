@@ -1,0 +1,92 @@
+"""The last writes of an attempt: what is left of the writer, the prediction, the end."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from math import inf
+
+from backend.errors import StageflowError
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.attempts.fence import LeaseLost
+from backend.runs.run import RunSummary
+from backend.storage.errors import DatabaseUnreachable, StorageFull
+from workers.supervisor.reporting.event_writer import EventWriter
+from workers.supervisor.reporting.faults import failed
+from workers.supervisor.reporting.measured import num_microbatches, summarise
+from workers.supervisor.state.ending import CANCELLED, SUCCEEDED, Ending
+
+PAUSE = 0.5
+LAST_WORDS = 2.0
+"""Seconds for what the ranks of a cancelled run still had to tell."""
+PORTION = 1.0
+
+log = logging.getLogger(__name__)
+
+
+def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: threading.Event) -> bool:
+    """End the run, as soon as the database is there; False where the agent has to `stop` before.
+    Raises `LeaseLost`. Only a success is spoilt by a fault in the last writes: another end has
+    its cause already."""
+    summary = RunSummary()
+    try:
+        if not _told(attempt, writer, ending, stop):
+            return False
+        started = attempt.run.started_at
+        summary = summarise(
+            attempt.run.spec, writer.results, started.timestamp() if started else None
+        )
+    except LeaseLost:
+        raise
+    except Exception as fault:
+        log.exception("run %d: last words not written", attempt.run.id)
+        if ending is SUCCEEDED:
+            ending = failed(fault, writer.folder)
+    finish = partial(attempt.finish, ending.state, summary, ending.error)
+    return _persistently(attempt, finish, stop, (DatabaseUnreachable, StorageFull))
+
+
+def _told(attempt: Attempt, writer: EventWriter, ending: Ending, stop: threading.Event) -> bool:
+    """Write the rest of the writer, and beside the last segment that was measured its
+    prediction. A run that somebody cancelled is not kept waiting for all of it, unless it is
+    late because the database was away."""
+    if ending is SUCCEEDED and not _persistently(attempt, writer.begin, stop):
+        return False
+    writer.settle(LAST_WORDS)
+    deadline = inf if ending is not CANCELLED else time.monotonic() + LAST_WORDS
+    goes_on = True
+    while goes_on and (time.monotonic() < deadline or writer.is_away):
+        if not _persistently(attempt, partial(_portion, attempt, writer), stop):
+            return False
+        goes_on = writer.num_waiting > 0
+    results = writer.results
+    if ending is SUCCEEDED and results.segment is not None:
+        attempt.beat()
+        attempt.predict(results.segment, num_microbatches(results))
+    return True
+
+
+def _portion(attempt: Attempt, writer: EventWriter) -> None:
+    """A second of writing, after a sign of life."""
+    attempt.beat()
+    writer.flush(PORTION)
+
+
+def _persistently(
+    attempt: Attempt,
+    write: Callable[[], None],
+    stop: threading.Event,
+    faults: tuple[type[StageflowError], ...] = (DatabaseUnreachable,),
+) -> bool:
+    """Make a write, again and again while the database is away; False where the agent has to
+    stop before it is back."""
+    while True:
+        try:
+            write()
+            return True
+        except faults as fault:
+            log.warning("run %d: the end is not written yet: %s", attempt.run.id, fault)
+            if stop.is_set():
+                return False
+            stop.wait(PAUSE)

@@ -1,0 +1,204 @@
+"""What the ranks say, written to the database in batches: log, metrics, progress, files."""
+
+import time
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+
+from backend.codec import from_json
+from backend.errors import StageflowError
+from backend.pipeline.columns import decode
+from backend.profiles.profile import Profile
+from backend.runs.attempts.attempt import Attempt
+from backend.runs.events import (
+    Artifact,
+    Event,
+    Metrics,
+    ProfileReady,
+    Progress,
+    Saved,
+    Spans,
+    read_line,
+)
+from backend.runs.ports import LogText
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import RunProgress
+from backend.storage.errors import DatabaseUnreachable
+from workers.supervisor.ranks.lines import PrintedLine
+from workers.supervisor.reporting.announced import Announced, opened
+from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
+from workers.supervisor.reporting.memory_limit import bounded
+from workers.supervisor.reporting.results import Results
+from workers.supervisor.spool.entries import CopiedCheckpoint, Entry, EventLine, LogLines
+from workers.supervisor.spool.limit import SpoolLimit
+from workers.supervisor.spool.spool import Spool
+
+MAX_LOG_LINES = 100_000
+"""Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
+
+MAX_BEHIND = 1_000
+"""Entries that wait for a database that answers before the ranks have to wait, too."""
+PAUSE = 0.02
+
+FileEvent = Spans | ProfileReady | Artifact
+
+
+class EventWriter:
+    """Holds what is heard, in its order, until `flush` has written it. Every write has a number
+    and keeps it, so that one whose answer was lost with the connection, or that an agent made
+    before it died, is not made twice. `folder` is the one in which the ranks write."""
+
+    def __init__(self, attempt: Attempt, folder: Path, spool: Spool) -> None:
+        self.results = Results()
+        self.folder = folder
+        self.is_away = False
+        """The database did not answer at the last write."""
+        self._attempt = attempt
+        self._logs: list[LogText] = []
+        self._num_logs = 0
+        self._has_begun = False
+        self._progress: RunProgress | None = None
+        self._heard: list[Entry] = []
+        self._spool = spool
+        self._limit = SpoolLimit()
+        self._copier = CheckpointCopier(folder, attempt.checkpoint_folder)
+
+    def hear(self, line: PrintedLine) -> Event | None:
+        """Note one line; return the event in it, None for plain text, which is logged."""
+        event = _own(read_line(line.text), line.rank)
+        match event:
+            case None:
+                self.log(line.rank, line.time, line.text)
+            case Metrics() | Spans() | ProfileReady() | Artifact():
+                self._heard.append(EventLine(line.text))
+            case Progress(phase, done, total):
+                self._progress = RunProgress(phase, done, total)
+            case Saved():
+                self._copier.copy(event)
+            case _:
+                pass
+        self.results.note(event, self._attempt.run.spec)
+        return event
+
+    def log(self, rank: int | None, when: float, text: str) -> None:
+        """One line of the run's log; rank None is the agent."""
+        self._num_logs += 1
+        if self._num_logs == MAX_LOG_LINES:
+            rank, text = None, f"the log is cut off here: more than {MAX_LOG_LINES} lines"
+        if self._num_logs <= MAX_LOG_LINES or rank is None:
+            self._logs.append((rank, when, text))
+
+    def say(self, text: str) -> None:
+        """A line of the agent's own, now."""
+        self.log(None, time.time(), text)
+
+    def begin(self) -> None:
+        """All ranks do their work now; said once."""
+        if not self._has_begun:
+            self._attempt.running()
+            self._has_begun = True
+
+    @property
+    def num_waiting(self) -> int:
+        """Entries that are not written yet."""
+        return self._spool.num_waiting + len(self._heard)
+
+    @property
+    def is_behind(self) -> bool:
+        """The ranks tell more than the database takes, or than the spool while it is away: let
+        them wait."""
+        is_slow = self.num_waiting > MAX_BEHIND and not self.is_away
+        return is_slow or self._limit.is_full(self._spool.size)
+
+    def flush(self, seconds: float = inf) -> None:
+        """Put what there is on the disk, then write it, for about `seconds` at most; raises
+        `LeaseLost`, `OSError`, and what the storage raises."""
+        self._gather()
+        try:
+            self._drain(time.monotonic() + seconds)
+        except DatabaseUnreachable:
+            self.is_away = True
+            raise
+        self.is_away = False
+        self._copier.check()
+
+    def skip(self, number: int) -> None:
+        """Entries up to that number were written by an agent that died then."""
+        while (waiting := self._spool.first()) is not None and waiting[0] <= number:
+            self._spool.done()
+
+    def settle(self, seconds: float) -> None:
+        """Wait, so long at most, until the checkpoints that were announced are copied."""
+        deadline = time.monotonic() + seconds
+        while not self._copier.is_idle and time.monotonic() < deadline:
+            time.sleep(PAUSE)
+
+    def close(self) -> None:
+        """Nothing of this attempt is to be written any more."""
+        self._spool.remove()
+        self._copier.close()
+
+    def _gather(self) -> None:
+        self._heard.extend(self._copier.copied())
+        logged = [LogLines(tuple(self._logs))] if self._logs else []
+        entries, left_out = self._limit.admitted([*self._heard, *logged], self._spool.size)
+        self._spool.add(entries)
+        self._heard, self._logs = [], []
+        for path in left_out:
+            with suppress(StageflowError), opened(self.folder, path):
+                pass
+
+    def _drain(self, deadline: float) -> None:
+        if self._progress is not None:
+            self._attempt.progress(self._progress)
+            self._progress = None
+        while (waiting := self._spool.first()) is not None and time.monotonic() < deadline:
+            self._write(*waiting)
+            self._spool.done()
+
+    def _write(self, number: int, entry: Entry) -> None:
+        """Make a write; what a checkpoint counts on was written before it."""
+        match entry:
+            case LogLines(lines):
+                self._attempt.logs(lines, number)
+            case CopiedCheckpoint(mark, files):
+                spec = self._attempt.run.spec
+                keep = spec.checkpoints.keep if isinstance(spec, TrainSpec) else 1
+                self._attempt.checkpoint(mark, files, keep, number)
+                self.results.checkpoints += 1
+            case EventLine(line):
+                self._write_event(number, read_line(line))
+
+    def _write_event(self, number: int, event: Event | None) -> None:
+        match event:
+            case Metrics():
+                self._attempt.metrics(event, number)
+            case Spans() | ProfileReady() | Artifact():
+                with opened(self.folder, event.path) as file:
+                    self._keep(number, event, file)
+            case _:
+                pass
+
+    def _keep(self, number: int, event: FileEvent, file: Announced) -> None:
+        """Store one file; the user's code may have announced anything."""
+        match event:
+            case Spans():
+                self._keep_spans(number, event, file.read())
+            case ProfileReady():
+                with bounded():
+                    profile: Profile = from_json(Profile, file.read())
+                self.results.profile_id = self._attempt.profile(profile, number)
+            case Artifact():
+                self._attempt.artifact(event.name, file.path, number)
+
+    def _keep_spans(self, number: int, event: Spans, data: bytes) -> None:
+        with bounded():
+            spans = decode(data)
+        self._attempt.spans(event.kind, event.rank, event.segment, data, len(spans), number)
+        if event.kind == "measured":
+            self.results.note_spans(event.rank, event.segment, spans)
+
+
+def _own(event: Event | None, rank: int) -> Event | None:
+    """The event, unless it speaks for another rank than the one that printed it."""
+    return event if getattr(event, "rank", rank) == rank else None

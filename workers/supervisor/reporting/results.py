@@ -1,0 +1,58 @@
+"""What the ranks have told so far that the summary of a run needs."""
+
+from dataclasses import dataclass, field
+
+from backend.pipeline.timeline import Timeline
+from backend.runs.events import HELD_OUT_LOSS, Clock, Event, Finished, Metrics
+from backend.runs.request.spec import RunSpec, TrainSpec
+
+
+@dataclass
+class Results:
+    """`spans` holds those of the newest `segment`, by rank; `reached` is when an evaluation first
+    met the run's target, in Unix seconds; `checkpoints` counts those that are committed."""
+
+    losses: dict[int, list[float]] = field(default_factory=dict)
+    accuracy: float | None = None
+    reached: float | None = None
+    profile_id: int | None = None
+    segment: int | None = None
+    spans: dict[int, Timeline] = field(default_factory=dict)
+    epochs: int = 0
+    checkpoints: int = 0
+    clocks: dict[int, Clock] = field(default_factory=dict)
+
+    def note(self, event: Event | None, spec: RunSpec) -> None:
+        """A rank of a run that was asked for by `spec` has told an event."""
+        match event:
+            case Metrics():
+                self._note_metrics(event)
+                self._note_target(event, spec)
+            case Clock(rank):
+                self.clocks[rank] = event
+            case Finished(_, epochs):
+                self.epochs = max(self.epochs, epochs)
+            case _:
+                pass
+
+    def note_spans(self, rank: int, segment: int, spans: Timeline) -> None:
+        """What a rank measured in a segment is stored."""
+        if segment != self.segment:
+            self.segment, self.spans = segment, {}
+        self.spans[rank] = spans
+
+    def _note_metrics(self, event: Metrics) -> None:
+        if event.name == "loss":
+            self.losses.setdefault(event.epoch, []).extend(event.values)
+        if event.name == "accuracy" and event.values:
+            self.accuracy = event.values[-1]
+
+    def _note_target(self, event: Metrics, spec: RunSpec) -> None:
+        if not isinstance(spec, TrainSpec) or self.reached is not None:
+            return
+        for value, when in zip(event.values, event.times, strict=True):
+            accuracy = value if event.name == "accuracy" else None
+            loss = value if event.name == HELD_OUT_LOSS else None
+            if spec.is_met(accuracy, loss):
+                self.reached = when
+                return

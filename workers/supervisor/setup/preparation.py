@@ -1,0 +1,131 @@
+"""What the ranks of an attempt are given: the definition as a file and job.json."""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from backend.bootstrap import Backend
+from backend.codec import to_json
+from backend.errors import StageflowError
+from backend.runs.job import Job
+from backend.runs.request.emulation import Emulation
+from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
+from backend.runs.run import Run
+from workers.sandbox.room import Room, work_folder
+from workers.supervisor.ranks import orphans
+from workers.supervisor.setup.data_place import place_of, shown_of
+
+JOB_FILE = "job.json"
+
+
+class FolderInUse(StageflowError):
+    """Two databases share one home, and their runs meet in a folder."""
+
+
+def prepare(backend: Backend, run: Run, folder: Path) -> Job:
+    """Make `folder` (readable by its owner alone) and fill it; the ranks write into a folder
+    of their own within. Raises `OSError`, `NotFound`, `DataNotAllowed`."""
+    clear(folder)
+    folder.mkdir(parents=True, mode=0o700)
+    definition = backend.definitions.get(run.spec.definition_id)
+    source = folder / "definition" / Path(definition.filename).name
+    source.parent.mkdir()
+    source.write_bytes(backend.definitions.source(definition.id))
+    job = Job(
+        run_id=run.id,
+        attempt=run.attempt,
+        name=definition.name,
+        spec=run.spec,
+        definition=str(source),
+        folder=str(work_folder(folder)),
+        world_size=world_size(run.spec),
+        weights=_weights(backend, run.spec, source.parent),
+        emulation=_emulation(backend, run.spec),
+        data=place_of(run.spec, backend.settings),
+    )
+    job_file(job).write_bytes(to_json(Job, job))
+    return job
+
+
+def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
+    """The path of the weights to begin with, beside the definition; "" where there are none."""
+    if isinstance(spec, ProfileSpec) or spec.weights_id is None:
+        return ""
+    path = folder / "weights.safetensors"
+    path.write_bytes(backend.definitions.source(spec.weights_id))
+    return str(path)
+
+
+def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:
+    """The plan's profile and cluster where devices are to be emulated."""
+    if isinstance(spec, ProfileSpec) or not spec.emulate or spec.plan_id is None:
+        return None
+    stored = backend.plans.get(spec.plan_id)
+    profile = backend.profiles.get(stored.profile_id).profile
+    return Emulation(profile, stored.cluster, spec.emulate)
+
+
+def room_of(job: Job, state: Path) -> Room:
+    """Where the ranks of `job` live; `state` is the state directory around it."""
+    shown = (job_file(job), Path(job.definition).parent)
+    return Room(job_file(job).parent, state, shown, shown_of(job))
+
+
+def clear(folder: Path) -> None:
+    """Remove working files that a run of the same number in another database left here;
+    raises `FolderInUse` where that run still goes on."""
+    if orphans.is_held(folder):
+        raise FolderInUse(
+            f"{folder} is in use by a run of another database",
+            "Give each database a STAGEFLOW_HOME of its own.",
+        )
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def world_size(spec: RunSpec) -> int:
+    """One process measures; a plan trains with one per device and lane."""
+    match spec:
+        case ProfileSpec():
+            return 1
+        case TrainSpec():
+            return spec.plan.partition.num_devices * spec.plan.lanes
+
+
+def job_file(job: Job) -> Path:
+    """Beside the folder in which the ranks write, so that they cannot change it."""
+    return Path(job.folder).parent / JOB_FILE
+
+
+def rank_command(job: Job) -> Sequence[str]:
+    """The command line of a rank, which can be run by hand too."""
+    match job.spec:
+        case ProfileSpec():
+            module = "workers.profiler.main"
+        case TrainSpec():
+            module = "workers.runtime.main"
+    return [sys.executable, "-u", "-m", module, str(job_file(job))]
+
+
+def gpus_for(world_size: int, num_gpus: int) -> int:
+    """How many GPUs the ranks use: one each, or none where there are too few for that,
+    because NCCL refuses two ranks on one GPU."""
+    return world_size if world_size <= num_gpus else 0
+
+
+def sharing(world_size: int, num_gpus: int) -> Sequence[str]:
+    """What to warn of where there are too few devices."""
+    if world_size <= num_gpus:
+        return ()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    warnings = []
+    if num_gpus:
+        warnings.append(
+            f"{world_size} ranks and {num_gpus} GPU(s): NCCL allows one rank per GPU, "
+            "so the ranks run on CPU cores"
+        )
+    if world_size > (cores or 1):
+        warnings.append(f"{world_size} ranks share {cores} CPU core(s): slower than planned")
+    return warnings

@@ -1,0 +1,64 @@
+"""The errors of ranks that failed, for people. No I/O."""
+
+import signal
+
+from backend.runs.events import RankError
+from backend.runs.run import RunError
+
+PEER_KINDS = frozenset({"PeerLost"})
+PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe")
+DISK_WORDS = ("no space left on device", "errno 28")
+FREE_SPACE = "Free some space there, or set STAGEFLOW_HOME to a larger disk, and run it again."
+
+
+def blames_peer(event: RankError) -> bool:
+    """Is this only the echo of another rank's death?"""
+    text = f"{event.kind} {event.message} {event.detail}".lower()
+    return event.kind in PEER_KINDS or any(word in text for word in PEER_WORDS)
+
+
+def told(event: RankError) -> RunError:
+    """A rank's own words; a full disk under its own name whoever met it."""
+    text = f"{event.message} {event.detail}".lower()
+    if any(word in text for word in DISK_WORDS):
+        return RunError("DiskFull", f"rank {event.rank}: {event.message}", FREE_SPACE, event.detail)
+    return RunError(event.kind, event.message, event.advice, event.detail)
+
+
+def killed(rank: int, number: int) -> RunError:
+    """The error of a rank that signal `number` ended."""
+    advice = (
+        "Somebody ended it, or the system did because memory ran out: try a smaller microbatch "
+        "or more stages, and look at the machine's kernel log."
+        if number == signal.SIGKILL
+        else "Native code crashed. The log may hold its last words."
+    )
+    return RunError("RankKilled", f"rank {rank} was killed by signal {number}", advice)
+
+
+def ended(rank: int, code: int) -> RunError:
+    """The error of a rank that left without a word."""
+    return RunError(
+        "RankEnded",
+        f"rank {rank} ended with exit code {code} before its work was done",
+        "The log holds its last words; a definition must not call exit().",
+    )
+
+
+def hung(rank: int, seconds: float) -> RunError:
+    """The error of a rank that has been silent for `seconds`."""
+    return RunError(
+        "RankHung",
+        f"rank {rank} has given no sign of life for {seconds:.0f} s",
+        "A deadlock or a call that never returns: look at the end of the log.",
+    )
+
+
+def stalled(rank: int, seconds: float) -> RunError:
+    """The error of a rank that lives and has finished no action for `seconds`."""
+    return RunError(
+        "RankHung",
+        f"rank {rank} has finished no action for {seconds:.0f} s",
+        "A deadlock, or a peer that does not send; where an action may take so long, raise "
+        "STAGEFLOW_STALL.",
+    )
