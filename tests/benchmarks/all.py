@@ -20,7 +20,7 @@ RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
-    "lanes": (("--epochs", "1"),),
+    "parallel_pipelines": (("--epochs", "1"),),
     "memory": (("--schedules", "1f1b-flush,2bw,pipedream"),),
     "pages": (("--runs", "10000", "--database", "sqlite"),),
     "pipeline": (("6",),),

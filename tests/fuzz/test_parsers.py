@@ -108,7 +108,7 @@ TEXTS = {
     ),
     "trace": Parser(read_trace, (write_trace(TIMELINE),)),
     "program in any form": Parser(
-        lambda t: verify(read_any(t.encode())),
+        lambda t: verify(read_any(_bytes(t))),
         (
             format_program(PROGRAM),
             write_trace(TIMELINE),

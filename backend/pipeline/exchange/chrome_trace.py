@@ -8,7 +8,9 @@ Source: the Trace Event Format document, events "M", "X", "s" and "f"; times in 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from backend.codec import from_json
 from backend.errors import InvalidInput
@@ -19,6 +21,9 @@ from backend.pipeline.shape import Shape
 from backend.pipeline.timeline import Span, Timeline
 
 MICROSECONDS = 1e6
+MOST_RANKS = 2**20
+MOST_ACTIONS = 2**53
+"""More are of no program; a list per rank and a column of int64 are made of what is read."""
 Event = dict[str, Any]
 
 
@@ -31,8 +36,8 @@ def write_trace(timeline: Timeline, shape: Shape | None = None) -> str:
 @dataclass(frozen=True, slots=True)
 class _Place:
     action: str
-    rank: int
-    index: int
+    rank: Annotated[int, Field(ge=0, lt=MOST_RANKS)]
+    index: Annotated[int, Field(ge=0, le=MOST_ACTIONS)]
 
 
 @dataclass(frozen=True, slots=True)

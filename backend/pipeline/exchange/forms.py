@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.errors import InvalidInput
+from backend.pipeline.actions import Action
 from backend.pipeline.exchange.chrome_trace import read_trace, write_trace
 from backend.pipeline.exchange.document import read_program, write_program
 from backend.pipeline.exchange.text import format_program, parse_program
@@ -92,9 +93,7 @@ def read_any(data: bytes) -> Program:
 
 def _orders(timeline: Timeline) -> str:
     """What each rank computes, in the order of its program, as torch's CSV."""
-    return write_rows(
-        [
-            [span.action for span in timeline.spans if span.rank == rank]
-            for rank in range(timeline.num_ranks)
-        ]
-    )
+    rows: list[list[Action]] = [[] for _ in range(timeline.num_ranks)]
+    for span in timeline.spans:
+        rows[span.rank].append(span.action)
+    return write_rows(rows)

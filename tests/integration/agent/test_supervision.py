@@ -75,7 +75,7 @@ def test_a_reported_failure_keeps_message_advice_and_log(
         if rank == 0:
             time.sleep(60)
         print("about to fail")
-        say(Failed(rank, "ModelRaised", "fake.py, line 9: ValueError: bad", "Mend it.", "Trace"))
+        say(RankError(rank, "ModelRaised", "fake.py, line 9: ValueError: bad", "Mend it.", "Trace"))
         raise SystemExit(1)
     """
     run = supervised(queued(work))
@@ -106,7 +106,7 @@ def test_a_killed_rank_is_named_with_its_signal(queued: Queued, supervised: Supe
         if rank == 1:
             os.kill(os.getpid(), 9)
         time.sleep(0.2)
-        say(Failed(0, "PeerLost", "Connection closed by peer"))
+        say(RankError(0, "PeerLost", "Connection closed by peer"))
     """
     run = supervised(queued(work))
     assert run.error is not None

@@ -28,7 +28,7 @@ RANK = """
 import os, sys, traceback
 from pathlib import Path
 from backend.codec import from_json
-from backend.runs.events import Failed, write_line
+from backend.runs.events import RankError, write_line
 from backend.runs.job import Job
 job = from_json(Job, Path(sys.argv[1]).read_bytes())
 rank = int(os.environ["RANK"])
@@ -39,7 +39,7 @@ try:
     space["work"](rank, say, Path(job.folder))
 except Exception as error:
     text = f"{type(error).__name__}: {error}"
-    say(Failed(rank, "ModelRaised", text, "", traceback.format_exc()))
+    say(RankError(rank, "ModelRaised", text, "", traceback.format_exc()))
     raise SystemExit(1)
 """
 """A rank without torch: calls `work(rank, say, folder)` and tells what that raises."""

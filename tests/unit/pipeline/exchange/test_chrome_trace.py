@@ -85,3 +85,10 @@ def test_an_action_that_is_none_is_refused():
     event = {"ph": "X", "args": {"action": "0Q0", "rank": 0, "index": 0}}
     with pytest.raises(InvalidInput, match="'0Q0' is no action"):
         read_trace(json.dumps({"traceEvents": [event]}))
+
+
+@pytest.mark.parametrize(("rank", "index"), [(2**63, 0), (10**9, 0), (-1, 0), (0, 2**63), (0, -1)])
+def test_a_place_that_no_program_has_is_refused(rank, index):
+    event = {"ph": "X", "args": {"action": "0F0@0", "rank": rank, "index": index}}
+    with pytest.raises(InvalidInput, match="is not of Stageflow"):
+        read_trace(json.dumps({"traceEvents": [event]}))
