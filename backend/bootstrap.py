@@ -3,46 +3,33 @@
 import socket
 from dataclasses import dataclass
 
-from backend.definitions.service import DefinitionService
-from backend.links.service import LinkService
 from backend.notifications.notifier import notifier_for
-from backend.people.accounts import AccountService
-from backend.people.audit import Access, AuditService
-from backend.people.projects import ProjectService
 from backend.people.rights import Actor, operator
-from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
-from backend.runs.dispatch.dispatch import DispatchService
-from backend.runs.dispatch.nodes import NodeService
-from backend.runs.history.labels import LabelService
-from backend.runs.history.retention import RetentionService
-from backend.runs.plans import PlanService
-from backend.runs.ports import Notifier, Queue, Stores
-from backend.runs.profiles import ProfileService
-from backend.runs.service import RunService
+from backend.runs.ports import Notifier, Queue
+from backend.services.definitions import DefinitionService
+from backend.services.links import LinkService
+from backend.services.people.access import Access, AuditService
+from backend.services.people.accounts import AccountService
+from backend.services.people.projects import ProjectService
+from backend.services.people.team import TeamService, TokenService
+from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.labels import LabelService
+from backend.services.runs.plans import PlanService
+from backend.services.runs.profiles import ProfileService
+from backend.services.runs.retention import RetentionService
+from backend.services.runs.runs import RunService
+from backend.services.runs.stores import Stores
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.database import Database, open_engine
-from backend.storage.definitions import SqlDefinitions
-from backend.storage.nodes.leases import SqlLeases
 from backend.storage.nodes.links import SqlLinks
-from backend.storage.nodes.loads import SqlLoads
 from backend.storage.nodes.nodes import SqlNodes
-from backend.storage.nodes.reservations import SqlReservations
 from backend.storage.people.audit import SqlAuditLog
 from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
-from backend.storage.plans import SqlPlans
-from backend.storage.profiles import SqlProfiles
-from backend.storage.runs.artifacts import SqlArtifacts
-from backend.storage.runs.checkpoints import SqlCheckpoints
-from backend.storage.runs.labels import SqlLabels
-from backend.storage.runs.logs import SqlLogs
-from backend.storage.runs.metrics import SqlMetrics
 from backend.storage.runs.retention import SqlClearing
-from backend.storage.runs.runs import SqlRuns
-from backend.storage.runs.spans import SqlSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +46,7 @@ class Backend:
     runs: RunService
     dispatch: DispatchService
     labels: LabelService
-    nodes: NodeService
+    nodes: SqlNodes
     links: LinkService
     accounts: AccountService
     team: TeamService
@@ -118,8 +105,8 @@ def services(
     """The services in the actor's name, seeing what the actor sees. Agents see everything."""
     seen = database.restricted_to(actor.visible)
     chosen = seen if project is None else database.restricted_to(_one(actor, project))
-    stores, listed = stores_on(settings, seen), stores_on(settings, chosen)
-    whole = stores_on(settings, database)
+    stores, listed = Stores(settings, seen), Stores(settings, chosen)
+    whole = Stores(settings, database)
     people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
     access = Access(actor, log, project)
     return Backend(
@@ -129,12 +116,10 @@ def services(
         definitions=DefinitionService(stores.definitions, listed.definitions, access),
         profiles=ProfileService(stores.profiles, listed.profiles, stores.definitions, access),
         plans=PlanService(stores.plans, listed.plans, stores.profiles, access),
-        runs=RunService(
-            stores, listed.runs, queue, notifier, settings.node, settings.lease, access
-        ),
+        runs=RunService(stores, listed.runs, queue, notifier, settings.node, access),
         dispatch=DispatchService(whole, queue, notifier, settings.lease, place_of(settings)),
         labels=LabelService(stores.labels, listed.labels, access),
-        nodes=NodeService(stores.nodes, settings.lease),
+        nodes=stores.nodes,
         links=LinkService(SqlLinks(database), queue, access),
         accounts=AccountService(people, keys, log),
         team=TeamService(people, keys, access),
@@ -158,23 +143,3 @@ def _one(actor: Actor, project: int) -> frozenset[int]:
 def place_of(settings: Settings) -> str:
     """Which agent this is, if it is one: of a name no two live in a home."""
     return f"{settings.node} in {settings.home} on {socket.gethostname()}"
-
-
-def stores_on(settings: Settings, database: Database) -> Stores:
-    """The SQL stores, and the artifacts' folder in the settings' home."""
-    return Stores(
-        definitions=SqlDefinitions(database),
-        profiles=SqlProfiles(database),
-        plans=SqlPlans(database),
-        runs=SqlRuns(database),
-        logs=SqlLogs(database),
-        metrics=SqlMetrics(database),
-        spans=SqlSpans(database),
-        artifacts=SqlArtifacts(database, settings.artifacts_folder),
-        nodes=SqlNodes(database),
-        reservations=SqlReservations(database),
-        labels=SqlLabels(database),
-        checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
-        loads=SqlLoads(database),
-        leases=SqlLeases(database),
-    )

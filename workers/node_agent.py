@@ -14,8 +14,8 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
-from backend.runs.attempts.attempt import Attempt
-from backend.runs.history.retention import PERIOD
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.devices import devices, gpus, versions

@@ -20,13 +20,16 @@ TRIES = 20
 
 
 class SqlDefinitions:
+    """Keeps definitions by content: equal bytes under one name are one version."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(
         self, name: str, filename: str, data: bytes, source: Source, project: int
     ) -> Definition:
-        """Two who add at once meet in a unique constraint; the later one looks again."""
+        """The version of `name` in the project that has these bytes, made when there is none.
+        Two who add at once meet in a unique constraint; the later one looks again."""
         for chance in range(TRIES):
             try:
                 with self._database.write() as session:
@@ -37,10 +40,12 @@ class SqlDefinitions:
         raise AssertionError("unreachable")
 
     def get(self, definition_id: int) -> Definition:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return _definition(look_up(session, DefinitionRow, definition_id))
 
     def find(self, name: str, version: int | None, project: int) -> Definition | None:
+        """The given version, or the newest one, in the project."""
         query = select(DefinitionRow).where(
             DefinitionRow.name == name, DefinitionRow.project_id == project
         )
@@ -51,17 +56,21 @@ class SqlDefinitions:
             return _definition(row) if row else None
 
     def list(self) -> Sequence[Definition]:
+        """Newest first."""
         with self._database.read() as session:
             rows = session.scalars(select(DefinitionRow).order_by(DefinitionRow.id.desc()))
             return [_definition(row) for row in rows]
 
     def source(self, definition_id: int) -> bytes:
+        """The file's text. Raises `NotFound`."""
         with self._database.read() as session:
             return session.get_one(
                 ContentRow, look_up(session, DefinitionRow, definition_id).digest
             ).data
 
     def delete(self, definition_id: int) -> None:
+        """Forget it, and its file where no other version has the same. Raises `NotFound`, and
+        `DefinitionInUse` naming the runs and profiles that need it."""
         with self._database.write() as session:
             row = look_up(session, DefinitionRow, definition_id)
             digest = row.digest

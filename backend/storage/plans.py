@@ -22,6 +22,7 @@ class SqlPlans:
     def add(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str
     ) -> StoredPlan:
+        """Raises `NotFound` on an unknown profile."""
         row = PlanRow(
             name=name,
             profile_id=profile_id,
@@ -36,10 +37,12 @@ class SqlPlans:
             return _plan(row)
 
     def get(self, plan_id: int) -> StoredPlan:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return _plan(look_up(session, PlanRow, plan_id))
 
-    def list(self, profile_id: int | None) -> Sequence[StoredPlan]:
+    def list(self, profile_id: int | None = None) -> Sequence[StoredPlan]:
+        """Newest first; None = of every profile."""
         query = select(PlanRow).order_by(PlanRow.id.desc())
         if profile_id is not None:
             query = query.where(PlanRow.profile_id == profile_id)

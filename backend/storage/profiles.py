@@ -22,6 +22,7 @@ class SqlProfiles:
         self._database = database
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None) -> StoredProfile:
+        """Raises `NotFound` on an unknown definition or run."""
         with self._database.write() as session:
             definition = look_up(session, DefinitionRow, definition_id)
             admit(session.connection(), definition.project_id)
@@ -30,6 +31,7 @@ class SqlProfiles:
             return _profile(_insert(session, profile, definition_id, run_id))
 
     def add_measured(self, fence: Fence, profile: Profile, batch: int = 0) -> int:
+        """Keep what a profiling run measured, while its attempt holds it; the profile's id."""
         with self._database.write() as session:
             if hold_once(session, fence, batch) is None:
                 kept = select(func.max(ProfileRow.id)).where(ProfileRow.run_id == fence.run_id)
@@ -38,10 +40,12 @@ class SqlProfiles:
             return _insert(session, profile, run.definition_id, run.id).id
 
     def get(self, profile_id: int) -> StoredProfile:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return _profile(look_up(session, ProfileRow, profile_id))
 
-    def list(self, definition_id: int | None) -> Sequence[StoredProfile]:
+    def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
+        """Newest first; None = of every definition."""
         query = select(ProfileRow).order_by(ProfileRow.id.desc())
         if definition_id is not None:
             query = query.where(ProfileRow.definition_id == definition_id)

@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from backend.codec import from_plain
-from backend.people.project import Quota
-from backend.people.projects import ProjectArchived, QuotaReached
+from backend.people.project import ProjectArchived, Quota, QuotaReached
 from backend.storage.nodes.loads import QUEUED, held
 from backend.storage.tables.tables import Base
 

@@ -6,10 +6,10 @@ from app.components.run.tour_view import guide
 from app.example import Tour
 from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of

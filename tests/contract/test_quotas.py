@@ -7,14 +7,13 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
-from backend.people.project import Project, Quota
-from backend.people.projects import ProjectArchived, QuotaReached
+from backend.people.project import Project, ProjectArchived, Quota, QuotaReached
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
-from backend.runs.dispatch.occupancy import queue
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.occupancy import queue
 from tests.app.seed import a_profile, plan_for
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)),)), "pipedream", 8)

@@ -122,7 +122,7 @@ def test_a_free_node_with_the_same_devices_stands_in(backend: Backend, restarted
     assert attempt is not None
     assert attempt.run.spec.nodes == ("a", "c")
     assert [share.node for share in backend.dispatch.shares(attempt.run.spec)] == ["a", "c"]
-    assert backend.runs.busy() == {"a": run.id, "c": run.id}
+    assert backend.runs.loads.busy() == {"a": run.id, "c": run.id}
     assert backend.runs.get(run.id).spec.nodes == ("a", "b")  # as it was asked for
 
 
@@ -130,7 +130,7 @@ def test_who_sees_the_checkpoint_may_lead_in_the_place_of_the_one_that_did(
     backend: Backend, restarted
 ) -> None:
     run = restarted("a")
-    kept = backend.runs.checkpoints(run.id)[0]
+    kept = backend.runs.checkpoints.list(run.id)[0]
     (kept.folder / "stage-0.safetensors").rename(kept.folder / "elsewhere")
     assert backend.dispatch.claim(run.id, "c") is None
     assert "a not alive" in str(backend.runs.why_apart(run))

@@ -12,9 +12,7 @@ from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.fence import LeaseLost
-from backend.runs.attempts.recovery import AGENT_LOST
 from backend.runs.history.listing import RunFilter
-from backend.runs.ports import Stores
 from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
@@ -24,6 +22,8 @@ from backend.runs.request.spec import (
 )
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import IllegalMove, RunState
+from backend.services.runs.recovery import AGENT_LOST
+from backend.services.runs.stores import Stores
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)

@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.dispatch.placement import Share
 from backend.runs.job import Job
 from backend.sandbox_level import SandboxLevel
+from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.sandbox.cell import SandboxFailed

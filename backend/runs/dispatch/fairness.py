@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Protocol
 
 from backend.people.project import Project
 
@@ -39,22 +38,6 @@ class Waiting:
 
     run_id: int
     project_id: int
-
-
-class LoadStore(Protocol):
-    """Of every project, whoever asks."""
-
-    def loads(self) -> Mapping[int, ProjectLoad]:
-        """By project."""
-        ...
-
-    def waiting(self, each: int) -> Sequence[Waiting]:
-        """The oldest queued runs, up to `each` of every project, by their number."""
-        ...
-
-    def busy(self) -> Mapping[str, int]:
-        """The nodes that live runs hold, with the run."""
-        ...
 
 
 def in_turn(waiting: Sequence[Waiting], loads: Mapping[int, ProjectLoad]) -> list[Waiting]:

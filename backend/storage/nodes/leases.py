@@ -15,6 +15,8 @@ class SqlLeases:
         self._database = database
 
     def take(self, name: str, holder: str, seconds: float) -> str:
+        """Compare-and-set: take or renew the lease called `name`, unless another one holds it
+        by the store's clock. Who holds it now."""
         free = or_(LeaseRow.holder == holder, LeaseRow.until < DatabaseClock())
         held = {"holder": holder, "until": DatabaseClock() + seconds}
         mine = update(LeaseRow).where(LeaseRow.name == name, free).values(held)
@@ -29,6 +31,7 @@ class SqlLeases:
         return self._holder(name)
 
     def drop(self, name: str, holder: str) -> None:
+        """Let the next one have it at once."""
         with self._database.plain() as connection:
             mine = (LeaseRow.name == name, LeaseRow.holder == holder)
             connection.execute(delete(LeaseRow).where(*mine))

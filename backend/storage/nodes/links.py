@@ -19,6 +19,8 @@ OPEN = (LinkState.QUEUED.value, LinkState.RUNNING.value)
 
 
 class SqlLinks:
+    """Keeps tests; a change that comes after the end of a test is lost without a word."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -43,10 +45,12 @@ class SqlLinks:
             return _test(row) if row else None
 
     def get(self, test_id: int) -> LinkTest:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return _test(look_up(session, LinkTestRow, test_id))
 
     def waiting(self, node: str, patience: float) -> Sequence[LinkTest]:
+        """Those that wait for a node, oldest first; older than `patience` seconds they fail."""
         query = select(LinkTestRow, DatabaseClock() - LinkTestRow.asked)
         query = query.where(LinkTestRow.state.in_(OPEN)).order_by(LinkTestRow.id)
         with self._database.read() as session:

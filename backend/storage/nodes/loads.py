@@ -21,10 +21,13 @@ QUEUED = Few(RUNS.c.state == RunState.QUEUED)
 
 
 class SqlLoads:
+    """Of every project, whoever asks."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def loads(self) -> Mapping[int, ProjectLoad]:
+        """By project."""
         queued = select(RUNS.c.project_id, func.count()).where(QUEUED)
         with self._database.plain(reading=True) as connection:
             waiting: dict[int, int] = dict(
@@ -43,6 +46,7 @@ class SqlLoads:
             }
 
     def waiting(self, each: int) -> Sequence[Waiting]:
+        """The oldest queued runs, up to `each` of every project, by their number."""
         place = func.row_number().over(partition_by=RUNS.c.project_id, order_by=RUNS.c.id)
         queued = select(RUNS.c.id, RUNS.c.project_id, place.label("place")).where(QUEUED).subquery()
         query = select(queued.c.id, queued.c.project_id).where(queued.c.place <= each)
@@ -50,6 +54,7 @@ class SqlLoads:
             return [Waiting(*row) for row in connection.execute(query.order_by(queued.c.id))]
 
     def busy(self) -> Mapping[str, int]:
+        """The nodes that live runs hold, with the run."""
         with self._database.plain(reading=True) as connection:
             every = held(connection).values()
             return {node: run for holdings in every for run, node, _ in holdings}

@@ -20,20 +20,24 @@ Uses = tuple[Use, ...]
 
 
 class SqlNodes:
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    """`lease` in seconds: a node whose last sign of life is older is not alive."""
+
+    def __init__(self, database: Database, lease: float) -> None:
+        self._database, self._lease = database, lease
 
     def beat(
         self,
         name: str,
-        devices: Devices,
-        versions: Mapping[str, str],
-        use: Uses,
+        devices: Devices = (),
+        versions: Mapping[str, str] | None = None,
+        use: Uses = (),
         address: str = "",
     ) -> None:
+        """The agent of node `name` is alive, has these devices, runs these versions, uses that
+        much of the machine, and is reached at `address`; noted by the database's clock."""
         row = {
             "devices": to_plain(Devices, devices),
-            "versions": dict(versions),
+            "versions": dict(versions or {}),
             "use": to_plain(Uses, use),
             "address": address,
         }
@@ -43,16 +47,20 @@ class SqlNodes:
             self._write(name, row)
 
     def leave(self, name: str) -> None:
+        """The agent of the node has ended by itself: nobody need wait for a lease."""
         with self._database.write() as session:
             session.execute(delete(NodeRow).where(NodeRow.name == name))
 
-    def lost(self, name: str, lease: float) -> None:
+    def lost(self, name: str) -> None:
+        """The connection to the agent of the node is lost: the node is not alive up to its next
+        sign of life."""
         with self._database.write() as session:
-            over = (session.scalar(select(DatabaseClock())) or 0.0) - lease
+            over = (session.scalar(select(DatabaseClock())) or 0.0) - self._lease
             aged = update(NodeRow).where(NodeRow.name == name, NodeRow.heartbeat > over)
             session.execute(aged.values(heartbeat=over))
 
-    def list(self, lease: float) -> Sequence[Node]:
+    def list(self) -> Sequence[Node]:
+        """The freshest sign of life first."""
         query = select(NodeRow, DatabaseClock() - NodeRow.heartbeat).order_by(
             NodeRow.heartbeat.desc()
         )
@@ -61,7 +69,7 @@ class SqlNodes:
                 Node(
                     name=row.name,
                     devices=from_plain(Devices, row.devices),
-                    alive=age < lease,
+                    alive=age < self._lease,
                     heartbeat_at=datetime.fromtimestamp(row.heartbeat, UTC),
                     versions=row.versions,
                     use=from_plain(Uses, row.use or []),
@@ -70,6 +78,10 @@ class SqlNodes:
                 )
                 for row, age in session.execute(query)
             ]
+
+    def alive(self) -> Sequence[Node]:
+        """Those of `list` that are alive."""
+        return [node for node in self.list() if node.alive]
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         with self._database.write() as session:

@@ -48,10 +48,13 @@ def reserve(
 
 
 class SqlReservations:
+    """A claim reserves all nodes of a run or none (`SqlRuns.claim`)."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def summon(self, fence: Fence, address: str, port: int, secret: str) -> None:
+        """Tell the reserved nodes where to report. Raises `LeaseLost`."""
         query = update(ReservationRow).where(
             ReservationRow.run_id == fence.run_id, ReservationRow.attempt == fence.attempt
         )
@@ -60,6 +63,7 @@ class SqlReservations:
             session.execute(query.values(address=address, port=port, secret=secret))
 
     def summons(self, node: str) -> Summons | None:
+        """What `node` is asked to, while the run is live."""
         query = of_live_runs(ReservationRow).where(
             ReservationRow.node == node,
             ReservationRow.port.is_not(None),
@@ -73,10 +77,12 @@ class SqlReservations:
             return Summons(row.run_id, row.attempt, *place)
 
     def held(self) -> Sequence[tuple[str, int]]:
+        """(node, run) of the reserved nodes of live runs."""
         with self._database.read() as session:
             return [(row.node, row.run_id) for row in session.scalars(of_live_runs(ReservationRow))]
 
     def answered(self, summons: Summons, node: str) -> bool:
+        """`node` takes its share; False where it did before."""
         query = update(ReservationRow).where(
             ReservationRow.node == node,
             ReservationRow.run_id == summons.run_id,

@@ -12,6 +12,8 @@ from backend.storage.tables.people_tables import InvitationRow, PersonRow, Sessi
 
 
 class SqlKeys:
+    """Sessions, tokens and invitations, found by the digest of their secret."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -26,6 +28,7 @@ class SqlKeys:
             session.add(row)
 
     def session(self, digest: str, now: datetime) -> tuple[Session, Person] | None:
+        """A live session of somebody who is not disabled."""
         query = (
             select(SessionRow, PersonRow)
             .join(PersonRow, PersonRow.id == SessionRow.person_id)
@@ -42,6 +45,7 @@ class SqlKeys:
             session.execute(change.values(seen_at=now, expires_at=expires))
 
     def sessions(self, person_id: int, now: datetime) -> Sequence[Session]:
+        """The live ones, the newest first."""
         query = (
             select(SessionRow)
             .where(SessionRow.person_id == person_id, SessionRow.expires_at > now)
@@ -76,6 +80,7 @@ class SqlKeys:
             return _token(row)
 
     def token(self, digest: str, now: datetime) -> tuple[Token, Person] | None:
+        """A live token of somebody who is not disabled; notes that it was used."""
         query = (
             select(TokenRow, PersonRow)
             .join(PersonRow, PersonRow.id == TokenRow.person_id)
@@ -92,6 +97,7 @@ class SqlKeys:
         return result
 
     def tokens(self, person_id: int) -> Sequence[Token]:
+        """The newest first."""
         query = select(TokenRow).where(TokenRow.person_id == person_id).order_by(TokenRow.id.desc())
         with self._database.read() as session:
             return [_token(row) for row in session.scalars(query)]
@@ -102,6 +108,7 @@ class SqlKeys:
             return bool(session.execute(ending.returning(TokenRow.id)).first())
 
     def invite(self, digest: str, person_id: int | None, expires: datetime) -> None:
+        """Older invitations of the same person end."""
         older = delete(InvitationRow).where(
             InvitationRow.person_id.is_(None)
             if person_id is None
@@ -112,6 +119,7 @@ class SqlKeys:
             session.add(InvitationRow(digest=digest, person_id=person_id, expires_at=expires))
 
     def invitation(self, digest: str, now: datetime) -> Invitation | None:
+        """One that has neither been used nor run out."""
         query = (
             select(InvitationRow, PersonRow.name)
             .outerjoin(PersonRow, PersonRow.id == InvitationRow.person_id)
@@ -122,6 +130,8 @@ class SqlKeys:
             return Invitation(found[1], found[0].expires_at) if found else None
 
     def take_invitation(self, digest: str, now: datetime) -> tuple[int | None] | None:
+        """Use it up: (the person's id,), or None where it cannot be used. Of two who try at
+        once one succeeds."""
         taking = delete(InvitationRow).where(
             InvitationRow.digest == digest, InvitationRow.expires_at > now
         )

@@ -1,17 +1,15 @@
 """People in SQL."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from backend.errors import InvalidInput
-from backend.people.accounts import utc_now
-from backend.people.person import Person
+from backend.people.person import LastAdministrator, Person
 from backend.people.rights import Role
-from backend.people.team import LastAdministrator
 from backend.storage.database import Database
 from backend.storage.look_up import look_up
 from backend.storage.tables.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
@@ -21,11 +19,14 @@ FORGOTTEN = timedelta(days=1)
 
 
 class SqlPeople:
+    """Names are told apart without regard to case."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: str, role: Role) -> Person:
-        row = PersonRow(name=name, key=name.casefold(), role=role, created_at=utc_now())
+        """Raises `InvalidInput` where somebody has the name."""
+        row = PersonRow(name=name, key=name.casefold(), role=role, created_at=datetime.now(UTC))
         try:
             with self._database.write() as session:
                 session.add(row)
@@ -38,21 +39,25 @@ class SqlPeople:
             ) from None
 
     def get(self, person_id: int) -> Person:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return person_of(look_up(session, PersonRow, person_id))
 
     def find(self, name: str) -> tuple[Person, str | None] | None:
+        """The person of this name with the hash of the password."""
         query = select(PersonRow).where(PersonRow.key == name.strip().casefold())
         with self._database.read() as session:
             row = session.scalar(query)
             return None if row is None else (person_of(row), row.password)
 
     def list(self) -> Sequence[Person]:
+        """By name."""
         with self._database.read() as session:
             rows = session.scalars(select(PersonRow).order_by(PersonRow.key))
             return [person_of(row) for row in rows]
 
     def of_identity(self, issuer: str, subject: str) -> Person | None:
+        """Whom a provider's subject has been tied to."""
         query = (
             select(PersonRow)
             .join(IdentityRow, IdentityRow.person_id == PersonRow.id)
@@ -63,6 +68,7 @@ class SqlPeople:
             return None if row is None else person_of(row)
 
     def tie(self, person_id: int, issuer: str, subject: str) -> None:
+        """From now on that subject is this person. Raises `InvalidInput` where it is another."""
         row = IdentityRow(issuer=issuer, subject=subject, person_id=person_id)
         try:
             with self._database.write() as session:
@@ -72,12 +78,15 @@ class SqlPeople:
             raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
 
     def set_password(self, person_id: int, password: str) -> None:
+        """Keep the hash `password`, and end every session of theirs."""
         with self._database.write() as session:
             row = look_up(session, PersonRow, person_id)
             row.password, row.joined = password, True
             _end_sessions(session, person_id)
 
     def change(self, person_id: int, role: Role | None, disabled: bool | None) -> None:
+        """None leaves a thing as it is. Whoever is disabled loses every session. Raises
+        `LastAdministrator` where nobody would be left who manages."""
         with self._database.write() as session:
             everybody = session.scalars(select(PersonRow).with_for_update()).all()
             row = look_up(session, PersonRow, person_id)
@@ -90,6 +99,7 @@ class SqlPeople:
                 _end_sessions(session, person_id)
 
     def failed(self, name: str, now: datetime) -> int:
+        """Count one more failure to sign in under `name`; how many there are in a row."""
         with self._database.write() as session:
             session.execute(delete(FailureRow).where(FailureRow.failed_at < now - FORGOTTEN))
             row = session.get(FailureRow, name.casefold(), with_for_update=True)
@@ -111,6 +121,7 @@ class SqlPeople:
             return row.locked_until if row else None
 
     def unlock(self, name: str) -> None:
+        """Forget the failures."""
         with self._database.write() as session:
             session.execute(delete(FailureRow).where(FailureRow.key == name.casefold()))
 

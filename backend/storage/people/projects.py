@@ -1,6 +1,7 @@
 """Projects and their members in SQL."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -8,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.codec import from_plain, to_plain
 from backend.errors import InvalidInput
-from backend.people.accounts import utc_now
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Role
 from backend.storage.database import Database
@@ -18,12 +18,15 @@ from backend.storage.tables.tables import ProjectRow
 
 
 class SqlProjects:
+    """Names are told apart without regard to case."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: str) -> Project:
+        """Raises `InvalidInput` where a project has the name."""
         row = ProjectRow(name=name, key=name.casefold(), archived=False, quota={}, retention={})
-        row.created_at = utc_now()
+        row.created_at = datetime.now(UTC)
         try:
             with self._database.write() as session:
                 session.add(row)
@@ -33,6 +36,7 @@ class SqlProjects:
             raise _taken(name) from None
 
     def get(self, project_id: int) -> Project:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return project_of(look_up(session, ProjectRow, project_id))
 
@@ -43,11 +47,13 @@ class SqlProjects:
             return None if row is None else project_of(row)
 
     def list(self) -> Sequence[Project]:
+        """The first one first, the others by name."""
         query = select(ProjectRow).order_by(ProjectRow.id != DEFAULT_PROJECT, ProjectRow.key)
         with self._database.read() as session:
             return [project_of(row) for row in session.scalars(query)]
 
     def keep(self, project: Project) -> None:
+        """Write down what has changed. Raises `InvalidInput` where another has the name."""
         try:
             with self._database.write() as session:
                 row = look_up(session, ProjectRow, project.id)
@@ -59,6 +65,7 @@ class SqlProjects:
             raise _taken(project.name) from None
 
     def members(self, project_id: int) -> Sequence[Member]:
+        """By name."""
         query = (
             select(PersonRow.name, MemberRow.role)
             .join(MemberRow, MemberRow.person_id == PersonRow.id)
@@ -69,6 +76,7 @@ class SqlProjects:
             return [Member(name, role) for name, role in session.execute(query)]
 
     def seat(self, project_id: int, person_id: int, role: Role | None) -> None:
+        """Give a person a role in a project; None takes it away."""
         theirs = (MemberRow.project_id == project_id, MemberRow.person_id == person_id)
         with self._database.write() as session:
             session.execute(delete(MemberRow).where(*theirs))

@@ -29,8 +29,8 @@ class SqlArtifacts:
         self._folder = folder
 
     def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
-        """Raises `StorageFull` on a full disk, `NotFound` where there is no such file,
-        `LeaseLost` as every fenced write."""
+        """Keep a copy of the file; an older one of that name in the run is replaced. Raises
+        `StorageFull` on a full disk, `NotFound` where there is no such file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
         with self._database.write() as session:
@@ -51,6 +51,7 @@ class SqlArtifacts:
             session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
 
     def list(self, run_id: int) -> Sequence[StoredArtifact]:
+        """By name."""
         query = select(ArtifactRow).where(ArtifactRow.run_id == run_id).order_by(ArtifactRow.name)
         with self._database.read() as session:
             return [
@@ -58,8 +59,16 @@ class SqlArtifacts:
                 for row in session.scalars(query)
             ]
 
+    def path(self, run_id: int, name: str) -> Path:
+        """Where one kept file lies. Raises `NotFound`."""
+        for artifact in self.list(run_id):
+            if artifact.name == name:
+                return artifact.path
+        raise NotFound(f"run {run_id} has no file {name!r}")
+
     def prune(self, digests: Sequence[str]) -> None:
-        """Raises `StorageFull` and the like where the folder cannot be changed."""
+        """Delete the bytes of these files, as far as no run has them any more. Raises
+        `StorageFull` and the like where the folder cannot be changed."""
         if not digests or not self._folder.is_dir():
             return
         every = ArtifactRow.__table__  # those of other projects too

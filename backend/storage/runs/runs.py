@@ -60,10 +60,12 @@ class SqlRuns:
             return _run(row)
 
     def get(self, run_id: int) -> Run:
+        """Raises `NotFound`."""
         with self._database.read() as session:
             return _run(look_up(session, RunRow, run_id))
 
     def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        """Those that there are, in the order of the ids."""
         with self._database.read() as session:
             return _several(session, run_ids)
 
@@ -77,26 +79,32 @@ class SqlRuns:
             return RunPage(tuple(_several(session, ids)), total or 0)
 
     def count(self) -> Mapping[RunState, int]:
+        """How many runs there are in each state that some run has."""
         query = select(RunRow.state, func.count()).group_by(RunRow.state)
         with self._database.read() as session:
             return dict(session.execute(query).all())
 
     def waiting(self) -> Sequence[int]:
+        """Ids of the queued runs, oldest first."""
         query = select(RunRow.id).where(Few(RunRow.state == RunState.QUEUED)).order_by(RunRow.id)
         with self._database.read() as session:
             return session.scalars(query).all()
 
     def asked(self, run_id: int) -> RunSpec | None:
+        """What a queued run is asked for; None where the run is not queued."""
         spec = claims.asked(self._database, run_id)
         return None if spec is None else from_plain(RunSpec, spec)
 
     def claim(
         self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
     ) -> Run | None:
+        """Compare-and-set from queued to starting, with `node` and the `others` reserved, all
+        or none; None where the run is not queued or one of them is held by another run."""
         row = claims.claim(self._database, run_id, node, token, lease, others)
         return None if row is None else _from(row, claims.tags(row))
 
     def cancel_queued(self, run_id: int) -> bool:
+        """Compare-and-set from queued to cancelled."""
         query = _queued(run_id).values(
             state=move(RunState.QUEUED, RunState.CANCELLED),
             cancel_requested=True,
@@ -106,11 +114,13 @@ class SqlRuns:
             return _count(session, query) == 1
 
     def request_cancel(self, run_id: int) -> bool:
+        """Ask the holder of a live run to end it."""
         query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))
         with self._database.write() as session:
             return _count(session, query.values(cancel_requested=True)) == 1
 
     def lost(self) -> Sequence[Run]:
+        """The live runs whose lease is over."""
         query = select(RunRow).where(
             Few(RunRow.state.in_(LIVE)), RunRow.lease_until < DatabaseClock()
         )
@@ -118,6 +128,8 @@ class SqlRuns:
             return [_run(row) for row in session.scalars(query.order_by(RunRow.id))]
 
     def give_up(self, lost: Run, state: RunState, error: RunError, at_once: bool = False) -> bool:
+        """Compare-and-set: end the attempt that `lost` tells of, if its lease is over or
+        `at_once`, and put the run into `state`: queued again, or a final one."""
         held = (
             RunRow.id == lost.id,
             RunRow.attempt == lost.attempt,
@@ -131,31 +143,37 @@ class SqlRuns:
             return True
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        """The first one first."""
         query = select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.number)
         with self._database.read() as session:
             return [_attempt(row) for row in session.scalars(query)]
 
     def beat(self, fence: Fence, lease: float) -> bool:
+        """Renew the lease; True where a cancel was asked for."""
         with self._database.write() as session:
             hold(session, fence, lease_until=DatabaseClock() + lease)
             return look_up(session, RunRow, fence.run_id).cancel_requested
 
     def written(self, fence: Fence) -> int:
+        """The number of the attempt's newest numbered write; 0 where there is none."""
         with self._database.write() as session:
             hold(session, fence)
             return look_up(session, RunRow, fence.run_id).last_batch
 
     def begin(self, fence: Fence) -> None:
+        """From starting to running. Raises `IllegalMove`."""
         with self._database.write() as session:
             hold(session, fence)
             row = look_up(session, RunRow, fence.run_id)
             row.state = move(row.state, RunState.RUNNING)
 
     def isolated(self, fence: Fence, level: SandboxLevel) -> None:
+        """Note the sandbox in which the ranks of this attempt are started."""
         with self._database.write() as session:
             hold(session, fence, sandbox=level.value)
 
     def resumed(self, fence: Fence, step: int) -> None:
+        """Note the checkpoint from which this attempt goes on."""
         with self._database.write() as session:
             hold(session, fence)
             row = session.get(AttemptRow, (fence.run_id, fence.attempt))
@@ -169,6 +187,7 @@ class SqlRuns:
     def finish(
         self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
     ) -> None:
+        """To a final state, or back to queued for another attempt. Raises `IllegalMove`."""
         with self._database.write() as session:
             hold(session, fence)
             row = look_up(session, RunRow, fence.run_id)
@@ -178,6 +197,8 @@ class SqlRuns:
             _end_attempt(session, row, state, error)
 
     def delete(self, run_id: int) -> bool:
+        """Take an ended run away with all its records; False where there is no such run, or
+        it has not ended. What others measured or made from it stays."""
         with self._database.write() as session:
             return remove_run(session, run_id)
 

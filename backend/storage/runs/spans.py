@@ -5,6 +5,8 @@ from typing import cast
 
 from sqlalchemy import func, insert, select
 
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Timeline
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import SpanBatch, TimelineKind
 from backend.storage.database import Database
@@ -34,6 +36,7 @@ class SqlSpans:
                 session.execute(insert(SpanBatchRow), rows)
 
     def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        """Those of the newest attempt that has any, by rank."""
         mine = (
             SpanBatchRow.run_id == run_id,
             SpanBatchRow.kind == kind,
@@ -48,7 +51,17 @@ class SqlSpans:
         with self._database.read() as session:
             return [_batch(row) for row in session.scalars(query)]
 
-    def segments(self, run_id: int, kind: TimelineKind) -> Sequence[int]:
+    def timeline(
+        self, run_id: int, kind: TimelineKind, segment: int | None = None
+    ) -> Timeline | None:
+        """The spans of one segment (None = the last one); None where there are none."""
+        if segment is None:
+            segment = max(self.segments(run_id, kind), default=0)
+        found = Timeline.joined([decode(batch.data) for batch in self.list(run_id, kind, segment)])
+        return found if len(found) else None
+
+    def segments(self, run_id: int, kind: TimelineKind = "measured") -> Sequence[int]:
+        """The segments that have a timeline, ascending."""
         query = (
             select(SpanBatchRow.segment)
             .where(SpanBatchRow.run_id == run_id, SpanBatchRow.kind == kind)

@@ -8,9 +8,9 @@ from functools import partial
 from math import inf
 
 from backend.errors import StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.run import RunSummary
+from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
+from backend.services.runs.attempt import Attempt
 from backend.settings import Settings
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.sandbox.room import work_folder

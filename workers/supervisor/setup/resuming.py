@@ -7,10 +7,10 @@ from pathlib import Path
 
 from backend.codec import to_json
 from backend.errors import StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.job import Job
 from backend.runs.request.spec import TrainSpec
+from backend.services.runs.attempt import Attempt
 from workers.supervisor.reporting.checkpoint_copy import copy_file
 from workers.supervisor.setup.preparation import job_file
 

@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
-from backend.people.audit import AuditLog, AuditOutcome
+from backend.people.audit import AuditOutcome
 from backend.people.person import Identity, Invitation, Person, Session
-from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Actor, Role
 from backend.people.secret import digest, hashed, matches, new_secret
+from backend.storage.people.audit import SqlAuditLog
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
 
 MAX_NAME = 64
 IDLE = timedelta(days=7)
@@ -44,7 +46,7 @@ class AccountService:
     """What somebody may do who has not come in yet, and with a session of their own."""
 
     def __init__(
-        self, people: PersonStore, keys: KeyStore, log: AuditLog, clock: Clock = utc_now
+        self, people: SqlPeople, keys: SqlKeys, log: SqlAuditLog, clock: Clock = utc_now
     ) -> None:
         self._people = people
         self._keys = keys

@@ -6,10 +6,10 @@ from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
 from backend.profiles.devices import peak
 from backend.runs.dispatch.placement import shares
-from backend.runs.ports import Stores
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.services.runs.stores import Stores
 
 
 def validate(spec: RunSpec, stores: Stores) -> None:
@@ -93,7 +93,7 @@ def _validate_emulation(spec: TrainSpec) -> None:
 
 
 def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
-    shares(spec, stores.nodes.list(inf))
+    shares(spec, stores.nodes.list())
     if spec.nodes and spec.emulate:
         raise InvalidInput(
             "emulated devices share one machine's clock", "Leave the nodes out: one is enough."

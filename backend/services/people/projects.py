@@ -2,67 +2,25 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
-from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.accounts import proper_name
-from backend.people.audit import Access
+from backend.errors import InvalidInput, NotFound
 from backend.people.person import Person
-from backend.people.ports import PersonStore
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Right, Role
+from backend.services.people.access import Access
+from backend.services.people.accounts import proper_name
+from backend.storage.people.people import SqlPeople
+from backend.storage.people.projects import SqlProjects
 from backend.whole import is_whole
 
 ROLES = (Role.VIEWER, Role.EDITOR, Role.ADMIN)
 """What a member of a project can be."""
 
 
-class ProjectArchived(StageflowError):
-    """Something new was to come into a project that is put away."""
-
-    advice = "Choose another project, or take it out again: stageflow project restore NAME"
-
-
-class QuotaReached(StageflowError):
-    """A project would have more than it may have at once."""
-
-    advice = "Wait, delete what is not needed, or ask an administrator for more."
-
-
-class ProjectStore(Protocol):
-    """Names are told apart without regard to case."""
-
-    def add(self, name: str) -> Project:
-        """Raises `InvalidInput` where a project has the name."""
-        ...
-
-    def get(self, project_id: int) -> Project:
-        """Raises `NotFound`."""
-        ...
-
-    def find(self, name: str) -> Project | None: ...
-
-    def list(self) -> Sequence[Project]:
-        """The first one first, the others by name."""
-        ...
-
-    def keep(self, project: Project) -> None:
-        """Write down what has changed. Raises `InvalidInput` where another has the name."""
-        ...
-
-    def members(self, project_id: int) -> Sequence[Member]:
-        """By name."""
-        ...
-
-    def seat(self, project_id: int, person_id: int, role: Role | None) -> None:
-        """Give a person a role in a project; None takes it away."""
-        ...
-
-
 class ProjectService:
     """What is not seen is not there; who sees a project but may not change it is told so."""
 
-    def __init__(self, store: ProjectStore, people: PersonStore, access: Access) -> None:
+    def __init__(self, store: SqlProjects, people: SqlPeople, access: Access) -> None:
         self._store = store
         self._people = people
         self._access = access

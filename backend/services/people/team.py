@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.accounts import INVITATION, Clock, proper_name, utc_now
-from backend.people.audit import Access, NotAllowed
+from backend.errors import InvalidInput, NotFound
 from backend.people.person import Person, Scope, Token
-from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Right, Role
 from backend.people.secret import digest, new_secret
+from backend.services.people.access import Access, NotAllowed
+from backend.services.people.accounts import INVITATION, Clock, proper_name, utc_now
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
 
 PREFIX = "sf_"
 """Tokens begin so, for people and for programs that look for leaked secrets."""
@@ -17,17 +18,11 @@ HINT = 8
 MAX_DAYS = 366
 
 
-class LastAdministrator(StageflowError):
-    """Nobody would be left who may decide about people."""
-
-    advice = "Make somebody else an administrator first."
-
-
 class TeamService:
     """What administrators decide about people. Every method raises `NotAllowed`."""
 
     def __init__(
-        self, people: PersonStore, keys: KeyStore, access: Access, clock: Clock = utc_now
+        self, people: SqlPeople, keys: SqlKeys, access: Access, clock: Clock = utc_now
     ) -> None:
         self._people = people
         self._keys = keys
@@ -81,7 +76,7 @@ class TeamService:
 class TokenService:
     """One person's tokens, made and ended by that person."""
 
-    def __init__(self, keys: KeyStore, access: Access, clock: Clock = utc_now) -> None:
+    def __init__(self, keys: SqlKeys, access: Access, clock: Clock = utc_now) -> None:
         self._keys = keys
         self._access = access
         self._clock = clock

@@ -6,18 +6,18 @@ from dataclasses import replace
 from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import Fence, LeaseLost
-from backend.runs.attempts.recovery import give_up
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
 from backend.runs.dispatch.leases import REAPER, node_lease, node_taken
-from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import Share, shares, turn
 from backend.runs.dispatch.reservations import Summons
-from backend.runs.dispatch.stand_in import placed
-from backend.runs.ports import Notifier, Queue, QueueUnreachable, Stores
+from backend.runs.ports import Notifier, Queue, QueueUnreachable
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.recovery import give_up
+from backend.services.runs.stand_in import placed
+from backend.services.runs.stores import Stores
 
 
 class DispatchService:
@@ -54,7 +54,7 @@ class DispatchService:
             (queued,) = self._stores.runs.several([run_id]) or (None,)
             if queued is None:
                 return None
-            spec = placed(queued, self._stores, self._lease, node)
+            spec = placed(queued, self._stores, node)
         try:
             nodes = [share.node for share in self._shares(spec)]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
@@ -103,13 +103,13 @@ class DispatchService:
         loads = self._stores.loads
         first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
         queued = self._stores.runs.several([each.run_id for each in first])
-        specs = {run.id: placed(run, self._stores, self._lease, node) for run in queued}
-        return turn(node, specs, self._alive())
+        specs = {run.id: placed(run, self._stores, node) for run in queued}
+        return turn(node, specs, self._stores.nodes.alive())
 
     def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
         """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
         attempt.summon(address, port, secret)
-        for share in shares(run.spec, self._alive())[1:]:
+        for share in shares(run.spec, self._stores.nodes.alive())[1:]:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, share.node)
 
@@ -124,12 +124,9 @@ class DispatchService:
     def shares(self, spec: RunSpec) -> Sequence[Share]:
         """Which ranks run on which of the nodes that `spec` names; () where it names none.
         Raises `InvalidInput` where they do not fit."""
-        return shares(spec, self._stores.nodes.list(self._lease))
+        return shares(spec, self._stores.nodes.list())
 
     def _shares(self, spec: RunSpec) -> Sequence[Share]:
         """Among the nodes that are alive, which only a run that names some has to know."""
         named = isinstance(spec, TrainSpec) and spec.nodes
-        return shares(spec, self._alive()) if named else ()
-
-    def _alive(self) -> Sequence[Node]:
-        return [node for node in self._stores.nodes.list(self._lease) if node.alive]
+        return shares(spec, self._stores.nodes.alive()) if named else ()

@@ -7,8 +7,8 @@ from backend.definitions.definition import InvalidDefinition
 from backend.definitions.forms import form_of
 from backend.definitions.parameters import checked
 from backend.errors import InvalidInput
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
+from backend.services.runs.stores import Stores
 
 
 def completed(spec: RunSpec, stores: Stores) -> RunSpec:
