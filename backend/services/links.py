@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.links.link_test import LinkTest, LinkTestMember
@@ -16,16 +17,14 @@ MOST_DEVICES = 32
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
 class LinkService:
     """`tests` holds them; `patience`: seconds that a test waits for all of its nodes."""
 
-    def __init__(
-        self, tests: SqlLinks, queue: Queue, access: Access, patience: float = 60.0
-    ) -> None:
-        self.tests = tests
-        self._access = access
-        self._queue = queue
-        self.patience = patience
+    tests: SqlLinks
+    _queue: Queue
+    _access: Access
+    patience: float = 60.0
 
     def ask(self, nodes: Sequence[Node]) -> LinkTest:
         """Measure between all devices of the nodes that are alive. A queue that does not answer

@@ -60,7 +60,7 @@ class Chaos:
             self.ids.append(self.backend.runs.submit(self.spec).id)
 
     def claim(self) -> None:
-        waiting = self.backend.dispatch.waiting()
+        waiting = self.backend.dispatch.waiting_for("a")
         run_id = self.draw.choice(waiting or self.ids) if self.draw.random() < 0.8 else self.ids[0]
         agent = self.draw.choice(self.agents)
         attempt = agent.claim(run_id, self.draw.choice("abc"))

@@ -98,7 +98,7 @@ def test_a_fault_restarts_from_a_checkpoint_and_a_mistake_fails(kind: str, backe
     assert told.error.kind == kind
     if kind in FAULTS:
         assert (run.state, run.error, told.outcome) == (RunState.QUEUED, None, "restarted")
-        assert run.id in backend.dispatch.waiting()
+        assert run.id in backend.dispatch.waiting_for("here")
     else:
         assert (run.state, told.outcome) == (RunState.FAILED, "failed")
 
@@ -188,7 +188,7 @@ def test_an_ended_lease_queues_a_run_that_has_a_checkpoint(
     backend: Backend, stores: Stores, spec: TrainSpec
 ):
     """Two reapers look at the same moment: one of them gives the run up."""
-    dispatch = DispatchService(stores, backend.queue, backend.notifier, lease=-1.0)
+    dispatch = DispatchService(stores, backend.queue, backend.notifier, -1.0)
     attempt = dispatch.claim(backend.runs.submit(spec).id, "here")
     assert attempt is not None
     kept(attempt, 1)

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import fields
 
 import pytest
 
@@ -16,8 +15,7 @@ LARGEST = 2**31 - 1
 
 def takers(backend: Backend) -> Iterator[tuple[str, Callable[[int], object]]]:
     """What can be asked for by one id alone, by its name."""
-    services = {field.name: getattr(backend, field.name) for field in fields(backend)}
-    services = {n: s for n, s in services.items() if type(s).__name__.endswith("Service")}
+    services = {n: s for n, s in vars(backend).items() if type(s).__name__.endswith("Service")}
     stores = {
         f"{name}.{held}": store
         for name, service in services.items()

@@ -56,9 +56,9 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
     run = ask("a", "b")
     attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None
-    assert backend.dispatch.summons("b") is None
+    assert backend.dispatch.reservations.summons("b") is None
     backend.dispatch.summon(run, attempt, "10.0.0.1", 4711, "secret")
-    asked = backend.dispatch.summons("b")
+    asked = backend.dispatch.reservations.summons("b")
     assert asked is not None
     assert (asked.run_id, asked.address, asked.port, asked.secret) == (
         run.id,
@@ -66,9 +66,9 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
         4711,
         "secret",
     )
-    assert backend.dispatch.answer(asked, "b")
-    assert not backend.dispatch.answer(asked, "b")
-    assert backend.dispatch.summons("b") is None
+    assert backend.dispatch.reservations.answered(asked, "b")
+    assert not backend.dispatch.reservations.answered(asked, "b")
+    assert backend.dispatch.reservations.summons("b") is None
 
 
 def test_nobody_overtakes_a_run_that_needs_the_node(backend: Backend, ask) -> None:

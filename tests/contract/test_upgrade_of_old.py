@@ -9,9 +9,9 @@ from sqlalchemy import Connection, select
 
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings
-from backend.storage.backup.layout import go_on_from, lay_out, snapshot, whole
+from backend.storage.backup.layout import go_on_from, lay_out, snapshot
 from backend.storage.backup.rows import Sum, insert, names, rows_of, tables
-from backend.storage.schema import configuration, current, upgrade
+from backend.storage.schema import configuration, current, upgrade, whole
 from backend.storage.soundness import violations
 from backend.storage.tables.tables import CheckpointRow
 from tests.app import seed

@@ -69,11 +69,11 @@ class Access:
         return f"{self.actor.name} ({role})" if role else self.actor.name
 
 
+@dataclass(frozen=True)
 class AuditService:
     """The log for those who may read it."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
+    _access: Access
 
     def list(self, before: int | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """The newest first. Raises `NotAllowed`."""

@@ -1,6 +1,7 @@
 """Accounts: who is invited, how they sign in, and how that ends."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
@@ -42,16 +43,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True)
 class AccountService:
     """What somebody may do who has not come in yet, and with a session of their own."""
 
-    def __init__(
-        self, people: SqlPeople, keys: SqlKeys, log: SqlAuditLog, clock: Clock = utc_now
-    ) -> None:
-        self._people = people
-        self._keys = keys
-        self._log = log
-        self._clock = clock
+    _people: SqlPeople
+    _keys: SqlKeys
+    _log: SqlAuditLog
+    _clock: Clock = utc_now
 
     def sign_in(self, name: str, password: str, client: str = "") -> str:
         """The secret of a new session. Raises `SignInFailed`; from the sixth failure in a row

@@ -1,10 +1,9 @@
 """Projects: made, renamed, put away, and who belongs to each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from backend.errors import InvalidInput, NotFound
-from backend.people.person import Person
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Right, Role
 from backend.services.people.access import Access
@@ -17,13 +16,13 @@ ROLES = (Role.VIEWER, Role.EDITOR, Role.ADMIN)
 """What a member of a project can be."""
 
 
+@dataclass(frozen=True)
 class ProjectService:
     """What is not seen is not there; who sees a project but may not change it is told so."""
 
-    def __init__(self, store: SqlProjects, people: SqlPeople, access: Access) -> None:
-        self._store = store
-        self._people = people
-        self._access = access
+    _store: SqlProjects
+    _people: SqlPeople
+    _access: Access
 
     def list(self) -> Sequence[Project]:
         """Those that this actor sees, the first one first, the others by name."""
@@ -94,19 +93,13 @@ class ProjectService:
         self._store.get(project_id)
         word = f"project {project_id}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)
-        self._store.seat(project_id, self._person(name).id, role)
+        self._store.seat(project_id, self._people.named(name).id, role)
 
     def _change(self, project_id: int, verb: str, changed: Callable[[Project], Project]) -> Project:
         found = self._store.get(project_id)
         self._access.require(Right.MANAGE, verb, f"project {found.name}", project_id)
         self._store.keep(changed(found))
         return self._store.get(project_id)
-
-    def _person(self, name: str) -> Person:
-        found = self._people.find(name)
-        if found is None:
-            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
-        return found[0]
 
 
 def checked_quota(quota: Quota) -> Quota:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
@@ -10,7 +10,6 @@ from backend.runs.attempts.fence import Fence, LeaseLost
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
 from backend.runs.dispatch.leases import REAPER, node_lease, node_taken
 from backend.runs.dispatch.placement import Share, shares, turn
-from backend.runs.dispatch.reservations import Summons
 from backend.runs.ports import Notifier, Queue, QueueUnreachable
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
@@ -18,19 +17,23 @@ from backend.services.runs.attempt import Attempt
 from backend.services.runs.recovery import give_up
 from backend.services.runs.stand_in import placed
 from backend.services.runs.stores import Stores
+from backend.storage.nodes.reservations import SqlReservations
 
 
+@dataclass(frozen=True)
 class DispatchService:
     """`lease` in seconds; `place` tells this agent from all others."""
 
-    def __init__(
-        self, stores: Stores, queue: Queue, notifier: Notifier, lease: float, place: str = ""
-    ) -> None:
-        self._stores = stores
-        self._queue = queue
-        self._notifier = notifier
-        self._lease = lease
-        self._place = place
+    _stores: Stores
+    _queue: Queue
+    _notifier: Notifier
+    _lease: float
+    _place: str = ""
+
+    @property
+    def reservations(self) -> SqlReservations:
+        """Which share of a run a node is asked to take, and whether it has."""
+        return self._stores.reservations
 
     def go_by(self, node: str) -> None:
         """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
@@ -75,10 +78,6 @@ class DispatchService:
             raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
         return Attempt(run, fence.token, self._stores, self._notifier, self._lease)
 
-    def waiting(self) -> Sequence[int]:
-        """Ids of the queued runs, oldest first: what an agent looks for by itself."""
-        return self._stores.runs.waiting()
-
     def expire(self) -> Sequence[int]:
         """Give up the live runs whose lease is over: each is queued again where it can go on
         by itself, and fails otherwise. Their ids. One process at a time does it, by a lease;
@@ -112,14 +111,6 @@ class DispatchService:
         for share in shares(run.spec, self._stores.nodes.alive())[1:]:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, share.node)
-
-    def summons(self, node: str) -> Summons | None:
-        """Which run `node` is to take a share of."""
-        return self._stores.reservations.summons(node)
-
-    def answer(self, summons: Summons, node: str) -> bool:
-        """`node` takes its share; False where it has."""
-        return self._stores.reservations.answered(summons, node)
 
     def shares(self, spec: RunSpec) -> Sequence[Share]:
         """Which ranks run on which of the nodes that `spec` names; () where it names none.

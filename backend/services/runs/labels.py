@@ -1,6 +1,7 @@
 """Labels of runs, changed by people with the right to edit."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from backend.people.rights import Right
 from backend.runs.history.labels import Change, checked
@@ -8,13 +9,13 @@ from backend.services.people.access import Access
 from backend.storage.runs.labels import SqlLabels
 
 
+@dataclass(frozen=True)
 class LabelService:
     """`listed` shows the chosen project's, `store` all that the actor sees."""
 
-    def __init__(self, store: SqlLabels, listed: SqlLabels, access: Access) -> None:
-        self._store = store
-        self._listed = listed
-        self._access = access
+    _store: SqlLabels
+    _listed: SqlLabels
+    _access: Access
 
     def change(self, run_ids: Iterable[int], change: Change) -> int:
         """Change the labels of several runs; how many of them there are. Raises `InvalidInput`

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun, RunFilter, RunOrder
 from backend.runs.run import Run
-from backend.runs.states import RunState
+from backend.runs.states import LIVE, RunState
 from backend.services.runs.runs import RunService
 
 SHOWN = 100
-LIVE = tuple(state for state in RunState if state.is_live)
 
 
 def carried(runs: RunService) -> Mapping[str, tuple[Run, ...]]:

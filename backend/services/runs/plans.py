@@ -1,6 +1,7 @@
 """Plans that people keep."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
 from backend.people.rights import Right
@@ -11,16 +12,14 @@ from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
 
 
+@dataclass(frozen=True)
 class PlanService:
     """`listed` shows the chosen project's, `store` all that the actor sees."""
 
-    def __init__(
-        self, store: SqlPlans, listed: SqlPlans, profiles: SqlProfiles, access: Access
-    ) -> None:
-        self._store = store
-        self._listed = listed
-        self._profiles = profiles
-        self._access = access
+    _store: SqlPlans
+    _listed: SqlPlans
+    _profiles: SqlProfiles
+    _access: Access
 
     def save(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str = ""

@@ -1,6 +1,7 @@
 """Profiles that people add, and those that a run may use in place of measuring again."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from backend.people.rights import Right
 from backend.profiles.devices import peak
@@ -16,20 +17,14 @@ DEPENDED_ON = ("python", "stageflow", "torch")
 """The versions that times depend on."""
 
 
+@dataclass(frozen=True)
 class ProfileService:
     """`listed` shows the chosen project's, `store` all that the actor sees."""
 
-    def __init__(
-        self,
-        store: SqlProfiles,
-        listed: SqlProfiles,
-        definitions: SqlDefinitions,
-        access: Access,
-    ) -> None:
-        self._store = store
-        self._listed = listed
-        self._definitions = definitions
-        self._access = access
+    _store: SqlProfiles
+    _listed: SqlProfiles
+    _definitions: SqlDefinitions
+    _access: Access
 
     def get(self, profile_id: int) -> StoredProfile:
         """Raises `NotFound`."""

@@ -1,6 +1,7 @@
 """Ended runs lose what takes most room when their project's rule says so."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backend.people.project import Project
@@ -14,22 +15,15 @@ PERIOD = 3600.0
 """Seconds between two looks of an agent."""
 
 
+@dataclass(frozen=True)
 class RetentionService:
     """Any number of processes may clean at once: each run is cleared by one."""
 
-    def __init__(
-        self,
-        projects: SqlProjects,
-        store: SqlClearing,
-        checkpoints: SqlCheckpoints,
-        access: Access,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._projects = projects
-        self._store = store
-        self._checkpoints = checkpoints
-        self._access = access
-        self._clock = clock
+    _projects: SqlProjects
+    _store: SqlClearing
+    _checkpoints: SqlCheckpoints
+    _access: Access
+    _clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def due(self) -> Sequence[tuple[Project, Sequence[int]]]:
         """What `clean` would take from, by project. Raises `NotAllowed`."""

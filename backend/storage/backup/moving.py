@@ -14,11 +14,10 @@ from backend.storage.backup.layout import (
     lay_out,
     next_numbers,
     snapshot,
-    whole,
 )
 from backend.storage.backup.rows import Sum, insert, of_line, rows_of, tables, to_line
 from backend.storage.errors import SchemaOutdated
-from backend.storage.schema import configuration, known, revision_of
+from backend.storage.schema import configuration, known, revision_of, whole
 
 
 class RowsDiffer(StageflowError):

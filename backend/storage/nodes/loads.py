@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from backend.people.project import Project
 from backend.runs.dispatch.fairness import ProjectLoad, Waiting
-from backend.runs.states import RunState
+from backend.runs.states import LIVE, RunState
 from backend.storage.database import Database
-from backend.storage.fence import LIVE
+from backend.storage.look_up import value_of
 from backend.storage.nodes.reservations import of_live_runs
-from backend.storage.people.projects import project_of
 from backend.storage.tables.node_tables import ReservationRow
 from backend.storage.tables.tables import Base
 from backend.storage.tables.values import Few
@@ -36,7 +36,7 @@ class SqlLoads:
             holdings = held(connection)
             return {
                 row.id: ProjectLoad(
-                    project_of(row),
+                    value_of(Project, row),
                     len({run for run, _, _ in holdings.get(row.id, ())}),
                     sum(devices for _, _, devices in holdings.get(row.id, ())),
                     waiting.get(row.id, 0),

@@ -9,9 +9,10 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Device
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.runs.dispatch.nodes import Node, Use
 from backend.storage.database import Database
+from backend.storage.look_up import value_of
 from backend.storage.tables.node_tables import NodeRow
 from backend.storage.tables.values import DatabaseClock
 
@@ -66,13 +67,12 @@ class SqlNodes:
         )
         with self._database.read() as session:
             return [
-                Node(
-                    name=row.name,
-                    devices=from_plain(Devices, row.devices),
+                value_of(
+                    Node,
+                    row,
                     alive=age < self._lease,
                     heartbeat_at=datetime.fromtimestamp(row.heartbeat, UTC),
-                    versions=row.versions,
-                    use=from_plain(Uses, row.use or []),
+                    use=row.use or [],
                     address=row.address or "",
                     ahead=row.ahead or 0.0,
                 )

@@ -8,8 +8,10 @@ from sqlalchemy import Connection, Select, delete, insert, select, text, update
 from backend.errors import StageflowError
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.reservations import Summons
+from backend.runs.states import LIVE
 from backend.storage.database import Database
-from backend.storage.fence import LIVE, hold
+from backend.storage.fence import held
+from backend.storage.look_up import value_of
 from backend.storage.tables.node_tables import ReservationRow
 from backend.storage.tables.tables import RunRow
 from backend.storage.tables.values import Few
@@ -58,8 +60,7 @@ class SqlReservations:
         query = update(ReservationRow).where(
             ReservationRow.run_id == fence.run_id, ReservationRow.attempt == fence.attempt
         )
-        with self._database.write() as session:
-            hold(session, fence)
+        with held(self._database, fence) as session:
             session.execute(query.values(address=address, port=port, secret=secret))
 
     def summons(self, node: str) -> Summons | None:
@@ -69,17 +70,12 @@ class SqlReservations:
             ReservationRow.port.is_not(None),
             ReservationRow.answered.is_(False),
         )
-        with self._database.read() as session:
-            row = session.scalar(query)
-            if row is None:
-                return None
-            place = (row.address or "", row.port or 0, row.secret or "")
-            return Summons(row.run_id, row.attempt, *place)
+        row = self._database.first(query)
+        return None if row is None else value_of(Summons, row)
 
     def held(self) -> Sequence[tuple[str, int]]:
         """(node, run) of the reserved nodes of live runs."""
-        with self._database.read() as session:
-            return [(row.node, row.run_id) for row in session.scalars(of_live_runs(ReservationRow))]
+        return [(row.node, row.run_id) for row in self._database.rows(of_live_runs(ReservationRow))]
 
     def answered(self, summons: Summons, node: str) -> bool:
         """`node` takes its share; False where it did before."""

@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from backend.people.audit import AuditEntry, AuditOutcome
 from backend.storage.database import Database
+from backend.storage.look_up import value_of
 from backend.storage.tables.people_tables import AuditRow
 
 
@@ -26,8 +27,4 @@ class SqlAuditLog:
         query = select(AuditRow).order_by(AuditRow.id.desc()).limit(limit)
         if before is not None:
             query = query.where(AuditRow.id < before)
-        with self._database.read() as session:
-            return [
-                AuditEntry(row.id, row.time, row.actor, row.action, row.target, row.outcome)
-                for row in session.scalars(query)
-            ]
+        return [value_of(AuditEntry, row) for row in self._database.rows(query)]

@@ -7,11 +7,11 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.errors import InvalidInput
+from backend.errors import InvalidInput, NotFound
 from backend.people.person import LastAdministrator, Person
 from backend.people.rights import Role
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.tables.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
 
 FORGOTTEN = timedelta(days=1)
@@ -40,21 +40,26 @@ class SqlPeople:
 
     def get(self, person_id: int) -> Person:
         """Raises `NotFound`."""
-        with self._database.read() as session:
-            return person_of(look_up(session, PersonRow, person_id))
+        return person_of(self._database.get(PersonRow, person_id))
 
     def find(self, name: str) -> tuple[Person, str | None] | None:
         """The person of this name with the hash of the password."""
         query = select(PersonRow).where(PersonRow.key == name.strip().casefold())
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else (person_of(row), row.password)
+        row = self._database.first(query)
+        return None if row is None else (person_of(row), row.password)
+
+    def named(self, name: str) -> Person:
+        """Raises `NotFound`."""
+        found = self.find(name)
+        if found is None:
+            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
+        return found[0]
 
     def list(self) -> Sequence[Person]:
         """By name."""
-        with self._database.read() as session:
-            rows = session.scalars(select(PersonRow).order_by(PersonRow.key))
-            return [person_of(row) for row in rows]
+        return [
+            person_of(row) for row in self._database.rows(select(PersonRow).order_by(PersonRow.key))
+        ]
 
     def of_identity(self, issuer: str, subject: str) -> Person | None:
         """Whom a provider's subject has been tied to."""
@@ -63,9 +68,8 @@ class SqlPeople:
             .join(IdentityRow, IdentityRow.person_id == PersonRow.id)
             .where(IdentityRow.issuer == issuer, IdentityRow.subject == subject)
         )
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else person_of(row)
+        row = self._database.first(query)
+        return None if row is None else person_of(row)
 
     def tie(self, person_id: int, issuer: str, subject: str) -> None:
         """From now on that subject is this person. Raises `InvalidInput` where it is another."""
@@ -128,15 +132,7 @@ class SqlPeople:
 
 def person_of(row: PersonRow) -> Person:
     """Without the password's hash, which leaves the store for a comparison alone."""
-    return Person(
-        id=row.id,
-        name=row.name,
-        role=row.role,
-        disabled=row.disabled,
-        joined=row.joined,
-        created_at=row.created_at,
-        projects={each.project_id: each.role for each in row.memberships},
-    )
+    return value_of(Person, row, projects={m.project_id: m.role for m in row.memberships})
 
 
 def _manages(row: PersonRow) -> bool:

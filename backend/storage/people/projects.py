@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Role
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.tables.people_tables import MemberRow, PersonRow
 from backend.storage.tables.tables import ProjectRow
 
@@ -31,26 +30,23 @@ class SqlProjects:
             with self._database.write() as session:
                 session.add(row)
                 session.flush()
-                return project_of(row)
+                return value_of(Project, row)
         except IntegrityError:
             raise _taken(name) from None
 
     def get(self, project_id: int) -> Project:
         """Raises `NotFound`."""
-        with self._database.read() as session:
-            return project_of(look_up(session, ProjectRow, project_id))
+        return value_of(Project, self._database.get(ProjectRow, project_id))
 
     def find(self, name: str) -> Project | None:
         query = select(ProjectRow).where(ProjectRow.key == name.strip().casefold())
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else project_of(row)
+        row = self._database.first(query)
+        return None if row is None else value_of(Project, row)
 
     def list(self) -> Sequence[Project]:
         """The first one first, the others by name."""
         query = select(ProjectRow).order_by(ProjectRow.id != DEFAULT_PROJECT, ProjectRow.key)
-        with self._database.read() as session:
-            return [project_of(row) for row in session.scalars(query)]
+        return [value_of(Project, row) for row in self._database.rows(query)]
 
     def keep(self, project: Project) -> None:
         """Write down what has changed. Raises `InvalidInput` where another has the name."""
@@ -82,18 +78,6 @@ class SqlProjects:
             session.execute(delete(MemberRow).where(*theirs))
             if role is not None:
                 session.add(MemberRow(project_id=project_id, person_id=person_id, role=role))
-
-
-def project_of(row: Any) -> Project:
-    """The row, as an object or as columns."""
-    return Project(
-        id=row.id,
-        name=row.name,
-        archived=row.archived,
-        created_at=row.created_at,
-        quota=from_plain(Quota, row.quota),
-        retention=from_plain(Retention, row.retention),
-    )
 
 
 def _taken(name: str) -> InvalidInput:

@@ -15,7 +15,7 @@ from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import StoredArtifact
 from backend.storage.database import Database
 from backend.storage.errors import of_system
-from backend.storage.fence import hold, hold_once
+from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import ArtifactRow
 
 CHUNK = 1 << 20
@@ -33,31 +33,24 @@ class SqlArtifacts:
         `StorageFull` on a full disk, `NotFound` where there is no such file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
-        with self._database.write() as session:
-            hold(session, fence)
+        with held(self._database, fence):
+            pass  # a lost lease is told before the copying
         with _copied(path, self._folder) as (copy, digest, size), _locked(self._folder):
             os.replace(copy, self._folder / digest)
-            self._add(fence, batch, name, size, digest)
+            with self._database.write() as session:
+                hold_once(session, fence, batch)
+                same = (ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name)
+                session.execute(delete(ArtifactRow).where(*same))
+                session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
         return StoredArtifact(name, self._folder / digest, size, digest)
-
-    def _add(self, fence: Fence, batch: int, name: str, size: int, digest: str) -> None:
-        with self._database.write() as session:
-            hold_once(session, fence, batch)
-            session.execute(
-                delete(ArtifactRow).where(
-                    ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name
-                )
-            )
-            session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
 
     def list(self, run_id: int) -> Sequence[StoredArtifact]:
         """By name."""
         query = select(ArtifactRow).where(ArtifactRow.run_id == run_id).order_by(ArtifactRow.name)
-        with self._database.read() as session:
-            return [
-                StoredArtifact(row.name, self._folder / row.digest, row.size, row.digest)
-                for row in session.scalars(query)
-            ]
+        return [
+            StoredArtifact(row.name, self._folder / row.digest, row.size, row.digest)
+            for row in self._database.rows(query)
+        ]
 
     def path(self, run_id: int, name: str) -> Path:
         """Where one kept file lies. Raises `NotFound`."""
@@ -74,9 +67,7 @@ class SqlArtifacts:
         every = ArtifactRow.__table__  # those of other projects too
         query = select(every.c.digest).where(every.c.digest.in_(digests))
         with _locked(self._folder):
-            with self._database.read() as session:
-                needed = set(session.scalars(query))
-            for digest in set(digests) - needed:
+            for digest in set(digests) - {*self._database.rows(query)}:
                 (self._folder / digest).unlink(missing_ok=True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.errors import NotFound
 from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.attempts.fence import Fence
@@ -17,7 +17,7 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
-from backend.storage.look_up import look_up
+from backend.storage.look_up import value_of
 from backend.storage.tables.tables import CheckpointRow
 
 Files = tuple[CheckpointFile, ...]
@@ -56,13 +56,11 @@ class SqlCheckpoints:
 
     def get(self, checkpoint_id: int) -> Checkpoint:
         """Raises `NotFound`."""
-        with self._database.read() as session:
-            return self._of(look_up(session, CheckpointRow, checkpoint_id))
+        return self._of(self._database.get(CheckpointRow, checkpoint_id))
 
     def list(self, run_id: int) -> Sequence[Checkpoint]:
         """The newest first."""
-        with self._database.read() as session:
-            return [self._of(row) for row in session.scalars(_newest_first(run_id))]
+        return [self._of(row) for row in self._database.rows(_newest_first(run_id))]
 
     def beginnings(self, run: Run) -> Sequence[Checkpoint]:
         """Where the next attempt may begin, the best first: the run's own checkpoints, then the
@@ -82,15 +80,8 @@ class SqlCheckpoints:
         shutil.rmtree(self._folder / str(run_id), ignore_errors=True)
 
     def _of(self, row: CheckpointRow) -> Checkpoint:
-        return Checkpoint(
-            id=row.id,
-            run_id=row.run_id,
-            attempt=row.attempt,
-            mark=Mark(row.epoch, row.samples, row.step),
-            files=from_plain(Files, row.files),
-            folder=self.folder(row.run_id, row.attempt, row.step),
-            created_at=row.created_at,
-        )
+        folder = self.folder(row.run_id, row.attempt, row.step)
+        return value_of(Checkpoint, row, mark=value_of(Mark, row), folder=folder)
 
 
 def _newest_first(run_id: int) -> Select[CheckpointRow]:

@@ -17,8 +17,7 @@ class SqlLabels:
     def projects(self, run_ids: Sequence[int]) -> Sequence[int]:
         """Those that the runs belong to, ascending. Unknown ids are left out."""
         query = select(RunRow.project_id).where(RunRow.id.in_(run_ids)).distinct()
-        with self._database.read() as session:
-            return session.scalars(query.order_by(RunRow.project_id)).all()
+        return self._database.rows(query.order_by(RunRow.project_id))
 
     def change(self, run_ids: Sequence[int], change: Change) -> int:
         """Change these runs in one transaction; how many there are. Unknown ids are left out."""
@@ -37,14 +36,12 @@ class SqlLabels:
 
     def tags(self) -> Sequence[str]:
         """Every tag that some run has, by name."""
-        with self._database.read() as session:
-            return session.scalars(select(TagRow.tag).distinct().order_by(TagRow.tag)).all()
+        return self._database.rows(select(TagRow.tag).distinct().order_by(TagRow.tag))
 
     def owners(self) -> Sequence[str]:
         """Everybody who asked for a run, by name."""
         query = select(RunRow.owner).distinct().where(RunRow.owner != "").order_by(RunRow.owner)
-        with self._database.read() as session:
-            return session.scalars(query).all()
+        return self._database.rows(query)
 
 
 def _change_tags(session: Session, ids: Sequence[int], change: Change) -> None:

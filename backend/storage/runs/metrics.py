@@ -9,7 +9,7 @@ from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
 from backend.runs.history.records import MetricPoint
 from backend.storage.database import Database
-from backend.storage.fence import hold, hold_once
+from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import MetricRow
 
 POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
@@ -38,8 +38,7 @@ class SqlMetrics:
 
     def forget(self, fence: Fence, step: int) -> None:
         """Take back the points from `step` on: they will be made again."""
-        with self._database.write() as session:
-            hold(session, fence)
+        with held(self._database, fence) as session:
             session.execute(
                 delete(MetricRow).where(MetricRow.run_id == fence.run_id, MetricRow.step >= step)
             )
@@ -78,8 +77,7 @@ class SqlMetrics:
             .group_by(MetricRow.epoch)
             .order_by(MetricRow.epoch)
         )
-        with self._database.read() as session:
-            return [nan if mean is None else mean for mean in session.scalars(query)]
+        return [nan if mean is None else mean for mean in self._database.rows(query)]
 
     def curve(self, run_id: int, name: str, num_points: int = 1000) -> Sequence[MetricPoint]:
         """By step; above `num_points` points each is the mean of neighbours, made in the database,
@@ -108,8 +106,7 @@ class SqlMetrics:
 
     def names(self, run_id: int) -> Sequence[str]:
         query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
-        with self._database.read() as session:
-            return sorted(session.scalars(query))
+        return sorted(self._database.rows(query))
 
 
 def _of(run_id: int, name: str) -> tuple[ColumnElement[bool], ...]:

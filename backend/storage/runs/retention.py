@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from backend.people.project import Retention
+from backend.runs.states import FINAL
 from backend.storage.database import Database
-from backend.storage.runs.removal import FINAL
 from backend.storage.tables.tables import CheckpointRow, LogRow, RunRow, SpanBatchRow
 
 

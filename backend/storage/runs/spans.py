@@ -1,7 +1,6 @@
 """Span batches in SQL: too many spans for a row each."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from sqlalchemy import func, insert, select
 
@@ -11,6 +10,7 @@ from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import SpanBatch, TimelineKind
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
+from backend.storage.look_up import value_of
 from backend.storage.tables.tables import SpanBatchRow
 
 
@@ -48,8 +48,7 @@ class SqlSpans:
             .where(*mine, SpanBatchRow.attempt == newest)
             .order_by(SpanBatchRow.rank, SpanBatchRow.id)
         )
-        with self._database.read() as session:
-            return [_batch(row) for row in session.scalars(query)]
+        return [value_of(SpanBatch, row) for row in self._database.rows(query)]
 
     def timeline(
         self, run_id: int, kind: TimelineKind, segment: int | None = None
@@ -68,10 +67,4 @@ class SqlSpans:
             .distinct()
             .order_by(SpanBatchRow.segment)
         )
-        with self._database.read() as session:
-            return session.scalars(query).all()
-
-
-def _batch(row: SpanBatchRow) -> SpanBatch:
-    kind = cast(TimelineKind, row.kind)
-    return SpanBatch(kind, row.rank, row.segment, row.data, row.num_spans)
+        return self._database.rows(query)

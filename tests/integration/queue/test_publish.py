@@ -90,7 +90,7 @@ def test_a_stopped_redis_leaves_the_run_queued_and_a_new_one_wakes_again(
     assert not ping(settings)
     late = backend.runs.submit(ProfileSpec(definition.id))
     assert backend.runs.get(late.id).state is RunState.QUEUED
-    assert late.id in backend.dispatch.waiting()
+    assert late.id in backend.dispatch.waiting_for("here")
     assert str(settings.redis_socket) in (backend.runs.why_waiting(late) or "")
     server.start()
     assert ping(settings)

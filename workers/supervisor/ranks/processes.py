@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -60,7 +61,5 @@ def _gone_within(seconds: float, folder: Path, sessions: Collection[int]) -> boo
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        try:
+        with suppress(psutil.Error):
             process.send_signal(number)
-        except psutil.Error:
-            continue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backend.errors import StageflowError
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, RunSpec, TrainSpec
+from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -48,11 +48,8 @@ def shown_of(job: Job) -> Path | None:
     Python file the folder in which it lies."""
     if not job.data or not isinstance(job.spec, TrainSpec):
         return None
-    return _whole(job.spec.data, Path(job.data))
-
-
-def _whole(data: DataSpec, path: Path) -> Path:
-    return path.parent if data.name == "python" else path
+    path = Path(job.data)
+    return path.parent if job.spec.data.name == "python" else path
 
 
 def _found(path: str, folders: tuple[Path, ...]) -> Path | None:
