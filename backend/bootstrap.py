@@ -2,10 +2,9 @@
 
 import socket
 
-from backend.notifications.notifier import notifier_for
+from backend.notifications.notifier import Notifier
 from backend.people.rights import Actor, operator
 from backend.queue.client import CeleryQueue
-from backend.runs.ports import Notifier, Queue
 from backend.services.definitions import DefinitionService
 from backend.services.links import LinkService
 from backend.services.people.access import Access, AuditService
@@ -39,7 +38,7 @@ class Backend:
         self,
         settings: Settings,
         database: Database,
-        queue: Queue,
+        queue: CeleryQueue,
         notifier: Notifier,
         actor: Actor,
         project: int | None = None,
@@ -96,12 +95,8 @@ def connect(settings: Settings | None = None) -> Backend:
     except BaseException:
         engine.dispose()
         raise
-    return compose(settings, Database(engine), CeleryQueue(settings))
-
-
-def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
-    """The services on a given database and queue."""
-    return Backend(settings, database, queue, notifier_for(settings), operator(settings.user))
+    queue, notifier = CeleryQueue(settings), Notifier(settings)
+    return Backend(settings, Database(engine), queue, notifier, operator(settings.user))
 
 
 def _one(actor: Actor, project: int) -> frozenset[int]:

@@ -11,7 +11,7 @@ from app.server.problem import Problem
 from backend.codec import to_json
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.people.project import ProjectArchived, QuotaReached
-from backend.runs.ports import QueueUnreachable
+from backend.queue.messages import QueueUnreachable
 from backend.runs.states import IllegalMove
 from backend.services.people.access import NotAllowed
 from backend.services.runs.recovery import NothingToResume

@@ -86,7 +86,7 @@ def form_of(filename: str) -> Form:
     suffix = PurePath(name).suffix.lower()
     if suffix not in FORMS:
         raise InvalidDefinition(
-            f"{filename} is no form of a definition",
+            f"{filename} has no known form of a definition",
             "Give a Python file (.py), a Hugging Face config.json, a torch.export program (.pt2) "
             "or weights (.safetensors).",
         )
@@ -175,7 +175,9 @@ def _json(filename: str, data: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError) as fault:
-        raise InvalidDefinition(f"{filename}: not JSON: {fault}", "Upload it as it was.") from None
+        raise InvalidDefinition(
+            f"{filename}: not JSON: {fault}", "Upload the original file."
+        ) from None
     if not isinstance(fields, dict):
-        raise InvalidDefinition(f"{filename} holds no JSON object", "Upload it as it was.")
+        raise InvalidDefinition(f"{filename} holds no JSON object", "Upload the original file.")
     return fields

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from backend.errors import InvalidInput
 from backend.links.link_test import LinkTest, LinkTestMember
 from backend.people.rights import Right
+from backend.queue.client import CeleryQueue
+from backend.queue.messages import QueueUnreachable
 from backend.runs.dispatch.nodes import Node
-from backend.runs.ports import Queue, QueueUnreachable
 from backend.services.people.access import Access
 from backend.storage.nodes.links import SqlLinks
 
@@ -22,7 +23,7 @@ class LinkService:
     """`tests` holds them; `patience`: seconds that a test waits for all of its nodes."""
 
     tests: SqlLinks
-    _queue: Queue
+    _queue: CeleryQueue
     _access: Access
     patience: float = 60.0
 

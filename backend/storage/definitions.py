@@ -85,7 +85,7 @@ def _check_unused(session: Session, row: DefinitionRow) -> None:
             text = ", ".join(map(str, ids[:5])) + (", …" if len(ids) > 5 else "")
             raise DefinitionInUse(
                 f"{row.name}@{row.version} is needed by {noun} {text}",
-                "A definition stays as long as something was made with it.",
+                "A definition cannot be deleted while something made with it is stored.",
             )
 
 

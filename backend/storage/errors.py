@@ -83,7 +83,7 @@ def _of_database(fault: DBAPIError, url: URL) -> StageflowError | None:
         return StorageFull(f"{where}: the disk is full")
     if any(sign in reason.lower() for sign in BUSY):
         return DatabaseUnreachable(
-            f"{where}: another process has held the database locked for too long",
+            f"{where}: another process keeps the database locked",
             "Try again; look for a process that is stuck (stageflow doctor).",
         )
     if any(sign in reason.lower() for sign in MISSING):

@@ -39,7 +39,7 @@ def test_all_nodes_or_none(backend: Backend, ask) -> None:
     attempt = backend.dispatch.claim(first.id, "a")
     assert attempt is not None
     assert backend.dispatch.claim(second.id, "c") is None
-    assert "b by run" in backend.runs.why_apart(backend.runs.get(second.id))
+    assert "b is held by run" in backend.runs.why_apart(backend.runs.get(second.id))
     assert backend.dispatch.claim(third.id, "b") is None  # b is held, though it carries nothing
     attempt.finish(RunState.CANCELLED, RunSummary())
     assert backend.dispatch.claim(second.id, "c") is not None
@@ -104,7 +104,7 @@ def test_a_run_waits_for_a_node_that_was_lost(backend: Backend, restarted) -> No
     assert backend.dispatch.claim(run.id, "a") is None
     assert backend.dispatch.waiting_for("a") == []
     reason = str(backend.runs.why_apart(run))
-    assert ("b not alive" in reason, "same devices" in reason) == (True, True)
+    assert ("b is not alive" in reason, "same devices" in reason) == (True, True)
     for name in "ab":
         backend.nodes.beat(name, (Device("cpu"),))
     assert backend.runs.why_apart(run) is None
@@ -133,7 +133,7 @@ def test_who_sees_the_checkpoint_may_lead_in_the_place_of_the_one_that_did(
     kept = backend.runs.checkpoints.list(run.id)[0]
     (kept.folder / "stage-0.safetensors").rename(kept.folder / "elsewhere")
     assert backend.dispatch.claim(run.id, "c") is None
-    assert "a not alive" in str(backend.runs.why_apart(run))
+    assert "a is not alive" in str(backend.runs.why_apart(run))
     (kept.folder / "elsewhere").rename(kept.folder / "stage-0.safetensors")
     assert backend.dispatch.waiting_for("c") == [run.id]
     attempt = backend.dispatch.claim(run.id, "c")
@@ -145,4 +145,4 @@ def test_a_run_that_was_never_begun_waits_for_its_own_nodes(backend: Backend, as
     run = ask("a", "b")
     backend.nodes.lost("b")
     assert backend.dispatch.claim(run.id, "a") is None
-    assert "b not alive" in str(backend.runs.why_apart(run))
+    assert "b is not alive" in str(backend.runs.why_apart(run))

@@ -66,7 +66,7 @@ class Participant:
             if test.meeting or test.state.is_final:
                 return "" if test.state.is_final else test.meeting
             time.sleep(LOOK)
-        self._links.tests.fail(self._test.id, f"{self._test.members[0].node} did not come")
+        self._links.tests.fail(self._test.id, f"{self._test.members[0].node} did not join")
         return ""
 
     def _start(self, meeting: str) -> list["subprocess.Popen[str]"]:
@@ -117,7 +117,7 @@ class Participant:
     def _conclude(self, ranks: Sequence["subprocess.Popen[str]"]) -> None:
         for local, rank in enumerate(ranks):
             if code := rank.poll():
-                told = rank.communicate()[1].strip().splitlines() or ["no word"]
+                told = rank.communicate()[1].strip().splitlines() or ["it printed nothing"]
                 text = f"device {local} of {self._node} ended with {code}: {told[-1][:MAX_TOLD]}"
                 return self._links.tests.fail(self._test.id, text)
         if any(rank.poll() is None for rank in ranks):

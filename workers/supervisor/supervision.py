@@ -28,7 +28,7 @@ from workers.supervisor.lease import Lease
 from workers.supervisor.ranks.lines import Lines, PrintedLine
 from workers.supervisor.ranks.place import LOOPBACK
 from workers.supervisor.ranks.ranks import Ranks
-from workers.supervisor.ranks.rendezvous import Rendezvous
+from workers.supervisor.ranks.rendezvous import rendezvous
 from workers.supervisor.ranks.requests import SAVE_NOW, request
 from workers.supervisor.reporting import ballast
 from workers.supervisor.reporting.conclusion import conclude
@@ -177,8 +177,9 @@ class Supervision:
         address = own_address(settings.node_address) if shares else LOOPBACK
         everybody = tuple(range(world_size(spec)))
         shares = shares or (Share(settings.node, everybody, everybody),)
-        port = self._started.enter_context(Rendezvous(address)).port
-        self._team = self._started.enter_context(Team(shares, address, port, self._work))
+        port = self._started.enter_context(rendezvous(address))
+        self._team = Team(shares, address, port, self._work)
+        self._started.callback(self._team.end)
         self._started.callback(self._report_lost)
 
     def _start(self, job: Job, level: SandboxLevel) -> None:

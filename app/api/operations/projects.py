@@ -79,5 +79,5 @@ def list_members(caller: CurrentCaller, id: Id) -> list[Member]:
 def seat_member(caller: CurrentCaller, id: Id, asked: Membership) -> list[Member]:
     """Give somebody a role in a project, or take them out; its members."""
     projects = caller.services().projects
-    projects.seat(id, asked.name, asked.role)
+    projects.set_role(id, asked.name, asked.role)
     return list(projects.members(id))

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import router as operations
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState

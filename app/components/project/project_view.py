@@ -80,7 +80,7 @@ def _members(
 
 
 def _seat(projects: ProjectService, project: Project, name: str, role: Role | None) -> None:
-    projects.seat(project.id, name, role)
+    projects.set_role(project.id, name, role)
     forget()
     st.rerun()
 

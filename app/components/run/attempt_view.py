@@ -11,8 +11,8 @@ from app.components.launch.resume_form import kept, place
 from app.components.shell.card import card
 from app.formats import NOTHING, ago, moment, size
 from app.session import state
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.history.records import StoredAttempt
 from backend.runs.run import Run
 
 

@@ -55,7 +55,7 @@ def over_quota(load: ProjectLoad, more: int = 1) -> str | None:
     the devices of the smallest node that could take it."""
     quota, name = load.project.quota, load.project.name
     if quota.running is not None and load.running >= quota.running:
-        return f"The project {name} may run {quota.running} at once and runs {load.running}."
+        return f"The project {name} may have {quota.running} live runs and has {load.running}."
     if quota.devices is not None and load.devices + more > quota.devices:
         last = "" if more == 1 else f"; the smallest node has {more}"
         return (

@@ -48,7 +48,8 @@ def tidy(tags: Iterable[str]) -> tuple[str, ...]:
     for tag in found:
         if len(tag) > MAX_TAG or "," in tag:
             raise InvalidInput(
-                f"the tag {tag[:MAX_TAG]!r} is no tag", f"Up to {MAX_TAG} characters, no comma."
+                f"the tag {tag[:MAX_TAG]!r} is not a valid tag",
+                f"Up to {MAX_TAG} characters, no comma.",
             )
     if len(found) > MAX_TAGS:
         raise InvalidInput(f"{len(found)} tags", f"A run has {MAX_TAGS} at most.")

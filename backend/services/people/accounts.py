@@ -74,7 +74,7 @@ class AccountService:
         they join as `newcomers`, or stay out without one. Raises `SignInFailed`."""
         person = self._people.of_identity(who.issuer, who.subject) or self._tied(who, newcomers)
         if person.disabled:
-            raise self._failure(person.name, f"{person.name} may not come in")
+            raise self._failure(person.name, f"the account {person.name} is disabled")
         self._log.add(person.name, "sign in", client, AuditOutcome.DONE)
         return self._open(person.id, client, self._clock())
 
@@ -86,7 +86,7 @@ class AccountService:
             person = self._people.add(self._free_name(who), newcomers)
             self._log.add(person.name, "join", f"as {newcomers.value}", AuditOutcome.DONE)
         else:
-            raise self._failure(who.email or who.name, "nobody has invited you")
+            raise self._failure(who.email or who.name, "there is no account or invitation for you")
         self._people.tie(person.id, who.issuer, who.subject)
         return self._people.get(person.id)
 
@@ -186,6 +186,6 @@ def proper_name(name: str) -> str:
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
         raise InvalidInput(
-            f"{name[:MAX_NAME]!r} is no name", f"Use 1 to {MAX_NAME} printable characters."
+            f"{name[:MAX_NAME]!r} is not a valid name", f"Use 1 to {MAX_NAME} printable characters."
         )
     return name

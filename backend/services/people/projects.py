@@ -1,4 +1,4 @@
-"""Projects: made, renamed, put away, and who belongs to each."""
+"""Projects: made, renamed, archived, and who belongs to each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -53,9 +53,11 @@ class ProjectService:
         return self._change(project_id, "rename", lambda old: replace(old, name=proper))
 
     def archive(self, project_id: int, archived: bool = True) -> Project:
-        """Put it away, or take it out again: what is in it stays. Raises `InvalidInput`."""
+        """Archive or restore it: what is in it stays. Raises `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
-            raise InvalidInput("the first project stays", "Make others, and rename this one.")
+            raise InvalidInput(
+                "the first project cannot be archived", "Rename it, or archive another one."
+            )
         verb = "archive" if archived else "restore"
         return self._change(project_id, verb, lambda old: replace(old, archived=archived))
 
@@ -82,18 +84,19 @@ class ProjectService:
             return [Member(p.name, p.role) for p in everybody if p.role is not Role.GUEST]
         return self._store.members(project_id)
 
-    def seat(self, project_id: int, name: str, role: Role | None) -> None:
+    def set_role(self, project_id: int, name: str, role: Role | None) -> None:
         """Give somebody a role in it; None lets them go. Raises `NotFound`, `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
             raise InvalidInput(
-                "in the first project the roles of the team hold", "Change it on the People page."
+                "in the first project everybody has their team role",
+                "Change it on the People page.",
             )
         if role is not None and role not in ROLES:
             raise InvalidInput(f"{role.value} is no role in a project", f"Use {', '.join(ROLES)}.")
         self._store.get(project_id)
         word = f"project {project_id}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)
-        self._store.seat(project_id, self._people.named(name).id, role)
+        self._store.set_role(project_id, self._people.named(name).id, role)
 
     def _change(self, project_id: int, verb: str, changed: Callable[[Project], Project]) -> Project:
         found = self._store.get(project_id)

@@ -119,6 +119,6 @@ class TokenService:
         if person_id is None:
             raise NotAllowed(
                 "tokens belong to people who sign in",
-                "Where nobody signs in, STAGEFLOW_API_TOKEN is the one for all.",
+                "Without sign-in, set STAGEFLOW_API_TOKEN.",
             )
         return person_id

@@ -5,12 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from backend.errors import StageflowError
+from backend.notifications.notifier import Notifier
 from backend.profiles.profile import Profile
 from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark, may_restart
 from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
-from backend.runs.history.records import SpanBatch, StoredArtifact, TimelineKind
-from backend.runs.ports import LogText, Notifier
+from backend.runs.history.records import LogText, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState

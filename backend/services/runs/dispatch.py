@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
+from backend.notifications.notifier import Notifier
+from backend.queue.client import CeleryQueue
+from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.fence import Fence, LeaseLost
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
-from backend.runs.dispatch.leases import REAPER, node_lease, node_taken
+from backend.runs.dispatch.leases import REAPER, NodeTaken
 from backend.runs.dispatch.placement import Share, shares, turn
-from backend.runs.ports import Notifier, Queue, QueueUnreachable
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.services.runs.attempt import Attempt
@@ -25,7 +27,7 @@ class DispatchService:
     """`lease` in seconds; `place` tells this agent from all others."""
 
     _stores: Stores
-    _queue: Queue
+    _queue: CeleryQueue
     _notifier: Notifier
     _lease: float
     _place: str = ""
@@ -37,13 +39,17 @@ class DispatchService:
 
     def go_by(self, node: str) -> None:
         """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
-        holder = self._stores.leases.take(node_lease(node), self._place, self._lease)
+        holder = self._stores.leases.take(f"node {node}", self._place, self._lease)
         if holder != self._place:
-            raise node_taken(node, holder, self._lease)
+            raise NodeTaken(
+                f"the name {node} belongs to the agent of {holder}",
+                "Set another STAGEFLOW_NODE for this agent, or stop the other one: its name is "
+                f"free after {self._lease:.0f} s.",
+            )
 
     def leave(self, node: str) -> None:
         """The agent of that name ends: nobody need wait for its leases."""
-        for name in (node_lease(node), REAPER):
+        for name in (f"node {node}", REAPER):
             self._stores.leases.drop(name, self._place)
 
     def claim(self, run_id: int, node: str) -> Attempt | None:

@@ -48,8 +48,8 @@ def _busy(runs: RunService) -> Mapping[str, str]:
 
 def _turn(place: int, alive: Sequence[Node], busy: Mapping[str, str]) -> str:
     if place > 1:
-        return f"{place - 1} before it; a node carries one run at a time."
+        return f"{place - 1} before it in the queue; a node executes one run at a time."
     names = sorted(node.name for node in alive)
     if not set(names) <= busy.keys():
-        return "A node is free and takes it within seconds."
-    return f"Next. Every node is busy: {', '.join(busy[name] for name in names)}."
+        return "A node is free and starts it within seconds."
+    return f"It is next. Every node is busy: {', '.join(busy[name] for name in names)}."

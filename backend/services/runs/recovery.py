@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from backend.errors import StageflowError
+from backend.notifications.notifier import Notifier
 from backend.planning.plan import Plan
 from backend.runs.attempts.checkpoints import Checkpoint, may_restart
-from backend.runs.ports import Notifier
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError
 from backend.runs.states import RunState
@@ -13,8 +13,8 @@ from backend.services.runs.stores import Stores
 
 AGENT_LOST = RunError(
     "AgentLost",
-    "the node agent gave no sign of life for the length of its lease",
-    "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
+    "the node agent did not renew its lease",
+    "Check the agent's machine, start the agent (`stageflow up`) and launch the run again.",
 )
 
 

@@ -4,14 +4,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from backend.errors import InvalidInput, StageflowError
+from backend.notifications.notifier import Notifier
 from backend.people.rights import Right
 from backend.planning.plan import Plan
-from backend.runs.attempts.attempts import StoredAttempt
+from backend.queue.client import CeleryQueue
+from backend.queue.messages import QueueUnreachable
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn, over_quota
 from backend.runs.dispatch.placement import shares
 from backend.runs.history.labels import MAX_NAME
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
-from backend.runs.ports import Notifier, Queue, QueueUnreachable
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
@@ -37,7 +39,7 @@ class RunService:
         self,
         stores: Stores,
         listed: SqlRuns,
-        queue: Queue,
+        queue: CeleryQueue,
         notifier: Notifier,
         node: str,
         access: Access,
@@ -110,11 +112,9 @@ class RunService:
         try:
             self._queue.ping()
         except QueueUnreachable as fault:
-            return f"{fault}. The run is stored and starts when it is back. {fault.advice}"
+            return f"{fault}. The run is stored and starts when Redis answers. {fault.advice}"
         if not self._stores.nodes.alive():
-            return (
-                "No node agent is alive. The run is stored and starts when one is: `stageflow up`."
-            )
+            return "No node agent is alive. The run is stored and starts with one: `stageflow up`."
         return None
 
     def line(self) -> Mapping[int, str | None]:
@@ -138,10 +138,10 @@ class RunService:
             spec = placed(run, self._stores)
             needed = [share.node for share in shares(spec, self._stores.nodes.alive())]
         except InvalidInput as fault:
-            return f"It waits for its nodes: {away(run, self._stores) or fault}."
+            return f"The run waits for its nodes: {away(run, self._stores) or fault}."
         held = dict(self._stores.reservations.held())
-        busy = [f"{node} by run {held[node]}" for node in needed if node in held]
-        return f"It needs {', '.join(needed)} at once; held: {', '.join(busy)}." if busy else None
+        busy = [f"{node} is held by run {held[node]}" for node in needed if node in held]
+        return f"The run needs {', '.join(needed)} at once; {', '.join(busy)}." if busy else None
 
     def get(self, run_id: int) -> Run:
         """Raises `NotFound`."""

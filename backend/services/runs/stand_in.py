@@ -58,9 +58,9 @@ def away(run: Run, stores: Stores) -> str:
     if not missing:
         return ""
     others = (
-        "; a free node with the same devices would do as well, to lead it one with its checkpoints"
+        "; a free node with the same devices can replace it (a leader if it has the checkpoints)"
     )
-    return f"{missing} not alive; start the agent there{others if run.attempt else ''}"
+    return f"{missing} is not alive. Start its agent{others if run.attempt else ''}"
 
 
 def _fits(one: Node, other: Node) -> bool:

@@ -78,16 +78,16 @@ def _validate_data(data: DataSpec) -> None:
 def _validate_emulation(spec: TrainSpec) -> None:
     if not (isfinite(spec.emulate) and spec.emulate >= 0):
         raise InvalidInput(
-            f"{spec.emulate:g} seconds cannot be waited for each profiled one", "Try 1."
+            f"{spec.emulate:g} seconds for each profiled second is below 0 or not finite", "Try 1."
         )
     if spec.emulate and spec.plan_id is None:
         raise InvalidInput(
-            "emulated devices wait for the seconds of a profile, and this plan has none",
+            "emulated devices need the times of a profile, and this plan has none",
             "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
         )
     if spec.emulate and spec.has_target:
         raise InvalidInput(
-            "on emulated devices nothing is learned, so no target is reached",
+            "a run on emulated devices learns nothing and reaches no target",
             "Leave the target out.",
         )
 

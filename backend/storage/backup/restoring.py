@@ -1,6 +1,5 @@
 """A backup into an empty home and database: all of it, checked, or nothing."""
 
-import hashlib
 import os
 import shutil
 import tempfile
@@ -17,9 +16,10 @@ from sqlalchemy import Connection, Table
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from backend.errors import InvalidInput, NotFound, first_line
+from backend.hashing import copied, to_disk
 from backend.settings import Settings
 from backend.storage.backup import manifest as pages
-from backend.storage.backup.archive import CHUNK, table_entry
+from backend.storage.backup.archive import table_entry
 from backend.storage.backup.layout import check_free, go_on_from, lay_out, snapshot
 from backend.storage.backup.manifest import BackupDamaged, KeptFile, Manifest, read_manifest
 from backend.storage.backup.rows import Sum, insert, names, of_line, rows_of, tables
@@ -91,18 +91,11 @@ def _unpacked(archive: ZipFile, manifest: Manifest, home: Path) -> Iterator[Path
 
 
 def _copy(packed: IO[bytes], file: IO[bytes], name: str, kept: KeptFile) -> None:
-    """Never more bytes than the manifest says, whatever the archive expands to."""
-    digest, size = hashlib.sha256(), 0
-    while chunk := packed.read(CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-        if size > kept.size:
-            break
-        file.write(chunk)
-    if size != kept.size or digest.hexdigest() != kept.sha256:
+    """At most a byte more than the manifest says, whatever the archive expands to."""
+    digest, size = copied(packed, file, kept.size)
+    if (size, digest) != (kept.size, kept.sha256):
         raise BackupDamaged(f"{name} is not what was backed up: {size} bytes of {kept.size}")
-    file.flush()
-    os.fsync(file.fileno())
+    to_disk(file)
 
 
 def _fill(

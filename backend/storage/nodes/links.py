@@ -55,7 +55,7 @@ class SqlLinks:
             found = [(value_of(LinkTest, row), age) for row, age in session.execute(query)]
         for test, age in found:
             if age > 2 * patience:
-                self.fail(test.id, f"not all of its nodes came within {2 * patience:.0f} s")
+                self.fail(test.id, f"not all of its nodes joined within {2 * patience:.0f} s")
         return [
             test
             for test, age in found

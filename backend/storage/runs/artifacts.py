@@ -1,7 +1,6 @@
 """Files of runs: bytes in a folder under their SHA-256, names in SQL."""
 
 import fcntl
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,14 +10,13 @@ from pathlib import Path
 from sqlalchemy import delete, select
 
 from backend.errors import NotFound
+from backend.hashing import copied, to_disk
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import StoredArtifact
 from backend.storage.database import Database
 from backend.storage.errors import of_system
 from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import ArtifactRow
-
-CHUNK = 1 << 20
 
 
 class SqlArtifacts:
@@ -92,20 +90,12 @@ def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
         copy = Path(name)
         try:
-            yield copy, *_copy(path, handle)
+            with os.fdopen(handle, "wb") as target, path.open("rb") as source:
+                digest, size = copied(source, target)
+                to_disk(target)
+            yield copy, digest, size
         finally:
             copy.unlink(missing_ok=True)
-
-
-def _copy(path: Path, handle: int) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    with os.fdopen(handle, "wb") as copy, path.open("rb") as original:
-        while chunk := original.read(CHUNK):
-            digest.update(chunk)
-            size += copy.write(chunk)
-        copy.flush()
-        os.fsync(copy.fileno())
-    return digest.hexdigest(), size
 
 
 @contextmanager

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from sqlalchemy import insert, select
 
 from backend.runs.attempts.fence import Fence
-from backend.runs.history.records import LogLine
-from backend.runs.ports import LogText
+from backend.runs.history.records import LogLine, LogText
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
 from backend.storage.tables.tables import LogRow, RunRow

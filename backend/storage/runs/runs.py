@@ -6,9 +6,9 @@ from sqlalchemy import Update, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import LIVE, RESTARTED, RunState, move

@@ -70,7 +70,7 @@ def test_the_newest_is_laid_out_where_the_ranks_may_read(backend: Backend, secon
     assert Path(job.checkpoint).parent == Path(job.definition).parent
     found = {path.name: path.read_text() for path in Path(job.checkpoint).iterdir()}
     assert found == {name: f"{name} after 4" for name in NAMES}
-    assert said == ["going on from the checkpoint of attempt 1 after 4 steps"]
+    assert said == ["continuing from the checkpoint of attempt 1 after 4 steps"]
     assert num_losses(backend, second) == 4
 
 

@@ -39,7 +39,7 @@ def test_six_ranks_take_the_time_of_six_devices(stack):
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"emulate": -1.0}, "-1 seconds"), ({"target_accuracy": 0.9}, "nothing is learned")],
+    [({"emulate": -1.0}, "-1 seconds"), ({"target_accuracy": 0.9}, "learns nothing")],
 )
 def test_what_cannot_be_emulated(stack, changes, words):
     definition = stack.backend.definitions.add_zoo("mlp")

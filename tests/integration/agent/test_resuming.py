@@ -103,7 +103,7 @@ def test_a_killed_rank_costs_no_step(team, spec: TrainSpec, undisturbed: Run, li
     assert second.outcome == "succeeded"
     assert second.step is not None
     texts = [line.text for line in team.backend.runs.logs.list(run.id, after=second.first_seq - 1)]
-    assert any("going on from the checkpoint of attempt 1" in text for text in texts)
+    assert any("continuing from the checkpoint of attempt 1" in text for text in texts)
 
 
 def test_a_killed_agent_costs_no_step(team, spec: TrainSpec, undisturbed: Run, living: Living):

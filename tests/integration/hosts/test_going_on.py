@@ -38,7 +38,7 @@ def test_a_node_that_is_lost_is_waited_for_and_costs_no_step(hosts, spec: TrainS
     hosts.kill("host-1")
     hosts.wait(lambda: hosts.backend.runs.get(run.id).state is RunState.QUEUED)
     hosts.wait(lambda: not hosts.ranks_of(run.id))
-    assert "host-1 not alive" in hosts.backend.runs.why_waiting(hosts.backend.runs.get(run.id))
+    assert "host-1 is not alive" in hosts.backend.runs.why_waiting(hosts.backend.runs.get(run.id))
     hosts.begin("host-1")
     ended = hosts.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())

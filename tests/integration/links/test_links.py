@@ -79,7 +79,7 @@ def test_a_node_that_does_not_come_is_named(backend: Backend) -> None:
     backend.links.patience = 0.5
     Participant(backend.links, asked, "b", "127.0.0.1", lambda: True).play()
     found = backend.links.tests.get(asked.id)
-    assert (found.state, found.error) == (LinkState.FAILED, "a did not come")
+    assert (found.state, found.error) == (LinkState.FAILED, "a did not join")
 
 
 def test_a_test_that_nobody_carries_fails_by_itself(backend: Backend) -> None:
@@ -89,7 +89,7 @@ def test_a_test_that_nobody_carries_fails_by_itself(backend: Backend) -> None:
     deadline = time.monotonic() + LIMIT
     while backend.links.waiting("a") and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert "not all of its nodes came" in backend.links.tests.get(asked.id).error
+    assert "not all of its nodes joined" in backend.links.tests.get(asked.id).error
 
 
 def test_one_device_has_no_links(backend: Backend) -> None:

@@ -12,8 +12,7 @@ from backend.bootstrap import Backend, connect
 from backend.definitions.definition import Definition
 from backend.queue.client import PUBLISH_SECONDS, CeleryQueue, celery_app, ping, redis_client
 from backend.queue.embedded import EmbeddedRedis
-from backend.queue.messages import RUN, queue_name
-from backend.runs.ports import QueueUnreachable
+from backend.queue.messages import RUN, QueueUnreachable, queue_name
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.settings import Settings

@@ -43,8 +43,8 @@ def test_what_runs(allowed: TrainSpec) -> None:
     ("refused", "reason"),
     [
         (spec("forward-only"), "no schedule 'forward-only' that trains"),
-        (spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
-        (spec("2bw", optimizer=OptimizerSpec(clip_norm=1.0)), "never drains"),
+        (spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0)), "never flushes"),
+        (spec("2bw", optimizer=OptimizerSpec(clip_norm=1.0)), "never flushes"),
         (spec("gpipe", optimizer=OptimizerSpec(clip_norm=0.0)), "norm of 0"),
         (spec("pipedream-naive", recompute=True), "gives other activations"),
         (spec("pipedream", lanes=2), "2 lanes average"),

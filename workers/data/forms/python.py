@@ -105,7 +105,9 @@ def _blaming(file: Path, what: str) -> Iterator[None]:
     except DataFailed:
         raise
     except (Exception, SystemExit) as error:
-        raise DataFailed(f"{describe(error, file)} (raised by {what})", "Mend the file.") from error
+        raise DataFailed(
+            f"{describe(error, file)} (raised by {what})", "Correct the file."
+        ) from error
 
 
 def _single(tensor: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from backend.runs.events import (
     Spans,
     read_line,
 )
-from backend.runs.ports import LogText
+from backend.runs.history.records import LogText
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunProgress
 from backend.services.runs.attempt import Attempt

@@ -27,7 +27,7 @@ def place_of(spec: RunSpec, settings: Settings) -> str:
     found = _found(spec.data.path, settings.data_folders)
     if found is None:
         raise DataNotAllowed(
-            f"{spec.data.path} does not lie in a folder that {settings.node} opens to runs",
+            f"{spec.data.path} is not in a folder that {settings.node} allows runs to read",
             _advice(settings),
         )
     return str(found)
@@ -65,4 +65,4 @@ def _advice(settings: Settings) -> str:
     if not settings.data_folders:
         return "Set STAGEFLOW_DATA to the folders with data there, and start the agent again."
     told = os.pathsep.join(map(str, settings.data_folders))
-    return f"Runs may read {told}: put the data there, or mend the path."
+    return f"Runs may read {told}: put the data there, or correct the path."
