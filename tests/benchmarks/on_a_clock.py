@@ -37,14 +37,14 @@ class Measured:
         raise AssertionError("no stage of a straight pipeline has replicas")
 
     def average(self, stage: int, group: tuple[int, ...]) -> float:
-        raise AssertionError("one lane has nobody to average with")
+        raise AssertionError("one pipeline has nobody to average with")
 
 
 def seconds_on_a_clock(lap, bandwidth: float | None) -> float:
     """Of a microbatch, by the same rule as a prediction. Every rank calls it."""
     everything: list = [None] * lap.race.world.size
     dist.all_gather_object(everything, taken(lap.recorder.spans))
-    specs = lap.seat.layered.specs
+    specs = lap.coordinates.layered.specs
     bundles = [specs[stage.first] for stage in lap.plan.partition.stages]
     carried = tuple(sum(spec.num_bytes for spec in bundle) for bundle in bundles)
     wire = bandwidth * PAYLOAD if bandwidth else LOOPBACK

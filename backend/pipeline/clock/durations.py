@@ -8,7 +8,7 @@ import numpy as np
 
 from backend.pipeline.actions import Compute, Message
 from backend.pipeline.kinds import FACTS, FLOW, FLOWS, Floats, Ints, Is, Kind
-from backend.pipeline.placement import position_of
+from backend.pipeline.placement import pipeline_rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rows import Rows
 
@@ -27,7 +27,7 @@ class Durations(Protocol):
         """Seconds of one gradient reduction once all of `group` have come."""
 
     def average(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of one exchange between the lanes and their reference, on one device."""
+        """Seconds of one exchange between the pipelines and their reference, on one device."""
 
 
 def seconds(program: Program, durations: Durations) -> Floats:
@@ -48,12 +48,12 @@ def seconds(program: Program, durations: Durations) -> Floats:
 def _computes(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
     shape, count = program.shape, len(Kind)
     computes = [facts.action for facts in FACTS.values()]
-    chunk = rows.stage // shape.positions
+    chunk = rows.stage // shape.pipeline_size
 
     def ask(code: int) -> float:
         where, kind = divmod(code, count)
         at, chunk = divmod(where, shape.chunks)
-        stage = chunk * shape.positions + shape.seats[at].position
+        stage = chunk * shape.pipeline_size + shape.coordinates[at].pipeline_rank
         action: Any = computes[kind]  # of any microbatch and version
         return durations.compute(at, action(stage, 0))
 
@@ -65,7 +65,7 @@ def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -
     shape = program.shape
     ranks, most = shape.num_ranks, max(shape.replicas)
     first = np.asarray(shape.first_ranks)
-    replica = rows.peer % shape.num_devices - first[position_of(shape, rows.peer)]
+    replica = rows.peer % shape.num_devices - first[pipeline_rank_of(shape, rows.peer)]
     flow_and_stage = FLOW[rows.kind] * shape.num_stages + rows.stage
     code = (flow_and_stage * ranks + rank) * most + replica
 
@@ -74,8 +74,8 @@ def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -
         rest, source = divmod(rest, ranks)
         flow, stage = divmod(rest, shape.num_stages)
         towards = 1 if flow == 0 else -1
-        lane = source // shape.num_devices * shape.num_devices
-        to = lane + int(first[(stage + towards) % shape.positions]) + replica
+        pipeline = source // shape.num_devices * shape.num_devices
+        to = pipeline + int(first[(stage + towards) % shape.pipeline_size]) + replica
         return durations.transfer(Message(FLOWS[flow], stage, 0), source, to)
 
     return _asked(code, 2 * shape.num_stages * ranks * most, ask)
