@@ -6,9 +6,12 @@ from functools import cached_property
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import (
+    AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
+    Collective,
     Compute,
     Flow,
     Forward,
@@ -90,9 +93,14 @@ class PlanDurations:
         devices = [self.device(rank) for rank in group]
         return ring_seconds(self.cluster, devices, self.parameter_bytes[stage])
 
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        """As long as an update: both pass once over the stage's weights (ours)."""
-        return self.update[stage]
+    def collective(self, action: Collective) -> float:
+        """Seconds of `action`; an averaging takes as long as an update, for both pass once over
+        the stage's weights (ours)."""
+        match action:
+            case AllReduce(stage, group):
+                return self.all_reduce(stage, group)
+            case Average(stage):
+                return self.update[stage]
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""

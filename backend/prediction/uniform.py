@@ -4,10 +4,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from backend.pipeline.actions import (
-    AllReduce,
     Backward,
     BackwardInput,
     BackwardWeight,
+    Collective,
     Compute,
     Forward,
     Message,
@@ -55,10 +55,7 @@ class UniformDurations:
     def transfer(self, message: Message, source: int, to: int) -> float:
         return self.transfer_seconds
 
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        return 0.0
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
+    def collective(self, action: Collective) -> float:
         return 0.0
 
     @property
@@ -99,6 +96,6 @@ def cost_seconds(timeline: Timeline) -> float:
     """The longest over ranks of (last end - first start), messages not counted."""
     spans: defaultdict[int, list[float]] = defaultdict(list)
     for span in timeline.spans:
-        if not isinstance(span.action, Send | Recv | AllReduce):
+        if not isinstance(span.action, Send | Recv | Collective):
             spans[span.rank] += [span.start, span.end]
     return max((max(times) - min(times) for times in spans.values()), default=0.0)

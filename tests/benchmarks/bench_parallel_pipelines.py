@@ -73,8 +73,8 @@ def plans(bandwidth: float):
     tuned = search("avgpipe", Question(profile, cluster, batch=BATCH)).plan
     cut = tuned.partition
     found = {name: Plan("bench", cut, name, MICROBATCH, BATCH) for name in SINGLE}
-    num_pipelines = replace(found["afp"], num_pipelines=2)
-    return found | {"AvgPipe, tuned": tuned, "AvgPipe, N = 2": num_pipelines}
+    plain = replace(found["afp"], num_pipelines=2)
+    return found | {"AvgPipe, tuned": tuned, "AvgPipe, N = 2": plain}
 
 
 def trained(plan, name: str, epochs: int) -> tuple[list[float], float]:

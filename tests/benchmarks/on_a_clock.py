@@ -9,7 +9,7 @@ from statistics import mean
 
 import torch.distributed as dist
 
-from backend.pipeline.actions import Compute, Flow, Message
+from backend.pipeline.actions import Collective, Compute, Flow, Message
 from backend.pipeline.simulate import simulate
 from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit
@@ -33,11 +33,8 @@ class Measured:
         behind = message.stage + 1 if message.flow is Flow.ACTIVATION else message.stage
         return self._carried[behind] / self._bandwidth
 
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        raise AssertionError("no stage of a straight pipeline has replicas")
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        raise AssertionError("one pipeline has nobody to average with")
+    def collective(self, action: Collective) -> float:
+        raise AssertionError(f"a straight pipeline has no {action}")
 
 
 def seconds_on_a_clock(lap, bandwidth: float | None) -> float:

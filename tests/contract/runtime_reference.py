@@ -46,43 +46,40 @@ class Trained:
 
 def reference(case: Case, versions_count: bool = True) -> Trained:
     """`versions_count=False` is the negative control: everybody reads the newest weights."""
-    num_pipelines = [_Lane(case, versions_count) for _ in range(case.num_pipelines)]
-    centre = num_pipelines[0].newest()
+    pipelines = [_Pipeline(case, versions_count) for _ in range(case.num_pipelines)]
+    centre = pipelines[0].newest()
     torch.manual_seed(0)
     train, _ = case.definition().data()
     for number in range(EPOCHS):
         cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
         epoch = Epoch.shuffled(TensorSplit(*train), cutting, SEED, number)
-        for pipeline in num_pipelines:
+        for pipeline in pipelines:
             pipeline.begin(number)
         round_of_all = case.updated * case.num_pipelines
         for first in range(0, case.microbatches, round_of_all):
-            for index, pipeline in enumerate(num_pipelines):
+            for index, pipeline in enumerate(pipelines):
                 start = first + index * case.updated
                 for microbatch in range(start, start + case.updated):
                     pipeline.learn(epoch, microbatch)
             if case.num_pipelines > 1:
-                _average(num_pipelines, centre)
-    return Trained(
-        centre if case.num_pipelines > 1 else num_pipelines[0].newest(), num_pipelines[0].losses
-    )
+                _average(pipelines, centre)
+    return Trained(centre if case.num_pipelines > 1 else pipelines[0].newest(), pipelines[0].losses)
 
 
-def _average(num_pipelines: list["_Lane"], centre: Weights) -> None:
+def _average(pipelines: list["_Pipeline"], centre: Weights) -> None:
     """Elastic averaging with alpha = 1 / pipelines, after every update of all pipelines."""
     for name in centre:
         away = [
-            (pipeline.parameter(name) - centre[name]) / len(num_pipelines)
-            for pipeline in num_pipelines
+            (pipeline.parameter(name) - centre[name]) / len(pipelines) for pipeline in pipelines
         ]
-        for pipeline, distance in zip(num_pipelines, away, strict=True):
+        for pipeline, distance in zip(pipelines, away, strict=True):
             pipeline.parameter(name).data -= distance
         centre[name] = centre[name] + sum(away)
-    for pipeline in num_pipelines:
+    for pipeline in pipelines:
         pipeline.versions = [[pipeline.copy(stage)] for stage in range(pipeline.case.num_stages)]
 
 
-class _Lane:
+class _Pipeline:
     """One model that learns microbatch by microbatch."""
 
     def __init__(self, case: Case, versions_count: bool) -> None:

@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
-from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
+from backend.pipeline.actions import (
+    Average,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Step,
+)
 from backend.pipeline.exchange.text import format_shape
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule, training_schedules
@@ -69,11 +76,8 @@ class Unequal:
     def transfer(self, message, source, to):
         return 0.25 + 0.01 * source
 
-    def all_reduce(self, stage, group):
-        return 0.5 * len(group)
-
-    def average(self, stage, group):
-        return 0.125 * len(group)
+    def collective(self, action):
+        return 0.125 * len(action.group) if isinstance(action, Average) else 0.5 * len(action.group)
 
 
 @GRID

@@ -182,9 +182,9 @@ class RankRules:
 
     def _average(self, action: Average) -> Iterator[Broken]:
         yield from self._placed(action.stage)
-        num_pipelines = self.coordinates.shape.sharing(self.coordinates.rank)
-        if action.group != num_pipelines:
-            yield Rule.GROUP, f"should average over ranks {_numbers(num_pipelines)}"
+        pipelines = self.coordinates.shape.sharing(self.coordinates.rank)
+        if action.group != pipelines:
+            yield Rule.GROUP, f"should average over ranks {_numbers(pipelines)}"
         if self.apart.pop(action.stage, None) != action.version:
             yield Rule.GROUP, f"averages version {action.version}, which no step has just made"
 

@@ -82,12 +82,9 @@ class _Clock:
                 start, end = self._transfer(message, rank, to)
             case Recv():
                 end = free = max(start, *(self.spans[at][index].end for at, index in played.waits))
-            case AllReduce(stage, group):
+            case AllReduce() | Average():
                 start = self._met(played)
-                end = free = start + self.durations.all_reduce(stage, group)
-            case Average(stage, group):
-                start = self._met(played)
-                end = free = start + self.durations.average(stage, group)
+                end = free = start + self.durations.collective(action)
             case Forward() | Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
                 start, end = self._compute(rank, action)
                 free = end

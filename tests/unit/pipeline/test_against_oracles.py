@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
 from backend.pipeline import held
+from backend.pipeline.actions import Average
 from backend.pipeline.clock.in_time import Cores
 from backend.pipeline.clock.waits import ProgramStuck
 from backend.pipeline.exchange.text import parse_program
@@ -39,11 +40,8 @@ class Uneven:
     def transfer(self, message, source, to):
         return (hash((self.seed, message.stage, source, to)) % 5) / 3
 
-    def all_reduce(self, stage, group):
-        return len(group) / 3
-
-    def average(self, stage, group):
-        return len(group) / 7
+    def collective(self, action):
+        return len(action.group) / 7 if isinstance(action, Average) else len(action.group) / 3
 
 
 @st.composite

@@ -33,10 +33,7 @@ class Slow:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return self.reduce
-
-    def average(self, stage, group):
+    def collective(self, action):
         return self.reduce
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.pipeline.actions import Compute, Send, Step
+from backend.pipeline.actions import Average, Compute, Send, Step
 from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.links import OwnLinks, ServerLinks
 from backend.pipeline.lower import lower
@@ -26,11 +26,8 @@ class Flat:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return 0.5
-
-    def average(self, stage, group):
-        return 0.25
+    def collective(self, action):
+        return 0.25 if isinstance(action, Average) else 0.5
 
 
 FOUR = """

@@ -43,10 +43,7 @@ class Even:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return 0.0
-
-    def average(self, stage, group):
+    def collective(self, action):
         return 0.0
 
 
