@@ -10,6 +10,8 @@ from statistics import mean
 import torch.distributed as dist
 
 from backend.pipeline.actions import Collective, Compute, Flow, Message
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.simulate import simulate
 from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit
@@ -41,11 +43,12 @@ def seconds_on_a_clock(lap, bandwidth: float | None) -> float:
     """Of a microbatch, by the same rule as a prediction. Every rank calls it."""
     everything: list = [None] * lap.race.world.size
     dist.all_gather_object(everything, taken(lap.recorder.spans))
-    specs = lap.coordinates.layered.specs
+    specs = lap.rank.stages.layered.specs
     bundles = [specs[stage.first] for stage in lap.plan.partition.stages]
     carried = tuple(sum(spec.num_bytes for spec in bundle) for bundle in bundles)
     wire = bandwidth * PAYLOAD if bandwidth else LOOPBACK
-    timeline = simulate(lap.program, Measured(everything, carried, wire))
+    program = lower(schedule(lap.plan.schedule), lap.program.shape)
+    timeline = simulate(program, Measured(everything, carried, wire))
     return seconds_per_microbatch(timeline, lap.program.shape, microbatch_unit(lap.plan))
 
 
