@@ -8,7 +8,7 @@ from backend.errors import StageflowError
 from backend.pipeline.clock.walk import stuck
 from backend.pipeline.program import Program
 from backend.pipeline.rules.bounds import bounds
-from backend.pipeline.rules.collectives import averages, partners, reductions
+from backend.pipeline.rules.collectives import in_groups, partners
 from backend.pipeline.rules.computes import at_row, in_order, once, versions
 from backend.pipeline.rules.faults import Broken, Fault, Rule, said
 from backend.pipeline.rules.messages import channels, messages
@@ -67,7 +67,7 @@ def check(program: Program) -> Program:
 def _of_ranks(stage_places: StagePlaces, at: Places) -> Iterator[Broken | Fault]:
     if not at.placed.all():
         yield from stage_places.broken()
-    for rule in (once, in_order, versions, updates, messages, reductions, averages):
+    for rule in (once, in_order, versions, updates, messages, in_groups):
         yield from rule(at)
 
 

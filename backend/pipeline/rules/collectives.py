@@ -11,6 +11,12 @@ from backend.pipeline.rules.places import Places
 from backend.pipeline.rules.updates import numbers
 
 
+def in_groups(at: Places) -> Iterator[Broken | Fault]:
+    """Every collective where it must be, and nowhere else."""
+    yield from reductions(at)
+    yield from averages(at)
+
+
 def reductions(at: Places) -> Iterator[Broken]:
     """An all-reduce of the version after the last backward before each step of a replicated
     stage, over its replicas."""

@@ -41,15 +41,15 @@ class Groups:
 
 def groups(world: World, shape: Shape) -> Groups:
     """Every rank calls it, and makes every group, as torch.distributed wants it."""
-    num_pipelines, size = range(shape.num_pipelines), shape.num_devices
+    pipelines, size = range(shape.num_pipelines), shape.num_devices
     replicas = {}
     for stage in range(shape.num_stages):
-        if group := _own(world, [shape.group_of(stage, pipeline) for pipeline in num_pipelines]):
+        if group := _own(world, [shape.group_of(stage, pipeline) for pipeline in pipelines]):
             replicas[stage] = group
     if shape.num_pipelines == 1:
         return Groups(world, replicas, world.everybody if size > 1 else None, None)
     pipeline = _own(
-        world, [tuple(range(pipeline * size, (pipeline + 1) * size)) for pipeline in num_pipelines]
+        world, [tuple(range(pipeline * size, (pipeline + 1) * size)) for pipeline in pipelines]
     )
     device = _own(world, [shape.sharing(rank) for rank in range(size)])
     return Groups(world, replicas, pipeline, device)
