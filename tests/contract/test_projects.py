@@ -46,7 +46,7 @@ EDITS: dict[str, Act] = {
 }
 MANAGES: dict[str, Act] = {
     "rename": lambda b, r, i: b.projects.rename(r.project_id, "Eyes"),
-    "seat": lambda b, r, i: b.projects.set_role(r.project_id, "Gil", Role.ADMIN),
+    "set_role": lambda b, r, i: b.projects.set_role(r.project_id, "Gil", Role.ADMIN),
 }
 TEAMS: dict[str, Act] = {
     "limit": lambda b, r, i: b.projects.limit(r.project_id, Quota(running=1)),

@@ -46,7 +46,7 @@ BY_NUMBER: dict[str, Act] = {
     "choose": lambda b, r, i: b.within(i),
     "rename": lambda b, r, i: b.projects.rename(i, "mine"),
     "limit": lambda b, r, i: b.projects.limit(i, Quota()),
-    "seat": lambda b, r, i: b.projects.set_role(i, "gil", Role.ADMIN),
+    "set_role": lambda b, r, i: b.projects.set_role(i, "gil", Role.ADMIN),
 }
 EMPTY: dict[str, Act] = {
     "log": lambda b, r, i: b.runs.logs.list(i),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from torch import Tensor, fx, nn
 
 from workers.definitions.capture import by_mode
-from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, Tie
+from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
 from workers.definitions.record import Record
 from workers.definitions.units import Units
 
@@ -41,15 +41,17 @@ class Cutter:
         crossings = tuple(
             (made, readers, self.seen.specs[n].num_bytes) for n, made, readers in exchanged
         )
-        ties = tuple(
+        tied_weights = tuple(
             (owner, readers, str(node.target), self.carried[node].nbytes)
             for node, owner, readers in exchanged
             if node in self.carried
         )
-        notes += tuple(_sharing(layers, ties))
+        notes += tuple(_sharing(layers, tied_weights))
         edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
         graph = self.runner.graph
-        return LayeredModel(model, graph, layers, edges, bundles, specs, notes, crossings, ties)
+        return LayeredModel(
+            model, graph, layers, edges, bundles, specs, notes, crossings, tied_weights
+        )
 
     def _cuts(self) -> list[int]:
         """The sound cuts that part two units."""
@@ -192,10 +194,10 @@ class Cutter:
         return (self.units.is_unit(node) and self.units.kind(node)) or _operation(node)
 
 
-def _sharing(layers: tuple[ModelLayer, ...], ties: Iterable[Tie]) -> Iterator[str]:
+def _sharing(layers: tuple[ModelLayer, ...], tied_weights: Iterable[TiedWeight]) -> Iterator[str]:
     """A sentence per pair of layers that share weights."""
-    shared: dict[tuple[int, int], list[Tie]] = defaultdict(list)
-    for tie in ties:
+    shared: dict[tuple[int, int], list[TiedWeight]] = defaultdict(list)
+    for tie in tied_weights:
         owner, readers, _, _ = tie
         shared[owner, readers[-1]].append(tie)
     for (first, last), found in shared.items():

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from backend.profiles.devices import peak
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 from backend.profiles.roofline import Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
@@ -62,8 +62,8 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
 def graph_of(layered: LayeredModel, layers: Iterable[Layer]) -> ModelGraph:
     """The model's graph with `layers` as its profiled ones."""
     crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
-    ties = tuple(Tie(*tie) for tie in layered.ties)
-    return ModelGraph(tuple(layers), layered.edges, crossings, ties)
+    tied_weights = tuple(TiedWeight(*tie) for tie in layered.tied_weights)
+    return ModelGraph(tuple(layers), layered.edges, crossings, tied_weights)
 
 
 def _fuse_attention(layered: LayeredModel) -> None:

@@ -112,7 +112,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         precision=spec.precision,
         versions=versions(),
         is_partial=is_partial,
-        handling=None if is_partial or chosen.type != "cpu" else message_overhead(),
+        message_overhead=None if is_partial or chosen.type != "cpu" else message_overhead(),
     )
     share = profile.compute / max(forward + backward, 1e-9)
     reporter.log(
@@ -180,7 +180,7 @@ def _layers(layered: LayeredModel, measured: ModelTimes, sizes: _Sizes | None) -
                 backward_input=measured.backward_input(times),
                 backward_weight=measured.backward_weight(times),
                 adding=middle(times.adding),
-                renewal=middle(times.out_of_place_update),
+                out_of_place_update=middle(times.out_of_place_update),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
                 flops=sizes.flops[index] if sizes else None,
