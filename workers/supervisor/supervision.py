@@ -19,14 +19,13 @@ from backend.runs.job import Job
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
-from workers.address import own_address
+from workers.address import LOOPBACK, own_address
 from workers.sandbox.cell import SandboxFailed
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox, detect
 from workers.supervisor.lease import Lease
 from workers.supervisor.ranks.lines import Lines, PrintedLine
-from workers.supervisor.ranks.place import LOOPBACK
 from workers.supervisor.ranks.ranks import Ranks
 from workers.supervisor.ranks.rendezvous import rendezvous
 from workers.supervisor.ranks.requests import SAVE_NOW, request

@@ -89,7 +89,7 @@ def _check_precision(spec: TrainSpec) -> None:
 def _check_elasticity(spec: TrainSpec) -> None:
     if spec.elasticity is not None and not 0 <= spec.elasticity * spec.plan.num_pipelines <= 1:
         raise InvalidInput(
-            f"{spec.plan.num_pipelines} pipelines with an elasticity of {spec.elasticity:g} give "
-            "up more than their whole distance to the reference",
+            f"elasticity {spec.elasticity:g} is not in 0 up to 1 over the number of parallel "
+            f"pipelines ({spec.plan.num_pipelines})",
             f"Use at most {1 / spec.plan.num_pipelines:g}.",
         )

@@ -44,9 +44,8 @@ class SqlLogs:
         with self._database.read() as session:
             return [LogLine(*row) for row in session.execute(query)]
 
-    def every(self, run_id: int) -> Iterator[LogLine]:
-        """Every line, read in portions."""
-        after = 0
+    def every(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
+        """Every line whose sequence number is above `after`, read in portions."""
         while lines := self.list(run_id, after):
             yield from lines
             after = lines[-1].seq

@@ -50,7 +50,7 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (spec("pipedream", num_pipelines=2), "2 pipelines average"),
         (spec("gpipe", CHUNKS), "one stage per pipeline rank"),
         (spec("2bw", batch=1), "runs 2 ahead"),
-        (replace(spec("afp", num_pipelines=2), elasticity=0.75), "whole distance"),
+        (replace(spec("afp", num_pipelines=2), elasticity=0.75), "not in 0 up to 1 over"),
         (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
         (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
         (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),

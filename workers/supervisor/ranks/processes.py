@@ -9,12 +9,9 @@ from pathlib import Path
 
 import psutil
 
+from workers.sandbox.cell import GRACE
+from workers.sandbox.launcher import PATIENCE
 from workers.sandbox.room import work_folder
-
-GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL."""
-PATIENCE = 2.0
-"""Seconds that killed processes get to vanish."""
 
 
 def of_attempt(folder: Path, sessions: Collection[int]) -> list[psutil.Process]:

@@ -4,11 +4,9 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from workers.supervisor.ranks.place import LOOPBACK
-
 
 @contextmanager
-def rendezvous(address: str = LOOPBACK) -> Iterator[int]:
+def rendezvous(address: str) -> Iterator[int]:
     """The port of a bound socket that never listens, at the `address` of rank 0's host.
 
     With SO_REUSEADDR on both sides Linux lets rank 0's store, which sets it too, bind and
