@@ -125,7 +125,7 @@ def _url(settings: Settings) -> URL:
         if kind == "sqlite" and url.database in (None, "", ":memory:"):
             raise InvalidInput("STAGEFLOW_DATABASE_URL: SQLite needs a file", advice)
     except (ArgumentError, ValueError, ImportError):  # it is not shown: a password may be in it
-        problem = "STAGEFLOW_DATABASE_URL is no database URL, or of a driver that is not installed"
+        problem = "STAGEFLOW_DATABASE_URL is not a database URL, or its driver is not installed"
         raise InvalidInput(problem, advice) from None
     return url
 

@@ -92,7 +92,9 @@ class ProjectService:
                 "Change it on the People page.",
             )
         if role is not None and role not in ROLES:
-            raise InvalidInput(f"{role.value} is no role in a project", f"Use {', '.join(ROLES)}.")
+            raise InvalidInput(
+                f"{role.value} is not a role in a project", f"Use {', '.join(ROLES)}."
+            )
         self._store.get(project_id)
         word = f"project {project_id}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)

@@ -45,7 +45,7 @@ def _check_weights(spec: TrainSpec, stores: Stores, project: int) -> None:
     if spec.weights_id is not None:
         kept = stores.definitions.get(spec.weights_id)
         if form_of(kept.filename) != "weights":
-            raise InvalidDefinition(f"{kept.label} is no safetensors file", "Upload one.")
+            raise InvalidDefinition(f"{kept.label} is not a safetensors file", "Upload one.")
         _check_project(f"{kept.label}", kept.project_id, project)
 
 

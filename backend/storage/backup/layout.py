@@ -58,7 +58,7 @@ def check_free(connection: Connection, settings: Settings, replace: bool) -> Non
         if count > SEEDED.get(table.name, 0):
             raise Occupied(
                 f"{place(connection.engine.url)} is not empty: {table.name} has {count} rows",
-                "Name an empty home and database, or say --replace to lose what is there.",
+                "Choose an empty home and database, or pass --replace to overwrite them.",
             )
 
 

@@ -23,7 +23,7 @@ from backend.storage.schema import configuration, known, revision_of, whole
 class RowsDiffer(StageflowError):
     """The new database does not hold what the old one does."""
 
-    advice = "Nothing was kept there. Please report it: this should not happen."
+    advice = "Nothing was written. Please report this error."
 
 
 def move(settings: Settings, to: str, replace: bool = False) -> Mapping[str, Sum]:

@@ -131,7 +131,7 @@ def _fill_table(connection: Connection, archive: ZipFile, table: Table, manifest
         raise BackupDamaged(f"{table.name}: {first_line(fault)[:200]}") from None
     if found != kept.sum:
         raise BackupDamaged(
-            f"{table.name}: {found.rows} rows came of {kept.sum.rows}, or others than were kept"
+            f"{table.name}: {found.rows} rows of {kept.sum.rows} came back, or their values differ"
         )
 
 

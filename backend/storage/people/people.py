@@ -35,7 +35,7 @@ class SqlPeople:
                 return person_of(row)
         except IntegrityError:
             raise InvalidInput(
-                f"somebody is called {name!r} already", "Choose another name."
+                f"the name {name!r} is already taken", "Choose another name."
             ) from None
 
     def get(self, person_id: int) -> Person:
@@ -79,7 +79,7 @@ class SqlPeople:
                 look_up(session, PersonRow, person_id).joined = True
                 session.add(row)
         except IntegrityError:
-            raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
+            raise InvalidInput(f"{subject} of {issuer} already belongs to another person") from None
 
     def set_password(self, person_id: int, password: str) -> None:
         """Keep the hash `password`, and end every session of theirs."""

@@ -81,4 +81,4 @@ class SqlProjects:
 
 
 def _taken(name: str) -> InvalidInput:
-    return InvalidInput(f"a project is called {name!r} already", "Choose another name.")
+    return InvalidInput(f"the project name {name!r} is already taken", "Choose another name.")

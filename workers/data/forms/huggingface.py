@@ -26,9 +26,7 @@ def load(request: DataRequest) -> DataSet:
     for suffix, read in OF_THE_HUB.items():
         if any(top.rglob(f"*{suffix}")):
             return read(request)
-    raise DataFailed(
-        f"{top} holds no data set of Hugging Face", f"Give {FORMS['huggingface'].path}."
-    )
+    raise DataFailed(f"{top} is not a Hugging Face data set", f"Give {FORMS['huggingface'].path}.")
 
 
 def _splits(top: Path) -> tuple[Path, Path | None]:
@@ -49,7 +47,7 @@ def _files(folder: Path | None) -> list[Path]:
         return [folder / entry["filename"] for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError) as fault:
         raise DataFailed(
-            f"{folder} is no part of a saved data set: {fault}", "Save it with save_to_disk."
+            f"{folder} is not part of a saved data set: {fault}", "Save it with save_to_disk."
         ) from None
 
 

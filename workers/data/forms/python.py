@@ -58,7 +58,7 @@ class Indexed:
         if not isinstance(samples, list | tuple) or len(samples) != 2:
             raise DataFailed(f"{self.file.name}: a sample is not (inputs, target)")
         if not all(map(is_samples, samples)):
-            raise DataFailed(f"{self.file.name}: a sample holds something that is no tensor")
+            raise DataFailed(f"{self.file.name}: a sample holds something that is not a tensor")
         name = f"samples {', '.join(map(str, wanted[:3]))}"
         inputs, targets = (tuple(s) if isinstance(s, list) else s for s in samples)
         checked = mapped(inputs, lambda t: finite(_single(t), name, self.file.name))

@@ -40,7 +40,7 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: thread
     except LeaseLost:
         raise
     except Exception as fault:
-        log.exception("run %d: last words not written", attempt.run.id)
+        log.exception("run %d: the last reports were not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, writer.folder)
     finish = partial(attempt.finish, ending.state, summary, ending.error)
