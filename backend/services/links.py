@@ -18,7 +18,7 @@ MOST_DEVICES = 32
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LinkService:
     """`tests` holds them; `patience`: seconds that a test waits for all of its nodes."""
 
