@@ -17,11 +17,9 @@ from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.dispatch.nodes import Node
-from backend.runs.dispatch.occupancy import QueuedRun
-from backend.runs.history.listing import RunPage
-from backend.runs.history.records import LogLine, MetricPoint
+from backend.runs.history.listing import QueuedRun, RunPage
+from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
 from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import RunSpec

@@ -1,82 +1,78 @@
 """The composition root: which store, queue and clock the services stand on."""
 
 import socket
-from dataclasses import dataclass
 
-from backend.definitions.service import DefinitionService
-from backend.links.service import LinkService
-from backend.notifications.notifier import notifier_for
-from backend.people.accounts import AccountService
-from backend.people.audit import Access, AuditService
-from backend.people.projects import ProjectService
+from backend.notifications.notifier import Notifier
 from backend.people.rights import Actor, operator
-from backend.people.team import TeamService, TokenService
 from backend.queue.client import CeleryQueue
-from backend.runs.dispatch.dispatch import DispatchService
-from backend.runs.dispatch.nodes import NodeService
-from backend.runs.history.labels import LabelService
-from backend.runs.history.retention import RetentionService
-from backend.runs.plans import PlanService
-from backend.runs.ports import Notifier, Queue, Stores
-from backend.runs.profiles import ProfileService
-from backend.runs.service import RunService
+from backend.services.definitions import DefinitionService
+from backend.services.links import LinkService
+from backend.services.people.access import Access, AuditService
+from backend.services.people.accounts import AccountService
+from backend.services.people.projects import ProjectService
+from backend.services.people.team import TeamService, TokenService
+from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.labels import LabelService
+from backend.services.runs.plans import PlanService
+from backend.services.runs.profiles import ProfileService
+from backend.services.runs.retention import RetentionService
+from backend.services.runs.runs import RunService
+from backend.services.runs.stores import Stores
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.database import Database, open_engine
-from backend.storage.definitions import SqlDefinitions
-from backend.storage.nodes.leases import SqlLeases
 from backend.storage.nodes.links import SqlLinks
-from backend.storage.nodes.loads import SqlLoads
-from backend.storage.nodes.nodes import SqlNodes
-from backend.storage.nodes.reservations import SqlReservations
 from backend.storage.people.audit import SqlAuditLog
 from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
-from backend.storage.plans import SqlPlans
-from backend.storage.profiles import SqlProfiles
-from backend.storage.runs.artifacts import SqlArtifacts
-from backend.storage.runs.checkpoints import SqlCheckpoints
-from backend.storage.runs.labels import SqlLabels
-from backend.storage.runs.logs import SqlLogs
-from backend.storage.runs.metrics import SqlMetrics
 from backend.storage.runs.retention import SqlClearing
-from backend.storage.runs.runs import SqlRuns
-from backend.storage.runs.spans import SqlSpans
 
 
-@dataclass(frozen=True, slots=True)
 class Backend:
-    """Everything that pages, commands and agents call, in one actor's name. `database` and
-    `queue` are there to compose it anew for another one."""
+    """Everything that pages, commands and agents call, in the name of `actor`, who sees their own
+    projects and has chosen one of them (None: lists show all). `database` and `queue` are there to
+    compose it anew for another one."""
 
-    settings: Settings
-    actor: Actor
-    access: Access
-    definitions: DefinitionService
-    profiles: ProfileService
-    plans: PlanService
-    runs: RunService
-    dispatch: DispatchService
-    labels: LabelService
-    nodes: NodeService
-    links: LinkService
-    accounts: AccountService
-    team: TeamService
-    tokens: TokenService
-    projects: ProjectService
-    retention: RetentionService
-    audit: AuditService
-    database: Database
-    queue: Queue
-    notifier: Notifier
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        queue: CeleryQueue,
+        notifier: Notifier,
+        actor: Actor,
+        project: int | None = None,
+    ) -> None:
+        seen = database.restricted_to(actor.visible)
+        chosen = seen if project is None else database.restricted_to(_one(actor, project))
+        stores, listed = Stores(settings, seen), Stores(settings, chosen)
+        whole, place = Stores(settings, database), place_of(settings)  # agents see everything
+        people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
+        projects = SqlProjects(seen)
+        self.settings, self.actor, self.database = settings, actor, database
+        self.queue, self.notifier = queue, notifier
+        self.access = access = Access(actor, log, project)
+        self.definitions = DefinitionService(stores.definitions, listed.definitions, access)
+        self.profiles = ProfileService(stores.profiles, listed.profiles, stores.definitions, access)
+        self.plans = PlanService(stores.plans, listed.plans, stores.profiles, access)
+        self.runs = RunService(stores, listed.runs, queue, notifier, settings.node, access)
+        self.dispatch = DispatchService(whole, queue, notifier, settings.lease, place)
+        self.labels = LabelService(stores.labels, listed.labels, access)
+        self.nodes = stores.nodes
+        self.links = LinkService(SqlLinks(database), queue, access)
+        self.accounts = AccountService(people, keys, log)
+        self.team = TeamService(people, keys, access)
+        self.tokens = TokenService(keys, access)
+        self.projects = ProjectService(projects, people, access)
+        self.retention = RetentionService(projects, SqlClearing(seen), stores.checkpoints, access)
+        self.audit = AuditService(access)
 
     def acting(self, actor: Actor, project: int | None = None) -> "Backend":
         """The same services, on the same connections, for somebody else, who has chosen one of
         their projects (None: lists show all of them)."""
         if (actor, project) == (self.actor, self.access.project):
             return self
-        return services(self.settings, self.database, self.queue, self.notifier, actor, project)
+        return Backend(self.settings, self.database, self.queue, self.notifier, actor, project)
 
     def within(self, project: int) -> "Backend":
         """The same for one project alone. Raises `NotFound` where the actor does not see it."""
@@ -99,55 +95,8 @@ def connect(settings: Settings | None = None) -> Backend:
     except BaseException:
         engine.dispose()
         raise
-    return compose(settings, Database(engine), CeleryQueue(settings))
-
-
-def compose(settings: Settings, database: Database, queue: Queue) -> Backend:
-    """The services on a given database and queue."""
-    return services(settings, database, queue, notifier_for(settings), operator(settings.user))
-
-
-def services(
-    settings: Settings,
-    database: Database,
-    queue: Queue,
-    notifier: Notifier,
-    actor: Actor,
-    project: int | None = None,
-) -> Backend:
-    """The services in the actor's name, seeing what the actor sees. Agents see everything."""
-    seen = database.restricted_to(actor.visible)
-    chosen = seen if project is None else database.restricted_to(_one(actor, project))
-    stores, listed = stores_on(settings, seen), stores_on(settings, chosen)
-    whole = stores_on(settings, database)
-    people, keys, log = SqlPeople(database), SqlKeys(database), SqlAuditLog(database)
-    access = Access(actor, log, project)
-    return Backend(
-        settings=settings,
-        actor=actor,
-        access=access,
-        definitions=DefinitionService(stores.definitions, listed.definitions, access),
-        profiles=ProfileService(stores.profiles, listed.profiles, stores.definitions, access),
-        plans=PlanService(stores.plans, listed.plans, stores.profiles, access),
-        runs=RunService(
-            stores, listed.runs, queue, notifier, settings.node, settings.lease, access
-        ),
-        dispatch=DispatchService(whole, queue, notifier, settings.lease, place_of(settings)),
-        labels=LabelService(stores.labels, listed.labels, access),
-        nodes=NodeService(stores.nodes, settings.lease),
-        links=LinkService(SqlLinks(database), queue, access),
-        accounts=AccountService(people, keys, log),
-        team=TeamService(people, keys, access),
-        tokens=TokenService(keys, access),
-        projects=ProjectService(SqlProjects(seen), people, access),
-        retention=RetentionService(
-            SqlProjects(seen), SqlClearing(seen), stores.checkpoints, access
-        ),
-        audit=AuditService(access),
-        database=database,
-        queue=queue,
-        notifier=notifier,
-    )
+    queue, notifier = CeleryQueue(settings), Notifier(settings)
+    return Backend(settings, Database(engine), queue, notifier, operator(settings.user))
 
 
 def _one(actor: Actor, project: int) -> frozenset[int]:
@@ -158,23 +107,3 @@ def _one(actor: Actor, project: int) -> frozenset[int]:
 def place_of(settings: Settings) -> str:
     """Which agent this is, if it is one: of a name no two live in a home."""
     return f"{settings.node} in {settings.home} on {socket.gethostname()}"
-
-
-def stores_on(settings: Settings, database: Database) -> Stores:
-    """The SQL stores, and the artifacts' folder in the settings' home."""
-    return Stores(
-        definitions=SqlDefinitions(database),
-        profiles=SqlProfiles(database),
-        plans=SqlPlans(database),
-        runs=SqlRuns(database),
-        logs=SqlLogs(database),
-        metrics=SqlMetrics(database),
-        spans=SqlSpans(database),
-        artifacts=SqlArtifacts(database, settings.artifacts_folder),
-        nodes=SqlNodes(database),
-        reservations=SqlReservations(database),
-        labels=SqlLabels(database),
-        checkpoints=SqlCheckpoints(database, settings.checkpoints_folder),
-        loads=SqlLoads(database),
-        leases=SqlLeases(database),
-    )

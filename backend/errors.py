@@ -22,3 +22,8 @@ class NotFound(StageflowError):
 
 class InvalidInput(StageflowError):
     """A value that a person gave and that cannot be used as it is."""
+
+
+def first_line(fault: object) -> str:
+    """The first line of an error's text; the name of its class where it has none."""
+    return next(iter(str(fault).strip().splitlines()), type(fault).__name__)

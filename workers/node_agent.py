@@ -14,8 +14,8 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.links.link_test import LinkTest
-from backend.runs.attempts.attempt import Attempt
-from backend.runs.history.retention import PERIOD
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
 from workers.devices import devices, gpus, versions
@@ -122,9 +122,9 @@ class NodeAgent:
 
     def _took_part(self) -> bool:
         """Carry a share of a run that another node leads, where this one is asked to."""
-        node = self._backend.settings.node
-        asked = self._backend.dispatch.summons(node)
-        if asked is None or self._stop.is_set() or not self._backend.dispatch.answer(asked, node):
+        node, reservations = self._backend.settings.node, self._backend.dispatch.reservations
+        asked = reservations.summons(node)
+        if asked is None or self._stop.is_set() or not reservations.answered(asked, node):
             return False
         log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
         TeamMember(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
@@ -156,7 +156,7 @@ class NodeAgent:
         node = self._backend.settings.node
         self._backend.dispatch.go_by(node)
         waiting = self._backend.dispatch.waiting_for(node)
-        asked = self._backend.dispatch.summons(node)
+        asked = self._backend.dispatch.reservations.summons(node)
         if (waiting or asked) and self._slot.acquire(blocking=False):
             threading.Thread(target=self._carry, args=(waiting,), daemon=True).start()
         self.look_for_links()

@@ -10,12 +10,12 @@ from fastapi.exceptions import RequestValidationError
 from app.server.problem import Problem
 from backend.codec import to_json
 from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.audit import NotAllowed
-from backend.people.projects import ProjectArchived, QuotaReached
-from backend.runs.attempts.recovery import NothingToResume
-from backend.runs.ports import QueueUnreachable
-from backend.runs.service import NotEnded
+from backend.people.project import ProjectArchived, QuotaReached
+from backend.queue.messages import QueueUnreachable
 from backend.runs.states import IllegalMove
+from backend.services.people.access import NotAllowed
+from backend.services.runs.recovery import NothingToResume
+from backend.services.runs.runs import NotEnded
 from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
 
 MEDIA = "application/problem+json"

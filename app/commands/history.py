@@ -122,7 +122,7 @@ def logs(
     after = 0
     while True:
         run = backend.runs.get(run_id)
-        lines = backend.runs.logs(run_id, after=after)
+        lines = backend.runs.logs.list(run_id, after=after)
         for line in lines:
             out.print(_log_text(line), highlight=False, soft_wrap=True)
             after = line.seq

@@ -42,7 +42,7 @@ def _log(backend: Backend, run: Run) -> bytes:
     return "".join(
         f"{datetime.fromtimestamp(line.time, UTC).isoformat(timespec='milliseconds')} "
         f"{'agent' if line.rank is None else f'rank{line.rank}'} {line.text}\n"
-        for line in backend.runs.all_logs(run.id)
+        for line in backend.runs.logs.every(run.id)
     ).encode()
 
 

@@ -18,10 +18,10 @@ APART = 1000
 
 def chrome_trace(backend: Backend, run: Run) -> bytes:
     """The last segment, measured and predicted; microseconds since the segment began."""
-    segment = max(backend.runs.segments(run.id), default=None)
+    segment = max(backend.runs.spans.segments(run.id), default=None)
     events: list[dict[str, Any]] = []
     for number, kind in enumerate(KINDS):
-        timeline = backend.runs.timeline(run.id, kind, segment)
+        timeline = backend.runs.spans.timeline(run.id, kind, segment)
         if timeline is not None:
             events += _events(timeline, kind, APART * number)
     return orjson.dumps({"displayTimeUnit": "ms", "traceEvents": events})

@@ -29,7 +29,7 @@ class LastSegment:
 
 def last_segment(backend: Backend, run: Run) -> LastSegment:
     """Raises `NotFound` where there is no timeline yet."""
-    segment = max(backend.runs.segments(run.id), default=None)
+    segment = max(backend.runs.spans.segments(run.id), default=None)
     measured = _bars(backend, run, "measured", segment)
     if measured is None or not isinstance(run.spec, TrainSpec):
         raise NotFound(f"run {run.id} has no timeline", "It comes with a training's first epoch.")
@@ -49,5 +49,5 @@ def last_segment(backend: Backend, run: Run) -> LastSegment:
 def _bars(backend: Backend, run: Run, kind: TimelineKind, segment: int | None) -> Bars | None:
     if segment is None:
         return None
-    found = read_bars([part.data for part in backend.runs.span_batches(run.id, kind, segment)])
+    found = read_bars([part.data for part in backend.runs.spans.list(run.id, kind, segment)])
     return found if len(found) else None

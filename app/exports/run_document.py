@@ -25,15 +25,17 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document["plan"] = _plan(backend, run)
     document["metrics"] = {name: _points(backend, run.id, name) for name in METRICS}
     document["timelines"] = {
-        kind: columns(backend.runs.timeline(run.id, kind)) for kind in ("measured", "predicted")
+        kind: columns(backend.runs.spans.timeline(run.id, kind))
+        for kind in ("measured", "predicted")
     }
     document["artifacts"] = [
-        {"name": a.name, "size": a.size, "sha256": a.sha256} for a in backend.runs.artifacts(run.id)
+        {"name": a.name, "size": a.size, "sha256": a.sha256}
+        for a in backend.runs.artifacts.list(run.id)
     ]
     if with_logs:
         document["log"] = [
             {"time": line.time, "rank": line.rank, "text": line.text}
-            for line in backend.runs.all_logs(run.id)
+            for line in backend.runs.logs.every(run.id)
         ]
     return document
 
@@ -59,7 +61,7 @@ def _plan(backend: Backend, run: Run) -> dict[str, Any] | None:
 def _points(backend: Backend, run_id: int, name: str) -> list[dict[str, Any]]:
     return [
         {"step": p.step, "epoch": p.epoch, "value": p.value}
-        for p in backend.runs.metrics(run_id, name)
+        for p in backend.runs.metrics.list(run_id, name)
     ]
 
 

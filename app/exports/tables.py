@@ -52,7 +52,7 @@ def spans_parquet(backend: Backend, run: Run) -> bytes:
     tables = [
         _spans(backend, run, kind, segment)
         for kind in get_args(TimelineKind)
-        for segment in backend.runs.segments(run.id, kind)
+        for segment in backend.runs.spans.segments(run.id, kind)
     ]
     return _parquet(pa.concat_tables(tables) if tables else SPANS.empty_table())
 
@@ -61,8 +61,8 @@ def metrics(backend: Backend, run: Run) -> pa.Table:
     """Every point of every metric, by name and step."""
     points = [
         (name, point)
-        for name in backend.runs.metric_names(run.id)
-        for point in backend.runs.metrics(run.id, name)
+        for name in backend.runs.metrics.names(run.id)
+        for point in backend.runs.metrics.list(run.id, name)
     ]
     return pa.table(
         {
@@ -77,7 +77,7 @@ def metrics(backend: Backend, run: Run) -> pa.Table:
 
 
 def _spans(backend: Backend, run: Run, kind: TimelineKind, segment: int) -> pa.Table:
-    timeline = backend.runs.timeline(run.id, kind, segment)
+    timeline = backend.runs.spans.timeline(run.id, kind, segment)
     spans = columns(timeline or Timeline.of(())) or {}
     number = len(spans["rank"])
     return pa.table(

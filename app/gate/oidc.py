@@ -21,8 +21,8 @@ from joserfc.jwk import KeySet
 
 from app.gate.rules import BACK
 from backend.errors import StageflowError
-from backend.people.accounts import SignInFailed
 from backend.people.person import Identity
+from backend.services.people.accounts import SignInFailed
 from backend.settings import Settings
 
 SCOPE = "openid profile email"

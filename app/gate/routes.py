@@ -15,8 +15,8 @@ from app.gate.rules import BACK, PROVIDER, SIGN_IN, WELCOME
 from app.gate.visitors import cookie_name
 from app.server.connection import connected
 from backend.errors import InvalidInput, StageflowError
-from backend.people.accounts import LIFE, AccountService, InvitationOver, SignInFailed
 from backend.people.rights import Role
+from backend.services.people.accounts import LIFE, AccountService, InvitationOver, SignInFailed
 from backend.settings import Settings, SignIn, load_settings
 
 MAX_FORM = 10_000

@@ -46,6 +46,6 @@ def _closed(database: str, run_id: int, kind: TimelineKind, segment: int) -> Bar
 
 
 def _read(run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
-    batches = services.backend().runs.span_batches(run_id, kind, segment)
+    batches = services.backend().runs.spans.list(run_id, kind, segment)
     found = read_bars([batch.data for batch in batches])
     return found if len(found) else None

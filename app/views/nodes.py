@@ -14,8 +14,8 @@ from app.components.shell.figures import Figure, figures
 from app.components.shell.page_header import page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
-from backend.runs.dispatch.occupancy import SHOWN, carried, queue
 from backend.runs.states import RunState
+from backend.services.runs.occupancy import SHOWN, carried, queue
 
 REFRESH = 3.0
 
@@ -41,7 +41,7 @@ def _live() -> None:
     working = carried(backend.runs)
     waiting = queue(backend.runs)
     alive = [node for node in nodes if node.alive]
-    held = backend.runs.busy()
+    held = backend.runs.loads.busy()
     busy = sum(node.name in held for node in alive)
     queued = backend.runs.count().get(RunState.QUEUED, 0)
     devices = sum(len(node.devices) for node in alive)

@@ -70,10 +70,10 @@ def _live(run_id: int, was_final: bool) -> None:
         st.rerun()
     run_line(run)
     _message(run)
-    run_progress(run, backend.runs.last_metrics(run_id, "loss", RECENT))
+    run_progress(run, backend.runs.metrics.last(run_id, "loss", RECENT))
     if isinstance(run.spec, TrainSpec):
         training_view(run)
-    artifacts = backend.runs.artifacts(run_id)
+    artifacts = backend.runs.artifacts.list(run_id)
     if artifacts:
         with card("Files"):
             artifact_list(run_id, artifacts)

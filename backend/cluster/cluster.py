@@ -58,7 +58,7 @@ class Cluster:
         if self.num_devices > MOST_DEVICES:
             raise InvalidInput(
                 f"cluster: the levels hold more than {MOST_DEVICES:,} devices",
-                "Give the part of it that one training shall use.",
+                "Give only the part that one run uses.",
             )
         if self.levels[0].cores == 0 or any(level.cores is not None for level in self.levels[1:]):
             raise InvalidInput(

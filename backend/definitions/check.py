@@ -12,7 +12,7 @@ from backend.definitions.forms import (
     describe_weights,
     form_of,
 )
-from backend.definitions.parameters import of_python
+from backend.definitions.parameters import of_python, with_defaults
 
 CONTRACT = (
     "A definition is a Python file with `def model()` that returns a torch nn.Module. Beside it: "
@@ -71,15 +71,8 @@ def _check_model(filename: str, tree: ast.Module) -> None:
     function = found[-1]
     if isinstance(function, ast.AsyncFunctionDef):
         raise InvalidDefinition(f"{filename}: line {function.lineno}: model is async", CONTRACT)
-    if needed := _required(function.args):
+    if needed := [each.arg for each, default in with_defaults(function.args) if default is None]:
         raise InvalidDefinition(
             f"{filename}: line {function.lineno}: model() needs {', '.join(needed)}",
             "Give every parameter of model() a default value: it is called without arguments.",
         )
-
-
-def _required(args: ast.arguments) -> list[str]:
-    positional = [*args.posonlyargs, *args.args]
-    without_default = positional[: len(positional) - len(args.defaults)]
-    keywords = zip(args.kwonlyargs, args.kw_defaults, strict=True)
-    return [arg.arg for arg in without_default] + [arg.arg for arg, value in keywords if not value]

@@ -86,7 +86,7 @@ def form_of(filename: str) -> Form:
     suffix = PurePath(name).suffix.lower()
     if suffix not in FORMS:
         raise InvalidDefinition(
-            f"{filename} is no form of a definition",
+            f"{filename} has no known form of a definition",
             "Give a Python file (.py), a Hugging Face config.json, a torch.export program (.pt2) "
             "or weights (.safetensors).",
         )
@@ -133,7 +133,7 @@ def describe_program(filename: str, data: bytes) -> Description:
         operations = len(graph["nodes"])
     except UNREADABLE as fault:
         raise InvalidDefinition(
-            f"{filename} is no program of torch.export: {str(fault)[:200]}",
+            f"{filename} is not a program of torch.export: {str(fault)[:200]}",
             "Save it with torch.export.save(torch.export.export(model, inputs), file).",
         ) from None
     facts = [("operations", f"{operations:,}"), ("weights", f"{weights:,}")]
@@ -145,7 +145,7 @@ def describe_weights(filename: str, data: bytes) -> Description:
     """The tensors of a safetensors file, from its header."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, MAX_DESCRIPTION):
-        raise InvalidDefinition(f"{filename} is no safetensors file", "Its header is missing.")
+        raise InvalidDefinition(f"{filename} is not a safetensors file", "Its header is missing.")
     header = _json(filename, data[8 : 8 + size])
     tensors = {name: each for name, each in header.items() if name != "__metadata__"}
     facts = (("tensors", f"{len(tensors):,}"), ("bytes", f"{len(data) - 8 - size:,}"))
@@ -175,7 +175,9 @@ def _json(filename: str, data: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(data)
     except (ValueError, RecursionError) as fault:
-        raise InvalidDefinition(f"{filename}: not JSON: {fault}", "Upload it as it was.") from None
+        raise InvalidDefinition(
+            f"{filename}: not JSON: {fault}", "Upload the original file."
+        ) from None
     if not isinstance(fields, dict):
-        raise InvalidDefinition(f"{filename} holds no JSON object", "Upload it as it was.")
+        raise InvalidDefinition(f"{filename} is not a JSON object", "Upload the original file.")
     return fields

@@ -4,7 +4,7 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast
 
 from backend.definitions.definition import InvalidDefinition
 
@@ -32,7 +32,7 @@ def of_python(tree: ast.Module) -> tuple[Parameter, ...]:
     found: dict[str, Parameter] = {}
     for function in tree.body:
         if isinstance(function, ast.FunctionDef) and function.name in FUNCTIONS:
-            for parameter in _with_defaults(function.args):
+            for parameter in _parameters(function.args):
                 found.setdefault(parameter.name, parameter)
     return tuple(found.values())
 
@@ -60,23 +60,23 @@ def parsed(parameters: tuple[Parameter, ...], texts: Mapping[str, str]) -> dict[
     return {name: _parsed(kinds.get(name, "str"), text) for name, text in texts.items()}
 
 
-def _with_defaults(arguments: ast.arguments) -> Iterator[Parameter]:
+def with_defaults(arguments: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Each argument with its default, None where it has none."""
     positional = [*arguments.posonlyargs, *arguments.args]
-    tail = positional[len(positional) - len(arguments.defaults) :]
-    pairs = [*zip(tail, arguments.defaults, strict=True)]
-    pairs += [
-        (argument, default)
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is not None
-    ]
-    for argument, default in pairs:
-        value = _constant(default)
+    missing = [None] * (len(positional) - len(arguments.defaults))
+    pairs = [*zip(positional, [*missing, *arguments.defaults], strict=True)]
+    return [*pairs, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[Parameter]:
+    for argument, default in with_defaults(arguments):
+        value = None if default is None else _constant(default)
         if value is not None:
             kind = type(value).__name__
             wanted = argument.annotation
             if type(value) is int and isinstance(wanted, ast.Name) and wanted.id == "float":
                 kind, value = "float", _real(value)
-            yield Parameter(argument.arg, _kind(kind), value)
+            yield Parameter(argument.arg, cast(Kind, kind), value)
 
 
 def _constant(node: ast.expr) -> Value | None:
@@ -93,10 +93,6 @@ def _real(value: int) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
-
-
-def _kind(name: str) -> Kind:
-    return next(kind for kind in get_args(Kind) if kind == name)
 
 
 def _of_kind(parameter: Parameter, value: Value) -> Value:

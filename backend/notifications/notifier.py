@@ -7,14 +7,12 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
 from backend.notifications.delivery import Delivery, DeliveryResult, DeliveryResults
 from backend.notifications.message import Notification, message_of
-from backend.runs.ports import Notifier
 from backend.runs.run import Run
 from backend.settings import PREFIX, Settings
 
@@ -23,35 +21,23 @@ SEND_SECONDS = 120.0
 log = logging.getLogger(__name__)
 
 
-def notifier_for(settings: Settings) -> Notifier:
-    """Rings at every URL of `settings.notify`; silent where there is none."""
-    urls = settings.notify.split()
-    allowed = settings.notify_internal.split()
-    return AppriseBell(urls, settings.address, allowed) if urls else SilentBell()
+class Notifier:
+    """Tells every URL of `settings.notify` that a run has ended; it never raises and never waits.
 
+    It sends from a thread of its own, by a process that may connect to the internet and to the
+    allowed hosts alone: a mail server that hangs holds up no run.
+    """
 
-class SilentBell:
-    """Nobody wants to know."""
-
-    def notify(self, run: Run) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class AppriseBell:
-    """Sends from a thread of its own, by a process that may connect to the internet and to the
-    `allowed` hosts alone: a mail server that hangs holds up no run."""
-
-    def __init__(self, urls: Sequence[str], address: str, allowed: Sequence[str] = ()) -> None:
-        self._urls = tuple(urls)
-        self._address = address
-        self._allowed = tuple(allowed)
+    def __init__(self, settings: Settings) -> None:
+        self._urls = tuple(settings.notify.split())
+        self._allowed = tuple(settings.notify_internal.split())
+        self._address = settings.address
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="notify")
         self._sent: list[Future[None]] = []
 
     def notify(self, run: Run) -> None:
+        if not self._urls:
+            return
         try:
             message = message_of(run, self._address)
             self._sent = [sent for sent in self._sent if not sent.done()]
@@ -60,6 +46,7 @@ class AppriseBell:
             log.exception("run %d: nobody was told of its end", run.id)
 
     def close(self) -> None:
+        """Wait, for a few seconds at most, until what was told has gone out."""
         wait(self._sent, timeout=CLOSE_SECONDS)
         self._sender.shutdown(wait=False, cancel_futures=True)
 
@@ -95,7 +82,7 @@ def _reason(outcome: DeliveryResult) -> str:
     """Without a word of the URL."""
     if outcome.refused:
         return (
-            f": it leads to {outcome.refused[0]}, which is inside; "
-            "STAGEFLOW_NOTIFY_INTERNAL names hosts inside that may be told"
+            f": its address {outcome.refused[0]} is internal; "
+            "STAGEFLOW_NOTIFY_INTERNAL lists the internal hosts that are allowed"
         )
     return f": {outcome.fault}" if outcome.fault else ""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from backend.errors import StageflowError
 from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import RIGHTS, Actor, Right, Role
 
@@ -100,3 +101,9 @@ class Invitation:
 
     name: str | None
     expires_at: datetime
+
+
+class LastAdministrator(StageflowError):
+    """Nobody would be left who may decide about people."""
+
+    advice = "Make somebody else an administrator first."

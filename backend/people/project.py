@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from backend.errors import StageflowError
 from backend.people.rights import Role
 
 DEFAULT_PROJECT = 1
@@ -55,3 +56,15 @@ class Member:
 
     name: str
     role: Role
+
+
+class ProjectArchived(StageflowError):
+    """Something new was to come into a project that is archived."""
+
+    advice = "Choose another project, or restore this one: stageflow project restore NAME"
+
+
+class QuotaReached(StageflowError):
+    """A project would have more than it may have at once."""
+
+    advice = "Wait, delete what is not needed, or ask an administrator for a larger quota."

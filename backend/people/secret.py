@@ -31,11 +31,11 @@ def hashed(password: str, name: str) -> str:
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
         raise InvalidInput(
             f"the password has {len(password)} characters",
-            f"Use {MIN_LENGTH} to {MAX_LENGTH}: a sentence is easier to keep than signs.",
+            f"Use {MIN_LENGTH} to {MAX_LENGTH}: a sentence is easier to remember than symbols.",
         )
     if name.casefold() in password.casefold() or len(set(password)) < 5:
         raise InvalidInput(
-            "the password holds the name, or too few different characters",
+            "the password contains the name, or too few different characters",
             "Use a sentence that nobody else would think of.",
         )
     return _hasher.hash(password)

@@ -1,4 +1,4 @@
-"""Celery as a doorbell: a message names a run; the run itself is in the database."""
+"""Celery wakes agents: a message names a run; the run itself is in the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from backend.queue.messages import LOOK, RUN, queue_name
-from backend.runs.ports import QueueUnreachable
+from backend.queue.messages import LOOK, RUN, QueueUnreachable, queue_name
 from backend.settings import Settings
 
 PUBLISH_SECONDS = 2.0
@@ -69,7 +68,8 @@ def ping(settings: Settings) -> bool:
 
 
 class CeleryQueue:
-    """Publishes runs to nodes; the `Queue` of backend/runs/ports.py."""
+    """Wakes nodes' agents: a message that is lost costs time, never a run. Every method raises
+    `QueueUnreachable` within about two seconds."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -116,7 +116,7 @@ class EmbeddedRedis:
         found = self._socket.parent.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
             raise RedisNotStarted(
-                f"{self._socket.parent} belongs to somebody else", "Set a shorter STAGEFLOW_HOME."
+                f"{self._socket.parent} belongs to another user", "Set a shorter STAGEFLOW_HOME."
             )
         if len(os.fsencode(self._socket)) >= MAX_SOCKET_BYTES:
             raise RedisNotStarted(
@@ -152,7 +152,7 @@ def redis_server() -> str:
     if found := shutil.which("redis-server"):
         return found
     raise RedisNotStarted(
-        "there is no redis-server",
+        "redis-server is not installed",
         "Install one (`apt install redis-server`), or set STAGEFLOW_REDIS_URL.",
     )
 
@@ -179,4 +179,4 @@ def _gone(process: psutil.Process) -> bool:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"

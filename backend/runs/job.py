@@ -2,8 +2,19 @@
 
 from dataclasses import dataclass
 
-from backend.runs.request.emulation import Emulation
+from backend.cluster.cluster import Cluster
+from backend.profiles.profile import Profile
 from backend.runs.request.spec import RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Emulation:
+    """Every layer takes `scale` times its seconds in `profile` (over the device's speed), and
+    every message `scale` times those that `cluster`'s links need for its bytes."""
+
+    profile: Profile
+    cluster: Cluster
+    scale: float
 
 
 @dataclass(frozen=True, slots=True)

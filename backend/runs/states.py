@@ -20,10 +20,11 @@ class RunState(StrEnum):
     @property
     def is_live(self) -> bool:
         """An agent holds it."""
-        return self in (RunState.STARTING, RunState.RUNNING)
+        return self in LIVE
 
 
-FINAL = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED})
+LIVE = (RunState.STARTING, RunState.RUNNING)
+FINAL = (RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED)
 
 RESTARTED = "restarted"
 """The outcome of an attempt after which its run is queued again."""

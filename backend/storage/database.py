@@ -1,11 +1,11 @@
 """One engine for SQLite or PostgreSQL, and short transactions on it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, Select, create_engine, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
@@ -15,9 +15,11 @@ from backend.errors import InvalidInput
 from backend.people.rights import Visibility
 from backend.settings import Settings
 from backend.storage.errors import mended
+from backend.storage.look_up import look_up
 from backend.storage.tables.values import to_column
 from backend.storage.visibility import limit
 
+Row = TypeVar("Row")
 READING = {"stageflow_reading": True}
 BUSY_MILLISECONDS = 10_000
 CONNECT_SECONDS = 5
@@ -51,6 +53,21 @@ class Database:
         """A transaction that changes nothing and, on SQLite, waits for no writer."""
         with mended(self.engine.url), self._session(self._reader) as session:
             yield session
+
+    def get(self, kind: type[Row], id_: int) -> Row:
+        """The row of this kind with this id. Raises `NotFound`."""
+        with self.read() as session:
+            return look_up(session, kind, id_)
+
+    def rows(self, query: Select[Row]) -> Sequence[Row]:
+        """What a query of one entity or column gives."""
+        with self.read() as session:
+            return session.scalars(query).all()
+
+    def first(self, query: Select[Row]) -> Row | None:
+        """The first of these, if there is any."""
+        with self.read() as session:
+            return session.scalars(query).first()
 
     def _session(self, engine: Engine) -> Session:
         session = Session(engine)
@@ -108,7 +125,7 @@ def _url(settings: Settings) -> URL:
         if kind == "sqlite" and url.database in (None, "", ":memory:"):
             raise InvalidInput("STAGEFLOW_DATABASE_URL: SQLite needs a file", advice)
     except (ArgumentError, ValueError, ImportError):  # it is not shown: a password may be in it
-        problem = "STAGEFLOW_DATABASE_URL is no database URL, or of a driver that is not installed"
+        problem = "STAGEFLOW_DATABASE_URL is not a database URL, or its driver is not installed"
         raise InvalidInput(problem, advice) from None
     return url
 

@@ -2,8 +2,8 @@
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Literal, cast
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.definitions.definition import Definition, DefinitionInUse, Source
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit_file
 from backend.storage.tables.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
@@ -20,48 +20,51 @@ TRIES = 20
 
 
 class SqlDefinitions:
+    """Keeps definitions by content: equal bytes under one name are one version."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(
         self, name: str, filename: str, data: bytes, source: Source, project: int
     ) -> Definition:
-        """Two who add at once meet in a unique constraint; the later one looks again."""
-        for chance in range(TRIES):
-            try:
-                with self._database.write() as session:
-                    return _definition(_find_or_add(session, project, name, filename, data, source))
-            except IntegrityError:
-                if chance == TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
+        """The version of `name` in the project that has these bytes, made when there is none.
+        Two who add at once meet in a unique constraint; the later one looks again."""
+        given = (project, name, filename, data, source)
+        for _ in range(TRIES):
+            with suppress(IntegrityError), self._database.write() as session:
+                return value_of(Definition, _find_or_add(session, *given))
+        with self._database.write() as session:
+            return value_of(Definition, _find_or_add(session, *given))
 
     def get(self, definition_id: int) -> Definition:
-        with self._database.read() as session:
-            return _definition(look_up(session, DefinitionRow, definition_id))
+        """Raises `NotFound`."""
+        return value_of(Definition, self._database.get(DefinitionRow, definition_id))
 
     def find(self, name: str, version: int | None, project: int) -> Definition | None:
+        """The given version, or the newest one, in the project."""
         query = select(DefinitionRow).where(
             DefinitionRow.name == name, DefinitionRow.project_id == project
         )
         if version is not None:
             query = query.where(DefinitionRow.version == version)
-        with self._database.read() as session:
-            row = session.scalar(query.order_by(DefinitionRow.version.desc()).limit(1))
-            return _definition(row) if row else None
+        row = self._database.first(query.order_by(DefinitionRow.version.desc()).limit(1))
+        return value_of(Definition, row) if row else None
 
     def list(self) -> Sequence[Definition]:
-        with self._database.read() as session:
-            rows = session.scalars(select(DefinitionRow).order_by(DefinitionRow.id.desc()))
-            return [_definition(row) for row in rows]
+        """Newest first."""
+        rows = self._database.rows(select(DefinitionRow).order_by(DefinitionRow.id.desc()))
+        return [value_of(Definition, row) for row in rows]
 
     def source(self, definition_id: int) -> bytes:
+        """The file's text. Raises `NotFound`."""
         with self._database.read() as session:
-            return session.get_one(
-                ContentRow, look_up(session, DefinitionRow, definition_id).digest
-            ).data
+            row = look_up(session, DefinitionRow, definition_id)
+            return session.get_one(ContentRow, row.digest).data
 
     def delete(self, definition_id: int) -> None:
+        """Forget it, and its file where no other version has the same. Raises `NotFound`, and
+        `DefinitionInUse` naming the runs and profiles that need it."""
         with self._database.write() as session:
             row = look_up(session, DefinitionRow, definition_id)
             digest = row.digest
@@ -75,17 +78,14 @@ class SqlDefinitions:
 
 
 def _check_unused(session: Session, row: DefinitionRow) -> None:
-    users: list[tuple[str, type[RunRow] | type[ProfileRow]]] = [
-        ("run", RunRow),
-        ("profile", ProfileRow),
-    ]
-    for noun, table in users:
+    users: dict[str, type[RunRow] | type[ProfileRow]] = {"run": RunRow, "profile": ProfileRow}
+    for noun, table in users.items():
         query = select(table.id).where(table.definition_id == row.id).order_by(table.id)
         if ids := session.scalars(query.limit(6)).all():
             text = ", ".join(map(str, ids[:5])) + (", …" if len(ids) > 5 else "")
             raise DefinitionInUse(
                 f"{row.name}@{row.version} is needed by {noun} {text}",
-                "A definition stays as long as something was made with it.",
+                "A definition cannot be deleted while something made with it is stored.",
             )
 
 
@@ -115,17 +115,3 @@ def _find_or_add(
     session.add(row)
     session.flush()
     return row
-
-
-def _definition(row: DefinitionRow) -> Definition:
-    return Definition(
-        id=row.id,
-        name=row.name,
-        version=row.version,
-        filename=row.filename,
-        digest=row.digest,
-        size=row.size,
-        source=cast(Literal["upload", "zoo"], row.source),
-        created_at=row.created_at,
-        project_id=row.project_id,
-    )

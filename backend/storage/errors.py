@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
 
-from backend.errors import StageflowError
+from backend.errors import StageflowError, first_line
 
 
 class StorageFull(StageflowError):
@@ -83,18 +83,18 @@ def _of_database(fault: DBAPIError, url: URL) -> StageflowError | None:
         return StorageFull(f"{where}: the disk is full")
     if any(sign in reason.lower() for sign in BUSY):
         return DatabaseUnreachable(
-            f"{where}: another process has held the database locked for too long",
+            f"{where}: another process keeps the database locked",
             "Try again; look for a process that is stuck (stageflow doctor).",
         )
     if any(sign in reason.lower() for sign in MISSING):
-        return SchemaOutdated(f"{where}: {str(fault.orig).splitlines()[0]}")
+        return SchemaOutdated(f"{where}: {first_line(fault.orig)}")
     if (
         type(fault) is DatabaseError
         or isinstance(fault, OperationalError | InterfaceError)
         or fault.connection_invalidated
     ):
         return DatabaseUnreachable(
-            f"{where}: {str(fault.orig).strip().splitlines()[0]}",
+            f"{where}: {first_line(fault.orig)}",
             "Check that it is there and that STAGEFLOW_DATABASE_URL and STAGEFLOW_HOME are right.",
         )
     return None

@@ -1,15 +1,16 @@
 """The condition on every write of an attempt, as one UPDATE."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Update, update
 from sqlalchemy.orm import Session
 
 from backend.runs.attempts.fence import Fence, LeaseLost
-from backend.runs.states import RunState
+from backend.runs.states import LIVE
+from backend.storage.database import Database
 from backend.storage.tables.tables import RunRow
-
-LIVE = tuple(state for state in RunState if state.is_live)
 
 
 def hold(session: Session, fence: Fence, **changes: Any) -> int:
@@ -20,6 +21,14 @@ def hold(session: Session, fence: Fence, **changes: Any) -> int:
     if last_seq is None:
         raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
     return last_seq
+
+
+@contextmanager
+def held(database: Database, fence: Fence, **changes: Any) -> Iterator[Session]:
+    """A transaction that holds the run, with these changes of its row. Raises `LeaseLost`."""
+    with database.write() as session:
+        hold(session, fence, **changes)
+        yield session
 
 
 def hold_once(session: Session, fence: Fence, batch: int, **changes: Any) -> int | None:

@@ -1,9 +1,11 @@
-"""A row by its id, or that there is none."""
+"""A row by its id, or that there is none; and a row as the value that it stands for."""
 
-from typing import TypeVar
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from sqlalchemy.orm import Session
 
+from backend.codec import from_plain
 from backend.errors import NotFound
 from backend.storage.tables.node_tables import LinkTestRow
 from backend.storage.tables.people_tables import PersonRow
@@ -29,6 +31,7 @@ NAMES: dict[type, tuple[str, str]] = {
 """What people call a row, and where they find the ids that there are."""
 
 Row = TypeVar("Row")
+Value = TypeVar("Value")
 
 
 def look_up(session: Session, kind: type[Row], id_: int) -> Row:
@@ -38,3 +41,10 @@ def look_up(session: Session, kind: type[Row], id_: int) -> Row:
         name, advice = NAMES[kind]
         raise NotFound(f"no {name} {id_}", advice)
     return row
+
+
+def value_of(kind: type[Value], row: Any, **others: object) -> Value:
+    """The row as a dataclass: each field is the column of its name, decoded where that is JSON,
+    or one of `others`. Raises `InvalidInput` naming the first faulty field."""
+    names = [field.name for field in fields(kind) if field.name not in others]  # type: ignore[arg-type]
+    return from_plain(kind, {name: getattr(row, name) for name in names} | others)

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 
 from backend.cluster.cluster import Cluster
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.prediction.prediction import Prediction
 from backend.runs.plans import StoredPlan
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.tables import PlanRow, ProfileRow
 
@@ -22,6 +22,7 @@ class SqlPlans:
     def add(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str
     ) -> StoredPlan:
+        """Raises `NotFound` on an unknown profile."""
         row = PlanRow(
             name=name,
             profile_id=profile_id,
@@ -33,27 +34,15 @@ class SqlPlans:
             admit(session.connection(), look_up(session, ProfileRow, profile_id).project_id)
             session.add(row)
             session.flush()
-            return _plan(row)
+            return value_of(StoredPlan, row)
 
     def get(self, plan_id: int) -> StoredPlan:
-        with self._database.read() as session:
-            return _plan(look_up(session, PlanRow, plan_id))
+        """Raises `NotFound`."""
+        return value_of(StoredPlan, self._database.get(PlanRow, plan_id))
 
-    def list(self, profile_id: int | None) -> Sequence[StoredPlan]:
+    def list(self, profile_id: int | None = None) -> Sequence[StoredPlan]:
+        """Newest first; None = of every profile."""
         query = select(PlanRow).order_by(PlanRow.id.desc())
         if profile_id is not None:
             query = query.where(PlanRow.profile_id == profile_id)
-        with self._database.read() as session:
-            return [_plan(row) for row in session.scalars(query)]
-
-
-def _plan(row: PlanRow) -> StoredPlan:
-    return StoredPlan(
-        id=row.id,
-        name=row.name,
-        profile_id=row.profile_id,
-        cluster=from_plain(Cluster, row.cluster),
-        prediction=from_plain(Prediction, row.prediction),
-        created_at=row.created_at,
-        project_id=row.project_id,
-    )
+        return [value_of(StoredPlan, row) for row in self._database.rows(query)]

@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.profiles.profile import Profile
 from backend.runs.attempts.fence import Fence
 from backend.runs.profiles import StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.tables import DefinitionRow, ProfileRow, RunRow
 
@@ -22,6 +22,7 @@ class SqlProfiles:
         self._database = database
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None) -> StoredProfile:
+        """Raises `NotFound` on an unknown definition or run."""
         with self._database.write() as session:
             definition = look_up(session, DefinitionRow, definition_id)
             admit(session.connection(), definition.project_id)
@@ -30,6 +31,7 @@ class SqlProfiles:
             return _profile(_insert(session, profile, definition_id, run_id))
 
     def add_measured(self, fence: Fence, profile: Profile, batch: int = 0) -> int:
+        """Keep what a profiling run measured, while its attempt holds it; the profile's id."""
         with self._database.write() as session:
             if hold_once(session, fence, batch) is None:
                 kept = select(func.max(ProfileRow.id)).where(ProfileRow.run_id == fence.run_id)
@@ -38,15 +40,15 @@ class SqlProfiles:
             return _insert(session, profile, run.definition_id, run.id).id
 
     def get(self, profile_id: int) -> StoredProfile:
-        with self._database.read() as session:
-            return _profile(look_up(session, ProfileRow, profile_id))
+        """Raises `NotFound`."""
+        return _profile(self._database.get(ProfileRow, profile_id))
 
-    def list(self, definition_id: int | None) -> Sequence[StoredProfile]:
+    def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
+        """Newest first; None = of every definition."""
         query = select(ProfileRow).order_by(ProfileRow.id.desc())
         if definition_id is not None:
             query = query.where(ProfileRow.definition_id == definition_id)
-        with self._database.read() as session:
-            return [_profile(row) for row in session.scalars(query)]
+        return [_profile(row) for row in self._database.rows(query)]
 
 
 def _insert(
@@ -64,11 +66,4 @@ def _insert(
 
 
 def _profile(row: ProfileRow) -> StoredProfile:
-    return StoredProfile(
-        id=row.id,
-        definition_id=row.definition_id,
-        run_id=row.run_id,
-        profile=from_plain(Profile, row.body),
-        created_at=row.created_at,
-        project_id=row.project_id,
-    )
+    return value_of(StoredProfile, row, profile=row.body)

@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, func, select
 
 from backend.codec import from_plain
-from backend.people.project import Quota
-from backend.people.projects import ProjectArchived, QuotaReached
+from backend.people.project import ProjectArchived, Quota, QuotaReached
 from backend.storage.nodes.loads import QUEUED, held
 from backend.storage.tables.tables import Base
 
@@ -27,7 +26,7 @@ def admit_run(connection: Connection, project_id: int) -> None:
         queued = select(func.count()).where(RUNS.c.project_id == project_id, QUEUED)
         count = connection.scalar(queued) or 0
         if count >= quota.queued:
-            raise QuotaReached(f"{count} runs of {name} are queued; {quota.queued} may be")
+            raise QuotaReached(f"{count} runs of {name} are queued; {quota.queued} are allowed")
     _check_room(connection, project_id, name, quota, 1)
 
 
@@ -55,9 +54,9 @@ def check_running(connection: Connection, project_id: int, plain: Any) -> None:
     running = len({run for run, _, _ in holdings})
     devices = sum(count for _, _, count in holdings)
     if quota.running is not None and running > quota.running:
-        raise QuotaReached(f"{name} would run {running}; {quota.running} may run")
+        raise QuotaReached(f"{name} would have {running} live runs; {quota.running} are allowed")
     if quota.devices is not None and devices > quota.devices:
-        raise QuotaReached(f"{name} would hold {devices} devices; {quota.devices} may be held")
+        raise QuotaReached(f"{name} would hold {devices} devices; {quota.devices} are allowed")
 
 
 def _project(connection: Connection, project_id: int) -> tuple[str, Quota]:
@@ -85,5 +84,5 @@ def _check_room(
     used = sum(connection.scalar(each) or 0 for each in sums)
     if used + size > quota.bytes:
         raise QuotaReached(
-            f"files of {name} have {used} bytes of {quota.bytes}, and {size} more would come"
+            f"files of {name} use {used} of {quota.bytes} bytes; {size} more do not fit"
         )

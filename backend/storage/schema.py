@@ -1,5 +1,7 @@
 """The database's revision: what it is, what it should be, and the way from one to the other."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -20,15 +22,27 @@ UPGRADE_LOCK = 0x57A6EF10
 def upgrade(settings: Settings) -> str:
     """Bring the database to this Stageflow's revision, which comes back. A fault midway
     leaves the old schema. Raises `DatabaseUnreachable`, `StorageFull`."""
+    with whole(settings) as connection:
+        command.upgrade(configuration(connection), "head")
+        return revision_of(connection) or ""
+
+
+@contextmanager
+def whole(settings: Settings) -> Iterator[Connection]:
+    """One transaction for tables and rows alike: all of it is kept, or nothing."""
     engine = open_engine(settings, foreign_keys=False)
     try:
         with mended(engine.url), engine.begin() as connection:
-            if connection.dialect.name == "postgresql":
+            if is_postgresql(connection):
                 connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": UPGRADE_LOCK})
-            command.upgrade(configuration(connection), "head")
-            return revision_of(connection) or ""
+            yield connection
     finally:
         engine.dispose()
+
+
+def is_postgresql(database: Connection | Engine) -> bool:
+    """Whether it is PostgreSQL, and not SQLite."""
+    return database.dialect.name == "postgresql"
 
 
 def current(settings: Settings) -> tuple[str | None, str]:

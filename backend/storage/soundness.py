@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 
-from backend.runs.states import RunState
+from backend.runs.states import FINAL, LIVE, RunState
 from backend.settings import Settings
 from backend.storage.database import Database
 from backend.storage.runs.checkpoints import SqlCheckpoints
@@ -21,10 +21,6 @@ from backend.storage.tables.tables import (
     RunRow,
 )
 from backend.storage.tables.values import DatabaseClock
-
-LIVE = tuple(state for state in RunState if state.is_live)
-FINAL = tuple(state for state in RunState if state.is_final)
-CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +142,7 @@ RULES: tuple[Rule, ...] = (
 
 def _damaged_checkpoints(database: Database, settings: Settings) -> Iterator[str]:
     store = SqlCheckpoints(database, settings.checkpoints_folder)
-    with database.read() as session:
-        runs = session.scalars(select(CheckpointRow.run_id).distinct()).all()
+    runs = database.rows(select(CheckpointRow.run_id).distinct())
     for checkpoint in (checkpoint for run_id in runs for checkpoint in store.list(run_id)):
         for file in checkpoint.files:
             if digest(checkpoint.folder / file.name) != file.sha256:
@@ -156,11 +151,8 @@ def _damaged_checkpoints(database: Database, settings: Settings) -> Iterator[str
 
 def digest(path: Path) -> str | None:
     """SHA-256 in hex; None where there is no such file."""
-    found = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                found.update(chunk)
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
-    return found.hexdigest()

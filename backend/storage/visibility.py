@@ -9,17 +9,8 @@ from sqlalchemy import ColumnElement, event, select
 from sqlalchemy.orm import InstrumentedAttribute, LoaderCriteriaOption, ORMExecuteState, Session
 from sqlalchemy.orm import with_loader_criteria as limited
 
-from backend.storage.tables.node_tables import LeaseRow, LinkTestRow, NodeRow, ReservationRow
-from backend.storage.tables.people_tables import (
-    AuditRow,
-    FailureRow,
-    IdentityRow,
-    InvitationRow,
-    MemberRow,
-    PersonRow,
-    SessionRow,
-    TokenRow,
-)
+from backend.storage.tables import node_tables as nodes
+from backend.storage.tables import people_tables as people
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
@@ -39,25 +30,18 @@ from backend.storage.tables.tables import (
 
 BY_PROJECT: dict[type[Base], InstrumentedAttribute[int]] = {
     ProjectRow: ProjectRow.id,
-    MemberRow: MemberRow.project_id,
+    people.MemberRow: people.MemberRow.project_id,
     DefinitionRow: DefinitionRow.project_id,
     RunRow: RunRow.project_id,
 }
 BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     row: row.run_id
-    for row in (
-        ArtifactRow,
-        AttemptRow,
-        CheckpointRow,
-        LogRow,
-        MetricRow,
-        SpanBatchRow,
-        TagRow,
-    )
+    for row in (ArtifactRow, AttemptRow, CheckpointRow, LogRow, MetricRow, SpanBatchRow, TagRow)
 }
 EVERYBODYS = frozenset(
-    {ContentRow, NodeRow, ReservationRow, LeaseRow, LinkTestRow}
-    | {PersonRow, IdentityRow, FailureRow, SessionRow, TokenRow, InvitationRow, AuditRow}
+    {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.LeaseRow, nodes.LinkTestRow}
+    | {people.PersonRow, people.IdentityRow, people.FailureRow, people.SessionRow}
+    | {people.TokenRow, people.InvitationRow, people.AuditRow}
 )
 """Machines, contents found by their digest alone, and what the services of people keep apart."""
 

@@ -11,7 +11,7 @@ from app.api.catalog import OPERATIONS
 from app.api.operation import PREFIX
 from app.api.reading import MAX_BODY
 from backend.codec import to_json
-from backend.runs.service import RunService
+from backend.services.runs.runs import RunService
 from backend.settings import load_settings
 from tests.api.asking import JSON, ask
 from tests.api.conftest import Served

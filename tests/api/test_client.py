@@ -107,7 +107,7 @@ def test_an_ended_run_is_deleted_and_no_other(served: Served) -> None:
 
 def test_log_and_metrics(served: Served) -> None:
     lines = list(served.client.logs(served.seeded.succeeded))
-    assert lines == list(served.backend.runs.all_logs(served.seeded.succeeded))
+    assert lines == list(served.backend.runs.logs.every(served.seeded.succeeded))
     assert list(served.client.logs(served.seeded.succeeded, lines[-2].seq)) == lines[-1:]
     names = served.client.metric_names(served.seeded.succeeded)
     assert names == ["accuracy", "loss", "throughput"]

@@ -101,7 +101,7 @@ def test_no_secret_is_in_a_log_or_in_clear_in_the_database(
     ask(served.url, f"{WELCOME}?link={link}")
     ask(served.url, f"{PREFIX}/runs?token={token}", headers={"Authorization": f"Bearer {token}"})
     ask(served.url, f"{PREFIX}/runs/1", headers={"Cookie": cookie})
-    monkeypatch.setattr("backend.runs.service.RunService.get", broken)
+    monkeypatch.setattr("backend.services.runs.runs.RunService.get", broken)
     headers = {"Authorization": f"Bearer {token}", "Cookie": cookie}
     fault = ask(served.url, f"{PREFIX}/runs/1", headers=headers)
     assert fault.status == 500

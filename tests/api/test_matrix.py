@@ -61,7 +61,7 @@ def path_of(operation: Operation, place: Place) -> str:
         "runs": run.get(operation.name, place.found.failed),
     }
     number = numbers.get(str(operation.tags[0]), 0)
-    files = place.inside.runs.artifacts(place.found.succeeded)
+    files = place.inside.runs.artifacts.list(place.found.succeeded)
     name = files[0].name if operation.name == "get_artifact" and files else "loss"
     path = operation.path.replace("{id:int}", str(number))
     return path.replace("{name:path}", name).replace("{name}", name)

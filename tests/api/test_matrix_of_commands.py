@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from app import cli
 from app.commands.options.acting import TokenUnknown
 from backend.errors import NotFound, StageflowError
-from backend.people.audit import NotAllowed
+from backend.services.people.access import NotAllowed
 from tests.api.matrix import ROOT, TABLES, WHO, Place
 
 

@@ -24,7 +24,6 @@ from backend.prediction.predict import predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.events import Metrics
 from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile
@@ -32,6 +31,7 @@ from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
+from backend.services.runs.attempt import Attempt
 from backend.settings import load_settings
 from backend.storage import schema
 

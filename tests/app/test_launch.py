@@ -75,7 +75,7 @@ def test_precision_and_clipping_are_chosen(
     page.selectbox(key="precision").set_value("float16")
     page.selectbox(key="decay").set_value("cosine").run()
     button(page, "Start run").click().run()
-    assert "never drains" in page.error[0].value
+    assert "never flushes" in page.error[0].value
     page.number_input(key="clip").set_value(0.0)
     page.selectbox(key="precision").set_value("bfloat16").run()
     button(page, "Start run").click().run()

@@ -5,8 +5,8 @@ import time
 from app.components.run.log_tail import KEPT
 from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.request.spec import ProfileSpec
+from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import text_of

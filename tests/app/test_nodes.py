@@ -74,9 +74,9 @@ def test_links_are_measured_and_planned_on(backend: Backend, open_page: Open) ->
     assert "Not measured yet" in text_of(page)
     page = button(page, "Measure links").click().run()
     assert "waiting for the nodes" in text_of(page)
-    asked = backend.links.latest()
+    asked = backend.links.tests.latest()
     assert asked is not None
-    backend.links.finish(asked.id, (Link(0, 1, 2.5e8, 1e-4),))
+    backend.links.tests.finish(asked.id, (Link(0, 1, 2.5e8, 1e-4),))
     page = open_page(Page.NODES)
     text = text_of(page)
     assert "250\u00a0MB/s" in text
@@ -93,5 +93,5 @@ def test_links_that_could_not_be_measured_say_why(backend: Backend, open_page: O
     for node in ("a", "b"):
         backend.nodes.beat(node, (local(1).device,))
     asked = backend.links.ask(backend.nodes.list())
-    backend.links.fail(asked.id, "b did not come")
+    backend.links.tests.fail(asked.id, "b did not come")
     assert "b did not come" in open_page(Page.NODES).warning[-1].value

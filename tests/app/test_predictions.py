@@ -22,7 +22,7 @@ def test_the_stored_prediction_is_used_where_there_is_one(
 ) -> None:
     run = backend.runs.get(seeded.succeeded)
     measured = segment_bars(run, "measured", 3, closed=True)
-    stored = backend.runs.timeline(run.id, "predicted", 3)
+    stored = backend.runs.spans.timeline(run.id, "predicted", 3)
     assert measured is not None
     assert stored is not None
     found = predicted_bars(run, 3, measured)

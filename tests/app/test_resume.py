@@ -2,11 +2,11 @@
 
 from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
@@ -47,7 +47,7 @@ def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_
     assert resumed.origin_id == run_id
     assert isinstance(resumed.spec, TrainSpec)
     assert resumed.spec.epochs == 9
-    assert resumed.spec.checkpoint_id == backend.runs.checkpoints(run_id)[0].id
+    assert resumed.spec.checkpoint_id == backend.runs.checkpoints.list(run_id)[0].id
 
 
 def test_attempts_say_where_they_began_and_why_they_ended(

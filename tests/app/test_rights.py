@@ -7,7 +7,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.person import Scope
 from backend.people.rights import Role
-from backend.people.team import TeamService, TokenService
+from backend.services.people.team import TeamService, TokenService
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of

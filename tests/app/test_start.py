@@ -6,10 +6,10 @@ from app.components.run.tour_view import guide
 from app.example import Tour
 from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of
@@ -67,7 +67,7 @@ def test_a_failed_profile_ends_the_example(backend: Backend) -> None:
 def _claimed(backend: Backend) -> Attempt:
     """The run that waits, taken over as an agent takes it."""
     deadline = time.monotonic() + LIMIT
-    while not backend.dispatch.waiting():
+    while not backend.dispatch.waiting_for("here"):
         assert time.monotonic() < deadline, "nothing was asked for"
         time.sleep(0.05)
-    return seed.claim(backend, backend.runs.get(backend.dispatch.waiting()[0]))
+    return seed.claim(backend, backend.runs.get(backend.dispatch.waiting_for("here")[0]))

@@ -10,11 +10,12 @@ from streamlit.testing.v1 import AppTest
 from app import services
 from app.session.state import Page, Param
 from backend.bootstrap import Backend
-from backend.definitions.service import DefinitionService
-from backend.runs.dispatch.nodes import NodeService
-from backend.runs.plans import PlanService
-from backend.runs.profiles import ProfileService
-from backend.runs.service import RunService
+from backend.services.definitions import DefinitionService
+from backend.services.runs.plans import PlanService
+from backend.services.runs.profiles import ProfileService
+from backend.services.runs.runs import RunService
+from backend.storage.nodes.nodes import SqlNodes
+from backend.storage.runs.metrics import SqlMetrics
 from tests.app import seed
 from tests.app.conftest import MAIN, Open
 from tests.app.pages import button, text_of
@@ -59,11 +60,11 @@ FAULTS: dict[Page, tuple[type, str]] = {
     Page.RUN: (RunService, "get"),
     Page.COMPARE: (RunService, "list"),
     Page.LAUNCH: (PlanService, "list"),
-    Page.NODES: (NodeService, "list"),
+    Page.NODES: (SqlNodes, "list"),
 }
 LATER: dict[Page, tuple[type, str]] = {  # in what Streamlit draws again by itself
-    Page.RUN: (RunService, "last_metrics"),
-    Page.RUNS: (NodeService, "list"),
+    Page.RUN: (SqlMetrics, "last"),
+    Page.RUNS: (SqlNodes, "list"),
     Page.NODES: (RunService, "count"),
 }
 

@@ -35,8 +35,7 @@ from backend.prediction.durations import PlanDurations  # noqa: E402
 from backend.prediction.predict import predict, seconds_per_microbatch  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
-from backend.runs.job import Job  # noqa: E402
-from backend.runs.request.emulation import Emulation  # noqa: E402
+from backend.runs.job import Emulation, Job  # noqa: E402
 from backend.runs.request.spec import TrainSpec  # noqa: E402
 from tests.benchmarks.ranks import launch  # noqa: E402
 

@@ -107,7 +107,8 @@ def questions(backend: Backend, num_runs: int) -> dict[str, Callable[[], object]
         ),
         "one run": lambda: runs.get(middle),
         "ten runs to compare, with curves": lambda: [
-            (run.id, runs.curve(run.id, "loss")) for run in runs.several(range(middle, middle + 10))
+            (run.id, runs.metrics.curve(run.id, "loss"))
+            for run in runs.several(range(middle, middle + 10))
         ],
         "runs by state (/metrics)": runs.count,
     }

@@ -19,8 +19,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.plans import StoredPlan
+from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.benchmarks.bench_pages import dashboard
 

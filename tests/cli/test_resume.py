@@ -66,7 +66,7 @@ def test_attempts_are_listed_with_their_reasons(stageflow: Command, cancelled: i
 def test_doctor_looks_deep(stageflow: Command, backend: Backend, cancelled: int):
     sound = stageflow("doctor", "--deep")
     assert "every rule holds" in sound.out
-    (backend.runs.checkpoints(cancelled)[0].folder / "stage-0").write_bytes(b"stale")
+    (backend.runs.checkpoints.list(cancelled)[0].folder / "stage-0").write_bytes(b"stale")
     broken = stageflow("doctor", "--deep", "--json")
     assert broken.code == 1
     assert f"run {cancelled}" in broken.out

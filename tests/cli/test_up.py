@@ -103,7 +103,7 @@ def test_dashboard_agent_and_redis_come_back(
     run = endless(backend)
 
     def losses() -> int:
-        return len(backend.runs.metrics(run, "loss"))
+        return len(backend.runs.metrics.list(run, "loss"))
 
     wait(losses, said)
 
@@ -111,7 +111,7 @@ def test_dashboard_agent_and_redis_come_back(
     web.wait()
     before = losses()
     wait(lambda: answers(port), said)
-    wait(lambda: losses() > before and backend.runs.checkpoints(run), said)
+    wait(lambda: losses() > before and backend.runs.checkpoints.list(run), said)
     assert len(backend.runs.attempts(run)) == 1
     assert part(up, "workers.agent") == agent
     assert part(up, "app.asgi") not in (None, web)

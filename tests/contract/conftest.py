@@ -7,12 +7,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import create_engine, text
 
-from backend.bootstrap import Backend, connect, stores_on
+from backend.bootstrap import Backend, connect
 from backend.definitions.definition import Definition
 from backend.people.project import Project
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
+from backend.services.runs.stores import Stores
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.contract.belongings import ended
@@ -63,7 +63,7 @@ def backend(settings: Settings) -> Iterator[Backend]:
 
 @pytest.fixture
 def stores(backend: Backend) -> Stores:
-    return stores_on(backend.settings, backend.database)
+    return Stores(backend.settings, backend.database)
 
 
 @pytest.fixture

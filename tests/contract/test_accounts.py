@@ -8,7 +8,9 @@ from sqlalchemy import text
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound
-from backend.people.accounts import (
+from backend.people.person import LastAdministrator, Scope
+from backend.people.rights import Role
+from backend.services.people.accounts import (
     FREE_FAILURES,
     IDLE,
     INVITATION,
@@ -17,9 +19,6 @@ from backend.people.accounts import (
     InvitationOver,
     SignInFailed,
 )
-from backend.people.person import Scope
-from backend.people.rights import Role
-from backend.people.team import LastAdministrator
 from backend.storage.people.audit import SqlAuditLog
 from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople

@@ -16,13 +16,13 @@ from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
+from backend.services.runs.attempt import Attempt
 from backend.storage.runs.logs import MAX_CHARACTERS
 
 PROFILE = Profile("tiny", ModelGraph.chain((Layer("a", "Linear", 1e-3, 2e-3, 64, 128),)), 8)
@@ -46,18 +46,18 @@ def test_log_lines_are_numbered_through(backend: Backend, attempt: Attempt):
     attempt.logs([(None, 1.5, "starting"), (0, 2.0, "hello")])
     attempt.logs([])
     attempt.logs([(1, 3.0, "again")])
-    lines = backend.runs.logs(attempt.run.id)
+    lines = backend.runs.logs.list(attempt.run.id)
     assert [(line.seq, line.time, line.rank, line.text) for line in lines] == [
         (1, 1.5, None, "starting"),
         (2, 2.0, 0, "hello"),
         (3, 3.0, 1, "again"),
     ]
-    assert [line.seq for line in backend.runs.logs(attempt.run.id, after=1, limit=1)] == [2]
+    assert [line.seq for line in backend.runs.logs.list(attempt.run.id, after=1, limit=1)] == [2]
 
 
 def test_every_line_is_read_in_portions(backend: Backend, attempt: Attempt):
     attempt.logs([(0, 0.0, str(number)) for number in range(2500)])
-    texts = [line.text for line in backend.runs.all_logs(attempt.run.id)]
+    texts = [line.text for line in backend.runs.logs.every(attempt.run.id)]
     assert texts == [str(number) for number in range(2500)]
 
 
@@ -72,7 +72,7 @@ def test_a_run_keeps_the_sandbox_that_its_ranks_had(
 
 def test_odd_and_endless_lines_are_kept_as_far_as_they_can(backend: Backend, attempt: Attempt):
     attempt.logs([(0, 0.0, "a\0b\udc80 ü"), (0, 0.0, "x" * (MAX_CHARACTERS + 1234))])
-    odd, endless = backend.runs.logs(attempt.run.id)
+    odd, endless = backend.runs.logs.list(attempt.run.id)
     assert odd.text == "a\N{REPLACEMENT CHARACTER}b? ü"
     assert endless.text.endswith("… (1,234 more characters)")
 
@@ -83,7 +83,7 @@ def test_threads_that_log_at_once_lose_no_line(backend: Backend, attempt: Attemp
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(log, range(40)))
-    lines = backend.runs.logs(attempt.run.id)
+    lines = backend.runs.logs.list(attempt.run.id)
     assert [line.seq for line in lines] == list(range(1, 81))
     assert [line.text for line in lines[::2]] == [f"{line.rank} a" for line in lines[1::2]]
 
@@ -92,7 +92,7 @@ def test_metrics_come_back_by_step(backend: Backend, attempt: Attempt):
     attempt.metrics(Metrics("loss", (3, 4), (0.3, float("nan")), (13.0, 14.0), epoch=1))
     attempt.metrics(Metrics("loss", (1, 2), (0.1, inf), (11.0, 12.0)))
     attempt.metrics(Metrics("accuracy", (), (), ()))
-    points = backend.runs.metrics(attempt.run.id, "loss")
+    points = backend.runs.metrics.list(attempt.run.id, "loss")
     assert [(p.step, p.epoch, p.time) for p in points] == [
         (1, 0, 11.0),
         (2, 0, 12.0),
@@ -101,22 +101,25 @@ def test_metrics_come_back_by_step(backend: Backend, attempt: Attempt):
     ]
     assert [p.value for p in points[::2]] == [0.1, 0.3]
     assert all(isnan(p.value) for p in points[1::2])
-    assert list(backend.runs.metric_names(attempt.run.id)) == ["loss"]
+    assert list(backend.runs.metrics.names(attempt.run.id)) == ["loss"]
 
 
 def test_the_newest_points_and_the_means_of_the_newest_epochs(backend: Backend, attempt: Attempt):
     run_id, runs = attempt.run.id, backend.runs
-    assert (runs.last_metrics(run_id, "loss", 3), runs.epoch_means(run_id, "loss", 2)) == ([], [])
+    assert (runs.metrics.last(run_id, "loss", 3), runs.metrics.epoch_means(run_id, "loss", 2)) == (
+        [],
+        [],
+    )
     for epoch, values in enumerate(((9.0, 9.0), (3.0, float("nan")), (1.0, 2.0, 3.0))):
         steps = tuple(range(3 * epoch, 3 * epoch + len(values)))
         times = tuple(map(float, steps))
         attempt.metrics(Metrics("loss", steps, values, times, epoch))
-    newest = runs.last_metrics(run_id, "loss", 4)
+    newest = runs.metrics.last(run_id, "loss", 4)
     assert [(point.step, point.epoch) for point in newest] == [(4, 1), (6, 2), (7, 2), (8, 2)]
     assert isnan(newest[0].value)
-    assert newest[1:] == runs.metrics(run_id, "loss")[-3:]
-    assert runs.epoch_means(run_id, "loss", 2) == [3.0, 2.0]
-    assert runs.epoch_means(run_id, "loss") == [2.0]
+    assert newest[1:] == runs.metrics.list(run_id, "loss")[-3:]
+    assert runs.metrics.epoch_means(run_id, "loss", 2) == [3.0, 2.0]
+    assert runs.metrics.epoch_means(run_id, "loss") == [2.0]
 
 
 def test_a_timeline_is_put_together_from_its_batches(backend: Backend, attempt: Attempt):
@@ -124,14 +127,14 @@ def test_a_timeline_is_put_together_from_its_batches(backend: Backend, attempt: 
         attempt.spans("measured", rank, 0, encode(Timeline.of(spans(rank))), 2)
     attempt.spans("measured", 0, 3, encode(Timeline.of(spans(0)[1:])), 1)
     attempt.spans("measured", 0, 3, encode(Timeline.of(spans(0)[:1])), 1)
-    first = backend.runs.timeline(attempt.run.id, "measured", 0)
+    first = backend.runs.spans.timeline(attempt.run.id, "measured", 0)
     assert first is not None
     assert list(first.spans) == spans(0) + spans(1)
-    last = backend.runs.timeline(attempt.run.id, "measured")
+    last = backend.runs.spans.timeline(attempt.run.id, "measured")
     assert last is not None
     assert list(last.spans) == spans(0)
-    assert list(backend.runs.segments(attempt.run.id)) == [0, 3]
-    assert backend.runs.timeline(attempt.run.id, "predicted") is None
+    assert list(backend.runs.spans.segments(attempt.run.id)) == [0, 3]
+    assert backend.runs.spans.timeline(attempt.run.id, "predicted") is None
 
 
 def test_an_artifact_is_kept_by_content(backend: Backend, attempt: Attempt, tmp_path: Path):
@@ -141,8 +144,8 @@ def test_an_artifact_is_kept_by_content(backend: Backend, attempt: Attempt, tmp_
     file.unlink()
     assert kept.sha256 == hashlib.sha256(b"12345").hexdigest()
     assert kept.size == 5
-    assert list(backend.runs.artifacts(attempt.run.id)) == [kept]
-    assert backend.runs.artifact_path(attempt.run.id, "weights").read_bytes() == b"12345"
+    assert list(backend.runs.artifacts.list(attempt.run.id)) == [kept]
+    assert backend.runs.artifacts.path(attempt.run.id, "weights").read_bytes() == b"12345"
     assert [path.name for path in kept.path.parent.iterdir()] == [kept.sha256]
 
 
@@ -150,15 +153,15 @@ def test_a_newer_artifact_takes_the_place_of_its_name(backend, attempt: Attempt,
     for content in (b"old", b"new"):
         (tmp_path / "file").write_bytes(content)
         attempt.artifact("weights", tmp_path / "file")
-    assert len(backend.runs.artifacts(attempt.run.id)) == 1
-    assert backend.runs.artifact_path(attempt.run.id, "weights").read_bytes() == b"new"
+    assert len(backend.runs.artifacts.list(attempt.run.id)) == 1
+    assert backend.runs.artifacts.path(attempt.run.id, "weights").read_bytes() == b"new"
 
 
 def test_a_missing_file_is_not_found(backend: Backend, attempt: Attempt, tmp_path: Path):
     with pytest.raises(NotFound, match="no file"):
         attempt.artifact("weights", tmp_path / "nothing")
     with pytest.raises(NotFound, match="weights"):
-        backend.runs.artifact_path(attempt.run.id, "weights")
+        backend.runs.artifacts.path(attempt.run.id, "weights")
 
 
 def test_a_measured_profile_belongs_to_run_and_definition(backend: Backend, attempt: Attempt):
@@ -193,10 +196,10 @@ def test_a_stale_write_is_refused_and_changes_nothing(
         with pytest.raises(LeaseLost):
             WRITES[write](attempt, tmp_path / "file")
         assert backend.runs.get(run_id) == before
-        assert not backend.runs.logs(run_id)
-        assert not backend.runs.metrics(run_id, "loss")
-        assert not backend.runs.segments(run_id)
-        assert not backend.runs.artifacts(run_id)
+        assert not backend.runs.logs.list(run_id)
+        assert not backend.runs.metrics.list(run_id, "loss")
+        assert not backend.runs.spans.segments(run_id)
+        assert not backend.runs.artifacts.list(run_id)
         assert not backend.profiles.list()
         assert not backend.settings.artifacts_folder.exists()
 
@@ -214,5 +217,5 @@ def test_writes_of_one_run_do_not_show_in_another(
     other = backend.runs.submit(ProfileSpec(definition.id))
     attempt.logs([(0, 0.0, "mine")])
     attempt.metrics(Metrics("loss", (1,), (1.0,), (1.0,)))
-    assert not backend.runs.logs(other.id)
-    assert not backend.runs.metric_names(other.id)
+    assert not backend.runs.logs.list(other.id)
+    assert not backend.runs.metrics.names(other.id)

@@ -12,15 +12,15 @@ import pytest
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.attempts.fence import LeaseLost
-from backend.runs.dispatch.dispatch import DispatchService
 from backend.runs.events import Metrics
-from backend.runs.ports import Stores
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.stores import Stores
 from backend.storage.soundness import digest, violations
 
 NUM_RUNS, NUM_STEPS = 6, 150
@@ -60,7 +60,7 @@ class Chaos:
             self.ids.append(self.backend.runs.submit(self.spec).id)
 
     def claim(self) -> None:
-        waiting = self.backend.dispatch.waiting()
+        waiting = self.backend.dispatch.waiting_for("a")
         run_id = self.draw.choice(waiting or self.ids) if self.draw.random() < 0.8 else self.ids[0]
         agent = self.draw.choice(self.agents)
         attempt = agent.claim(run_id, self.draw.choice("abc"))

@@ -9,17 +9,17 @@ from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import NotFound
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
 from backend.runs.attempts.fence import LeaseLost
-from backend.runs.attempts.recovery import NothingToResume
-from backend.runs.dispatch.dispatch import DispatchService
 from backend.runs.events import Metrics
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import RunError, RunSummary
-from backend.runs.service import NotEnded
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.recovery import NothingToResume
+from backend.services.runs.runs import NotEnded
+from backend.services.runs.stores import Stores
 
 KILLED = RunError("RankKilled", "rank 0 was killed by signal 9")
 ONE = Plan("one", Partition((Stage(0, 1, (0,)),)), "gpipe", 4)
@@ -65,7 +65,7 @@ def test_the_newest_checkpoints_stay_with_their_files(backend: Backend, begun):
     attempt = begun()
     for step in (1, 2, 3, 4):
         kept(attempt, step, keep=2)
-    newest, before = backend.runs.checkpoints(attempt.run.id)
+    newest, before = backend.runs.checkpoints.list(attempt.run.id)
     assert [newest.mark, before.mark] == [Mark(0, 16, 4), Mark(0, 12, 3)]
     assert (newest.size, newest.attempt) == (5, 1)
     assert sorted(newest.folder.parent.iterdir()) == [before.folder, newest.folder]
@@ -75,7 +75,7 @@ def test_the_same_checkpoint_again_changes_nothing(backend: Backend, begun):
     attempt = begun()
     kept(attempt, 1)
     attempt.checkpoint(Mark(0, 4, 1), [CheckpointFile("stage-0.safetensors", 5, "ab")], 3)
-    assert len(backend.runs.checkpoints(attempt.run.id)) == 1
+    assert len(backend.runs.checkpoints.list(attempt.run.id)) == 1
 
 
 def test_a_lost_attempt_commits_nothing(backend: Backend, begun):
@@ -84,7 +84,7 @@ def test_a_lost_attempt_commits_nothing(backend: Backend, begun):
     fail(attempt)
     with pytest.raises(LeaseLost):
         kept(attempt, 2)
-    assert [c.mark.step for c in backend.runs.checkpoints(attempt.run.id)] == [1]
+    assert [c.mark.step for c in backend.runs.checkpoints.list(attempt.run.id)] == [1]
 
 
 @pytest.mark.parametrize("kind", [*sorted(FAULTS), "LossNotFinite", "OutOfMemory", "ModelRaised"])
@@ -98,7 +98,7 @@ def test_a_fault_restarts_from_a_checkpoint_and_a_mistake_fails(kind: str, backe
     assert told.error.kind == kind
     if kind in FAULTS:
         assert (run.state, run.error, told.outcome) == (RunState.QUEUED, None, "restarted")
-        assert run.id in backend.dispatch.waiting()
+        assert run.id in backend.dispatch.waiting_for("here")
     else:
         assert (run.state, told.outcome) == (RunState.FAILED, "failed")
 
@@ -144,7 +144,7 @@ def test_an_attempt_goes_on_where_the_newest_checkpoint_was(backend: Backend, be
     (beginning,) = second.beginnings()
     second.resumed(beginning)
     second.metrics(Metrics("loss", (2, 3), (1.0, 0.5), (0.0, 0.0)), 1)
-    points = backend.runs.metrics(first.run.id, "loss")
+    points = backend.runs.metrics.list(first.run.id, "loss")
     assert [(p.step, p.value) for p in points] == [(0, 3.0), (1, 2.0), (2, 1.0), (3, 0.5)]
     assert [a.step for a in backend.runs.attempts(first.run.id)] == [None, 2]
 
@@ -157,9 +157,9 @@ def test_a_numbered_write_happens_once(backend: Backend, begun):
         attempt.metrics(loss, 2)
         attempt.logs([(0, 0.0, "late")], 1)
         attempt.spans("measured", 0, 0, b"", 0, 3)
-    assert [line.text for line in backend.runs.logs(attempt.run.id)] == ["hello"]
-    assert len(backend.runs.metrics(attempt.run.id, "loss")) == 1
-    assert len(backend.runs.span_batches(attempt.run.id, "measured", 0)) == 1
+    assert [line.text for line in backend.runs.logs.list(attempt.run.id)] == ["hello"]
+    assert len(backend.runs.metrics.list(attempt.run.id, "loss")) == 1
+    assert len(backend.runs.spans.list(attempt.run.id, "measured", 0)) == 1
 
 
 def test_a_segment_done_twice_shows_the_newest_attempt(backend: Backend, begun):
@@ -168,7 +168,7 @@ def test_a_segment_done_twice_shows_the_newest_attempt(backend: Backend, begun):
     first.spans("measured", 0, 3, b"old", 1)
     fail(first)
     again(backend, first.run.id).spans("measured", 0, 3, b"new", 1)
-    (batch,) = backend.runs.span_batches(first.run.id, "measured", 3)
+    (batch,) = backend.runs.spans.list(first.run.id, "measured", 3)
     assert batch.data == b"new"
 
 
@@ -188,7 +188,7 @@ def test_an_ended_lease_queues_a_run_that_has_a_checkpoint(
     backend: Backend, stores: Stores, spec: TrainSpec
 ):
     """Two reapers look at the same moment: one of them gives the run up."""
-    dispatch = DispatchService(stores, backend.queue, backend.notifier, lease=-1.0)
+    dispatch = DispatchService(stores, backend.queue, backend.notifier, -1.0)
     attempt = dispatch.claim(backend.runs.submit(spec).id, "here")
     assert attempt is not None
     kept(attempt, 1)
@@ -207,10 +207,10 @@ def test_resume_makes_a_new_run_that_begins_with_the_old_curve(backend: Backend,
     attempt.finish(RunState.CANCELLED, RunSummary())
     resumed = backend.runs.resume(attempt.run.id, epochs=20)
     assert isinstance(resumed.spec, TrainSpec)
-    (checkpoint,) = backend.runs.checkpoints(attempt.run.id)
+    (checkpoint,) = backend.runs.checkpoints.list(attempt.run.id)
     assert (resumed.origin_id, resumed.spec.epochs) == (attempt.run.id, 20)
     assert resumed.spec.checkpoint_id == checkpoint.id
-    assert [p.step for p in backend.runs.metrics(resumed.id, "loss")] == [0]
+    assert [p.step for p in backend.runs.metrics.list(resumed.id, "loss")] == [0]
     assert list(again(backend, resumed.id).beginnings()) == [checkpoint]
 
 
@@ -229,7 +229,7 @@ def test_what_left_no_checkpoint_cannot_be_resumed(backend: Backend, begun, defi
 def test_a_deleted_run_takes_its_checkpoints_away(backend: Backend, begun):
     attempt = begun()
     kept(attempt, 1)
-    folder = backend.runs.checkpoints(attempt.run.id)[0].folder
+    folder = backend.runs.checkpoints.list(attempt.run.id)[0].folder
     attempt.finish(RunState.CANCELLED, RunSummary())
     resumed = backend.runs.resume(attempt.run.id)
     backend.runs.delete(attempt.run.id)

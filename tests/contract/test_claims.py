@@ -37,4 +37,4 @@ def test_no_run_is_claimed_twice(backend: Backend, definition: Definition):
     for run_id in ids:
         run = backend.runs.get(run_id)
         assert (run.state, run.attempt) == (RunState.STARTING, 1)
-        assert [line.text for line in backend.runs.logs(run_id)] == [run.node]
+        assert [line.text for line in backend.runs.logs.list(run_id)] == [run.node]

@@ -104,7 +104,7 @@ def test_any_samples_come_in_the_order_asked_for(name: str, make) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_not_there_is_named(name: str, define, tmp_path: Path) -> None:
     place = str(tmp_path / "nowhere")
-    with pytest.raises(DataFailed, match="nowhere is not there") as raised:
+    with pytest.raises(DataFailed, match="nowhere does not exist") as raised:
         load(DataSpec(name, path=place), define(name), place)
     assert raised.value.advice
 

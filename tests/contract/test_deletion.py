@@ -12,14 +12,14 @@ from backend.errors import NotFound
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
 from backend.runs.history.labels import Change
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunSummary
-from backend.runs.service import NotEnded
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.runs import NotEnded
 from backend.storage.tables.tables import Base
 from tests.app.seed import a_profile
 
@@ -59,7 +59,7 @@ def test_a_run_goes_with_all_its_rows_and_files(backend, definition, file) -> No
     before = rows(backend)
     run, _ = recorded(backend, definition, file)
     folder = backend.settings.artifacts_folder
-    assert backend.runs.artifacts(run.id)[0].path.is_file()
+    assert backend.runs.artifacts.list(run.id)[0].path.is_file()
     assert backend.runs.delete(run.id) == run
     with pytest.raises(NotFound):
         backend.runs.get(run.id)
@@ -73,10 +73,10 @@ def test_other_runs_keep_their_rows_and_the_file_that_both_have(backend, definit
     gone, _ = recorded(backend, definition, file)
     stays, _ = recorded(backend, definition, file)
     backend.runs.delete(gone.id)
-    assert backend.runs.artifact_path(stays.id, "weights").read_bytes() == b"12345"
-    assert [line.text for line in backend.runs.logs(stays.id)] == ["a line"]
-    assert len(backend.runs.metrics(stays.id, "loss")) == 2
-    assert backend.runs.segments(stays.id) == [0]
+    assert backend.runs.artifacts.path(stays.id, "weights").read_bytes() == b"12345"
+    assert [line.text for line in backend.runs.logs.list(stays.id)] == ["a line"]
+    assert len(backend.runs.metrics.list(stays.id, "loss")) == 2
+    assert backend.runs.spans.segments(stays.id) == [0]
     assert backend.runs.get(stays.id) == stays
 
 

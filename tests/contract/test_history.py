@@ -14,8 +14,8 @@ from backend.runs.history.labels import MAX_TAGS, Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunSort
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
-from backend.runs.service import NotEnded
 from backend.runs.states import RunState
+from backend.services.runs.runs import NotEnded
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
 
@@ -175,10 +175,10 @@ def test_a_curve_is_the_mean_of_neighbours(backend: Backend, run: Run):
     steps = tuple(range(100))
     values = (*map(float, steps[:-1]), float("nan"))
     attempt.metrics(Metrics("loss", steps, values, tuple(map(float, steps))))
-    whole = backend.runs.curve(run.id, "loss", 100)
+    whole = backend.runs.metrics.curve(run.id, "loss", 100)
     assert len(whole) == 100
-    few = backend.runs.curve(run.id, "loss", 10)
+    few = backend.runs.metrics.curve(run.id, "loss", 10)
     assert [point.step for point in few] == list(range(0, 100, 10))
     assert few[0].value == pytest.approx(4.5)
     assert few[-1].value == pytest.approx(94.0)  # the one that is not finite counts for nothing
-    assert backend.runs.curve(run.id, "nothing", 10) == []
+    assert backend.runs.metrics.curve(run.id, "nothing", 10) == []

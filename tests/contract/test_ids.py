@@ -3,23 +3,26 @@
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import fields
 
 import pytest
 
 from backend.bootstrap import Backend
 from backend.errors import NotFound
-from backend.people.audit import NotAllowed
+from backend.services.people.access import NotAllowed
 
 LARGEST = 2**31 - 1
 
 
 def takers(backend: Backend) -> Iterator[tuple[str, Callable[[int], object]]]:
     """What can be asked for by one id alone, by its name."""
-    services = {field.name: getattr(backend, field.name) for field in fields(backend)}
-    for name, service in services.items():
-        if not type(service).__name__.endswith("Service"):
-            continue
+    services = {n: s for n, s in vars(backend).items() if type(s).__name__.endswith("Service")}
+    stores = {
+        f"{name}.{held}": store
+        for name, service in services.items()
+        for held, store in vars(service).items()
+        if not held.startswith("_") and type(store).__name__.startswith("Sql")
+    }
+    for name, service in (services | stores).items():
         for method_name, method in inspect.getmembers(service, inspect.ismethod):
             needed = [
                 (each.name, each.annotation)
@@ -35,7 +38,13 @@ def takers(backend: Backend) -> Iterator[tuple[str, Callable[[int], object]]]:
 @pytest.mark.parametrize("number", [-1, 0, LARGEST, LARGEST + 1, 2**63, 2**70, -(2**70)])
 def test_an_id_that_nothing_has(backend: Backend, number: int):
     found = dict(takers(backend))
-    assert {"runs.get", "definitions.get", "plans.get", "runs.metric_names"} < found.keys()
+    assert {
+        "runs.get",
+        "definitions.get",
+        "plans.get",
+        "runs.metrics.names",
+        "links.tests.get",
+    } < found.keys()
     for method in found.values():
         with suppress(NotFound, NotAllowed):
             method(number)

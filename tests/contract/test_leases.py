@@ -6,10 +6,10 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.dispatch.dispatch import DispatchService
 from backend.runs.dispatch.leases import NodeTaken
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec
+from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.stores import Stores
 
 
 def agent(backend: Backend, stores: Stores, place: str, lease: float = 60.0) -> DispatchService:

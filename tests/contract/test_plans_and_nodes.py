@@ -15,8 +15,9 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.plans import StoredPlan
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec, TrainSpec
+from backend.services.runs.stores import Stores
+from backend.storage.nodes.nodes import SqlNodes
 
 LAYERS = tuple(Layer(f"l{i}", "Linear", 1e-3, 2e-3, 64, 128) for i in range(4))
 PROFILE = Profile("tiny", ModelGraph.chain(LAYERS), 8, notes=("measured on a Tuesday",))
@@ -78,8 +79,8 @@ def test_a_run_of_a_stored_plan_gets_its_predicted_timeline(
     assert attempt is not None
     assert attempt.predict(segment=2, num_microbatches=6)
     _, expected = predicted_program(PROFILE, CLUSTER, PLAN, 6)
-    assert backend.runs.timeline(run.id, "predicted", 2) == expected
-    assert list(backend.runs.segments(run.id, "predicted")) == [2]
+    assert backend.runs.spans.timeline(run.id, "predicted", 2) == expected
+    assert list(backend.runs.spans.segments(run.id, "predicted")) == [2]
 
 
 def test_without_a_stored_plan_there_is_nothing_to_predict(
@@ -90,7 +91,7 @@ def test_without_a_stored_plan_there_is_nothing_to_predict(
         attempt = backend.dispatch.claim(run.id, "here")
         assert attempt is not None
         assert not attempt.predict(segment=0, num_microbatches=6)
-        assert backend.runs.timeline(run.id, "predicted") is None
+        assert backend.runs.spans.timeline(run.id, "predicted") is None
 
 
 def test_a_plan_that_is_not_for_this_model_is_refused(
@@ -117,7 +118,7 @@ def test_nodes_are_listed_by_their_last_sign_of_life(backend: Backend, stores: S
     assert (a.name, a.devices, a.versions, a.alive) == ("a", devices[:1], {"torch": "2.14"}, True)
     assert (b.name, b.devices, b.versions) == ("b", (), {})
     assert a.heartbeat_at >= b.heartbeat_at
-    assert not any(node.alive for node in stores.nodes.list(lease=-1.0))
+    assert not any(node.alive for node in SqlNodes(backend.database, lease=-1.0).list())
 
 
 def test_a_node_tells_how_far_its_clock_is_off(backend: Backend, monkeypatch: pytest.MonkeyPatch):

@@ -4,7 +4,7 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.audit import AuditOutcome, NotAllowed
+from backend.people.audit import AuditOutcome
 from backend.people.person import Scope
 from backend.people.project import DEFAULT_PROJECT, Project, Quota
 from backend.people.rights import Right, Role
@@ -13,6 +13,7 @@ from backend.runs.history.labels import Change
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from backend.services.people.access import NotAllowed
 from tests.app.seed import plan_for
 from tests.contract.belongings import Act, member
 from tests.contract.people import PASSWORD, join

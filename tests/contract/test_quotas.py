@@ -7,14 +7,13 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
-from backend.people.project import Project, Quota
-from backend.people.projects import ProjectArchived, QuotaReached
+from backend.people.project import Project, ProjectArchived, Quota, QuotaReached
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
-from backend.runs.dispatch.occupancy import queue
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.occupancy import queue
 from tests.app.seed import a_profile, plan_for
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)),)), "pipedream", 8)
@@ -50,7 +49,7 @@ def test_no_more_runs_start_than_may_however_many_ask(
     assert backend.runs.count()[RunState.STARTING] == 2
     assert backend.dispatch.waiting_for("node-9") == []
     reasons = {each.reason for each in queue(_awake(backend))}
-    assert reasons == {"The project Vision may run 2 at once and runs 2."}
+    assert reasons == {"The project Vision may have 2 live runs and has 2."}
 
 
 def _awake(backend: Backend) -> "object":
@@ -92,7 +91,7 @@ def test_free_nodes_go_to_who_holds_least(
 def test_a_full_queue_refuses_and_takes_again(backend: Backend, vision: Project, inside: Backend):
     limit(backend, vision, queued=2)
     runs = ask(inside, 2)
-    with pytest.raises(QuotaReached, match="2 runs of Vision are queued; 2 may be"):
+    with pytest.raises(QuotaReached, match="2 runs of Vision are queued; 2 are allowed"):
         backend.runs.retry(backend.runs.cancel(ask_elsewhere(backend, runs[0])).id)
     backend.runs.cancel(runs[0].id)
     assert backend.runs.retry(runs[0].id).state is RunState.QUEUED
@@ -111,7 +110,7 @@ def test_files_have_their_room(backend: Backend, vision: Project, inside: Backen
     (run,) = ask(inside, 1)
     size = inside.definitions.list()[0].size
     limit(backend, vision, bytes=size + 100)
-    with pytest.raises(QuotaReached, match="more would come"):
+    with pytest.raises(QuotaReached, match="more do not fit"):
         inside.definitions.add("large.py", b"def model(): ...\n" + b"#" * 100)
     attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None

@@ -39,7 +39,7 @@ def test_all_nodes_or_none(backend: Backend, ask) -> None:
     attempt = backend.dispatch.claim(first.id, "a")
     assert attempt is not None
     assert backend.dispatch.claim(second.id, "c") is None
-    assert "b by run" in backend.runs.why_apart(backend.runs.get(second.id))
+    assert "b is held by run" in backend.runs.why_apart(backend.runs.get(second.id))
     assert backend.dispatch.claim(third.id, "b") is None  # b is held, though it carries nothing
     attempt.finish(RunState.CANCELLED, RunSummary())
     assert backend.dispatch.claim(second.id, "c") is not None
@@ -56,9 +56,9 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
     run = ask("a", "b")
     attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None
-    assert backend.dispatch.summons("b") is None
+    assert backend.dispatch.reservations.summons("b") is None
     backend.dispatch.summon(run, attempt, "10.0.0.1", 4711, "secret")
-    asked = backend.dispatch.summons("b")
+    asked = backend.dispatch.reservations.summons("b")
     assert asked is not None
     assert (asked.run_id, asked.address, asked.port, asked.secret) == (
         run.id,
@@ -66,9 +66,9 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
         4711,
         "secret",
     )
-    assert backend.dispatch.answer(asked, "b")
-    assert not backend.dispatch.answer(asked, "b")
-    assert backend.dispatch.summons("b") is None
+    assert backend.dispatch.reservations.answered(asked, "b")
+    assert not backend.dispatch.reservations.answered(asked, "b")
+    assert backend.dispatch.reservations.summons("b") is None
 
 
 def test_nobody_overtakes_a_run_that_needs_the_node(backend: Backend, ask) -> None:
@@ -104,7 +104,7 @@ def test_a_run_waits_for_a_node_that_was_lost(backend: Backend, restarted) -> No
     assert backend.dispatch.claim(run.id, "a") is None
     assert backend.dispatch.waiting_for("a") == []
     reason = str(backend.runs.why_apart(run))
-    assert ("b not alive" in reason, "same devices" in reason) == (True, True)
+    assert ("b is not alive" in reason, "same devices" in reason) == (True, True)
     for name in "ab":
         backend.nodes.beat(name, (Device("cpu"),))
     assert backend.runs.why_apart(run) is None
@@ -122,7 +122,7 @@ def test_a_free_node_with_the_same_devices_stands_in(backend: Backend, restarted
     assert attempt is not None
     assert attempt.run.spec.nodes == ("a", "c")
     assert [share.node for share in backend.dispatch.shares(attempt.run.spec)] == ["a", "c"]
-    assert backend.runs.busy() == {"a": run.id, "c": run.id}
+    assert backend.runs.loads.busy() == {"a": run.id, "c": run.id}
     assert backend.runs.get(run.id).spec.nodes == ("a", "b")  # as it was asked for
 
 
@@ -130,10 +130,10 @@ def test_who_sees_the_checkpoint_may_lead_in_the_place_of_the_one_that_did(
     backend: Backend, restarted
 ) -> None:
     run = restarted("a")
-    kept = backend.runs.checkpoints(run.id)[0]
+    kept = backend.runs.checkpoints.list(run.id)[0]
     (kept.folder / "stage-0.safetensors").rename(kept.folder / "elsewhere")
     assert backend.dispatch.claim(run.id, "c") is None
-    assert "a not alive" in str(backend.runs.why_apart(run))
+    assert "a is not alive" in str(backend.runs.why_apart(run))
     (kept.folder / "elsewhere").rename(kept.folder / "stage-0.safetensors")
     assert backend.dispatch.waiting_for("c") == [run.id]
     attempt = backend.dispatch.claim(run.id, "c")
@@ -145,4 +145,4 @@ def test_a_run_that_was_never_begun_waits_for_its_own_nodes(backend: Backend, as
     run = ask("a", "b")
     backend.nodes.lost("b")
     assert backend.dispatch.claim(run.id, "a") is None
-    assert "b not alive" in str(backend.runs.why_apart(run))
+    assert "b is not alive" in str(backend.runs.why_apart(run))

@@ -7,17 +7,17 @@ from hashlib import sha256
 import pytest
 
 from backend.bootstrap import Backend
-from backend.people.audit import NotAllowed
 from backend.people.project import DEFAULT_PROJECT, Retention
 from backend.people.rights import RIGHTS, Actor, Role
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.history.labels import Change
-from backend.runs.history.retention import RetentionService
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
+from backend.services.people.access import NotAllowed
+from backend.services.runs.retention import RetentionService
 from backend.storage.people.projects import SqlProjects
 from backend.storage.runs.checkpoints import SqlCheckpoints
 from backend.storage.runs.retention import SqlClearing
@@ -58,7 +58,7 @@ def after(backend: Backend, days: float, actor: Actor | None = None) -> Retentio
 
 
 def is_whole(backend: Backend, run_id: int) -> bool:
-    found = (backend.runs.logs(run_id), backend.runs.checkpoints(run_id))
+    found = (backend.runs.logs.list(run_id), backend.runs.checkpoints.list(run_id))
     assert bool(found[0]) == bool(found[1])
     return bool(found[0])
 
@@ -90,7 +90,7 @@ def test_old_runs_are_cleared_once_and_the_log_says_so(backend: Backend):
     assert before.cleared_at is None
     assert after_it.cleared_at is not None
     assert replace(after_it, cleared_at=None) == before
-    assert backend.runs.metric_names(run) == ["loss"]
+    assert backend.runs.metrics.names(run) == ["loss"]
     assert late.clean() == []
     entry = backend.audit.list(limit=1)[0]
     assert (entry.action, entry.target) == ("clear", f"run {run}")

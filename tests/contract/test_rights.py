@@ -8,11 +8,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
-from backend.people.audit import AuditOutcome, NotAllowed
+from backend.people.audit import AuditOutcome
 from backend.people.rights import Right, Role
 from backend.runs.history.labels import Change
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
+from backend.services.people.access import NotAllowed
 from tests.contract.people import join
 
 ACTS = {
@@ -31,7 +32,7 @@ MANAGING = {"people", "audit"}
 SEEING = {
     "models": lambda b, r: b.definitions.list(),
     "run": lambda b, r: b.runs.get(r.id),
-    "logs": lambda b, r: b.runs.logs(r.id),
+    "logs": lambda b, r: b.runs.logs.list(r.id),
 }
 
 

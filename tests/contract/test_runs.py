@@ -12,9 +12,7 @@ from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.fence import LeaseLost
-from backend.runs.attempts.recovery import AGENT_LOST
 from backend.runs.history.listing import RunFilter
-from backend.runs.ports import Stores
 from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
@@ -24,6 +22,8 @@ from backend.runs.request.spec import (
 )
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import IllegalMove, RunState
+from backend.services.runs.recovery import AGENT_LOST
+from backend.services.runs.stores import Stores
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 8)
@@ -63,7 +63,7 @@ def test_a_run_is_named_after_its_model(run: Run):
 
 
 def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run):
-    assert list(backend.dispatch.waiting()) == [run.id]
+    assert list(backend.dispatch.waiting_for("here")) == [run.id]
     reason = backend.runs.why_waiting(run)
     assert reason is not None
     assert "Redis does not answer" in reason
@@ -143,7 +143,7 @@ def test_a_run_is_claimed_once(backend: Backend, run: Run):
     assert (attempt.number, attempt.run.state, attempt.run.node) == (1, RunState.STARTING, "here")
     assert attempt.run.started_at is not None
     assert backend.dispatch.claim(run.id, "there") is None
-    assert not backend.dispatch.waiting()
+    assert not backend.dispatch.waiting_for("here")
 
 
 def test_a_run_that_is_not_there_cannot_be_claimed(backend: Backend):

@@ -8,12 +8,12 @@ from sqlalchemy import delete, insert, update
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from backend.storage.soundness import digest, violations
 from backend.storage.tables.tables import AttemptRow, LogRow, MetricRow, RunRow
 
@@ -57,7 +57,7 @@ def damage(backend: Backend, attempt: Attempt) -> None:
 
 
 def lose(backend: Backend, attempt: Attempt) -> None:
-    backend.runs.artifact_path(attempt.run.id, "a").unlink()
+    backend.runs.artifacts.path(attempt.run.id, "a").unlink()
 
 
 BREAKS = {

@@ -11,12 +11,12 @@ from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Artifact, Metrics, Spans, write_line
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from workers.sandbox.room import work_folder
 from workers.supervisor.reporting.spool_recovery import left_spools, recovered, spool_folder
 from workers.supervisor.spool.entries import CopiedCheckpoint, EventLine, LogLines
@@ -65,11 +65,11 @@ def path(backend: Backend, attempt: Attempt) -> Path:
 def test_the_rest_is_written_once(backend: Backend, attempt: Attempt, path: Path):
     assert recovered(backend, path) == (attempt.run.id, 1)
     run_id = attempt.run.id
-    assert [point.step for point in backend.runs.metrics(run_id, "loss")] == [0, 1]
-    assert len(backend.runs.span_batches(run_id, "measured", 0)) == 1
-    assert [line.text for line in backend.runs.logs(run_id)] == ["the agent", "a rank"]
-    assert backend.runs.artifact_path(run_id, "weights").read_bytes() == b"12345"
-    assert [kept.mark.step for kept in backend.runs.checkpoints(run_id)] == [1]
+    assert [point.step for point in backend.runs.metrics.list(run_id, "loss")] == [0, 1]
+    assert len(backend.runs.spans.list(run_id, "measured", 0)) == 1
+    assert [line.text for line in backend.runs.logs.list(run_id)] == ["the agent", "a rank"]
+    assert backend.runs.artifacts.path(run_id, "weights").read_bytes() == b"12345"
+    assert [kept.mark.step for kept in backend.runs.checkpoints.list(run_id)] == [1]
     assert attempt.written() == 6
     assert not path.exists()
 
@@ -79,7 +79,7 @@ def test_what_comes_after_another_attempt_is_refused(
 ):
     assert backend.dispatch.abandon(attempt.run.id, 1, "here")
     assert recovered(backend, path) == (attempt.run.id, 1)
-    assert not backend.runs.logs(attempt.run.id)
+    assert not backend.runs.logs.list(attempt.run.id)
     assert not path.exists()
     with pytest.raises(LeaseLost):
         attempt.written()
@@ -123,5 +123,5 @@ def test_a_profile_and_a_file_come_once_under_their_number(
     assert len(backend.profiles.list()) == 1
     for _ in range(2):
         attempt.artifact("file", tmp_path / "file", 2)
-    assert len(backend.runs.artifacts(attempt.run.id)) == 1
+    assert len(backend.runs.artifacts.list(attempt.run.id)) == 1
     attempt.finish(RunState.SUCCEEDED, RunSummary())

@@ -6,10 +6,10 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound
-from backend.people.audit import NotAllowed
 from backend.people.person import Scope
 from backend.people.rights import Right, Role
-from backend.people.team import TokenService
+from backend.services.people.access import NotAllowed
+from backend.services.people.team import TokenService
 from backend.storage.people.keys import SqlKeys
 from tests.contract.people import Clock, join
 

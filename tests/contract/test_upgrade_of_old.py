@@ -9,9 +9,9 @@ from sqlalchemy import Connection, select
 
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings
-from backend.storage.backup.layout import go_on_from, lay_out, snapshot, whole
+from backend.storage.backup.layout import go_on_from, lay_out, snapshot
 from backend.storage.backup.rows import Sum, insert, names, rows_of, tables
-from backend.storage.schema import configuration, current, upgrade
+from backend.storage.schema import configuration, current, upgrade, whole
 from backend.storage.soundness import violations
 from backend.storage.tables.tables import CheckpointRow
 from tests.app import seed
@@ -87,9 +87,9 @@ def check_what_people_see(backend: Backend, old: Backend) -> None:
         found = backend.runs.get(run.id)
         assert (found.spec, found.state, found.error) == (run.spec, run.state, run.error)
         assert (found.summary, found.created_at) == (run.summary, run.created_at)
-        assert backend.runs.logs(run.id) == old.runs.logs(run.id)
-        assert backend.runs.metrics(run.id, "loss") == old.runs.metrics(run.id, "loss")
-        assert backend.runs.segments(run.id) == old.runs.segments(run.id)
+        assert backend.runs.logs.list(run.id) == old.runs.logs.list(run.id)
+        assert backend.runs.metrics.list(run.id, "loss") == old.runs.metrics.list(run.id, "loss")
+        assert backend.runs.spans.segments(run.id) == old.runs.spans.segments(run.id)
         if run.summary.profile_id is not None:
             profiles = [each.profiles.get(run.summary.profile_id) for each in (backend, old)]
             assert profiles[0].profile == profiles[1].profile

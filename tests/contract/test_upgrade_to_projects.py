@@ -6,9 +6,10 @@ import pytest
 from alembic import command
 from sqlalchemy import text
 
-from backend.bootstrap import connect, stores_on
+from backend.bootstrap import connect
 from backend.people.project import DEFAULT_PROJECT
 from backend.people.rights import Role
+from backend.services.runs.stores import Stores
 from backend.settings import Settings
 from backend.storage.database import open_engine
 from backend.storage.schema import configuration, upgrade
@@ -21,7 +22,7 @@ def test_what_was_there_before_projects_belongs_to_the_first(settings: Settings,
     run = ended(backend)
     join(backend, "Eve", Role.EDITOR)
     secret = backend.accounts.sign_in("Eve", PASSWORD)
-    before = (backend.runs.list(), backend.plans.list(), backend.runs.logs(run.id))
+    before = (backend.runs.list(), backend.plans.list(), backend.runs.logs.list(run.id))
     backend.close()
     engine = open_engine(settings, foreign_keys=False)
     with engine.begin() as connection:
@@ -31,7 +32,7 @@ def test_what_was_there_before_projects_belongs_to_the_first(settings: Settings,
     engine.dispose()
     upgrade(settings)
     backend = connect(settings)
-    assert (backend.runs.list(), backend.plans.list(), backend.runs.logs(run.id)) == before
+    assert (backend.runs.list(), backend.plans.list(), backend.runs.logs.list(run.id)) == before
     (only,) = backend.projects.list()
     assert (only.id, only.name, only.archived) == (DEFAULT_PROJECT, "General", False)
     person, _ = backend.accounts.person(secret) or pytest.fail("the session did not last")
@@ -39,5 +40,5 @@ def test_what_was_there_before_projects_belongs_to_the_first(settings: Settings,
     assert eve.runs.list() == before[0]
     assert eve.runs.retry(run.id).project_id == DEFAULT_PROJECT
     assert backend.projects.add("Second").id == 2
-    assert stores_on(settings, backend.database).runs.get(run.id).project_id == DEFAULT_PROJECT
+    assert Stores(settings, backend.database).runs.get(run.id).project_id == DEFAULT_PROJECT
     backend.close()

@@ -4,13 +4,13 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.errors import NotFound
-from backend.people.audit import NotAllowed
 from backend.people.project import Project, Quota
 from backend.people.rights import Role
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
+from backend.services.people.access import NotAllowed
 from backend.storage.tables.people_tables import Base
 from backend.storage.tables.tables import PlanRow, ProfileRow
 from backend.storage.visibility import BY_PROJECT, BY_RUN, EVERYBODYS
@@ -25,7 +25,7 @@ BY_ID: dict[str, Act] = {
     "resume": lambda b, r, i: b.runs.resume(i),
     "cancel": lambda b, r, i: b.runs.cancel(i),
     "delete": lambda b, r, i: b.runs.delete(i),
-    "file": lambda b, r, i: b.runs.artifact_path(i, "kept.txt"),
+    "file": lambda b, r, i: b.runs.artifacts.path(i, "kept.txt"),
 }
 BY_MODEL: dict[str, Act] = {
     "model": lambda b, r, i: b.definitions.get(i),
@@ -49,13 +49,13 @@ BY_NUMBER: dict[str, Act] = {
     "set_role": lambda b, r, i: b.projects.set_role(i, "gil", Role.ADMIN),
 }
 EMPTY: dict[str, Act] = {
-    "log": lambda b, r, i: b.runs.logs(i),
+    "log": lambda b, r, i: b.runs.logs.list(i),
     "several": lambda b, r, i: b.runs.several([i]),
-    "metrics": lambda b, r, i: b.runs.metric_names(i),
-    "files": lambda b, r, i: b.runs.artifacts(i),
+    "metrics": lambda b, r, i: b.runs.metrics.names(i),
+    "files": lambda b, r, i: b.runs.artifacts.list(i),
     "attempts": lambda b, r, i: b.runs.attempts(i),
-    "checkpoints": lambda b, r, i: b.runs.checkpoints(i),
-    "segments": lambda b, r, i: b.runs.segments(i),
+    "checkpoints": lambda b, r, i: b.runs.checkpoints.list(i),
+    "segments": lambda b, r, i: b.runs.spans.segments(i),
 }
 CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_NUMBER}
 
@@ -107,7 +107,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
     inside = backend.acting(gil.actor())
     assert [run.id for run in inside.runs.list(RunFilter(text="secret")).runs] == [theirs.id]
     assert inside.labels.tags() == ["hidden"]
-    assert inside.runs.artifact_path(theirs.id, "kept.txt").is_file()
+    assert inside.runs.artifacts.path(theirs.id, "kept.txt").is_file()
     assert [project.name for project in inside.projects.list()] == ["Vision"]
     assert inside.access.home == vision.id
 
@@ -129,7 +129,7 @@ def test_equal_bytes_stay_while_another_project_has_them(
     gone = ended(backend)
     editor = backend.acting(join(backend, "Eve", Role.EDITOR).actor())
     editor.runs.delete(gone.id)
-    assert backend.runs.artifact_path(theirs.id, "kept.txt").read_text().startswith("the same")
+    assert backend.runs.artifacts.path(theirs.id, "kept.txt").read_text().startswith("the same")
     spare = editor.definitions.clone(gone.spec.definition_id, "spare")
     editor.definitions.delete(spare.id)
     assert backend.definitions.source(theirs.spec.definition_id) == SOURCE

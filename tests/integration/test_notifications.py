@@ -100,7 +100,7 @@ def test_a_lost_run_is_told_too(home: Path, webhook: Webhook) -> None:
     attempt._stores.runs.beat(attempt.fence, lease=-1.0)
     assert list(backend.dispatch.expire()) == [run.id]
     backend.close()
-    assert "gave no sign of life" in webhook.told[0]["message"]
+    assert "did not renew its lease" in webhook.told[0]["message"]
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from contextlib import suppress
 import psutil
 
 from backend.queue.client import redis_client
+from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.checkpoints import FAULTS
-from backend.runs.ports import QueueUnreachable
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.storage.errors import DatabaseUnreachable

@@ -39,7 +39,7 @@ def equal(there: Site, run_id: int, undisturbed: Curve) -> None:
 
 def told_once(there: Site, run_id: int) -> None:
     """Every line of the log is numbered through, and no line of the agent came twice."""
-    lines = list(there.backend.runs.all_logs(run_id))
+    lines = list(there.backend.runs.logs.every(run_id))
     assert [line.seq for line in lines] == list(range(1, len(lines) + 1))
     said = [(line.time, line.text) for line in lines if line.rank is None]
     assert len(said) == len(set(said))

@@ -90,9 +90,9 @@ def checkpoint_killed(there: Site, undisturbed: Curve) -> Figures:
 def cancelled(there: Site, undisturbed: Curve) -> Figures:
     """Well on its way: gone, with a checkpoint from which it goes on bit for bit."""
     run = there.on_its_way(there.spec())
-    before = there.backend.runs.checkpoints(run.id)[0].id
+    before = there.backend.runs.checkpoints.list(run.id)[0].id
     gone = _cancel(there, run.id)
-    assert there.backend.runs.checkpoints(run.id)[0].id > before
+    assert there.backend.runs.checkpoints.list(run.id)[0].id > before
     equal(there, there.backend.runs.resume(run.id).id, undisturbed)
     return {"no process left": gone}
 
@@ -110,7 +110,7 @@ def cancelled_anywhere(there: Site, undisturbed: Curve) -> Figures:
             "starting": lambda run=run: runs.get(run.id).state is RunState.STARTING,
             "with ranks": lambda run=run: there.ranks(run.id),
             "running": lambda run=run: runs.get(run.id).state is RunState.RUNNING,
-            "saving": lambda run=run: runs.checkpoints(run.id),
+            "saving": lambda run=run: runs.checkpoints.list(run.id),
         }
         there.wait(ready[name])
         found[name] = _cancel(there, run.id)

@@ -115,7 +115,7 @@ def caught_up(seconds: float) -> Make:
         back = time.time()
         equal(there, run.id, undisturbed)
         assert len(there.backend.runs.attempts(run.id)) == 1
-        meanwhile = [p for p in there.backend.runs.metrics(run.id, "loss") if p.time > started]
+        meanwhile = [p for p in there.backend.runs.metrics.list(run.id, "loss") if p.time > started]
         assert any(point.time < back for point in meanwhile), "nothing was told meanwhile"
         told_once(there, run.id)
         return {}

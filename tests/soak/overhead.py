@@ -46,8 +46,8 @@ def took(there: Site, spec: TrainSpec) -> tuple[float, int]:
     """Seconds from the first minibatch to the last, and how many checkpoints lay between."""
     run = there.final(there.backend.runs.submit(spec).id)
     assert run.error is None, run.error
-    times = [point.time for point in there.backend.runs.metrics(run.id, "loss")]
-    kept = there.backend.runs.checkpoints(run.id)
+    times = [point.time for point in there.backend.runs.metrics.list(run.id, "loss")]
+    kept = there.backend.runs.checkpoints.list(run.id)
     return max(times) - min(times), len(kept)
 
 

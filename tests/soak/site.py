@@ -99,11 +99,13 @@ class Site:
         return self.backend.runs.get(run_id)
 
     def curve(self, run_id: int) -> list[tuple[int, float]]:
-        return [(point.step, point.value) for point in self.backend.runs.metrics(run_id, "loss")]
+        return [
+            (point.step, point.value) for point in self.backend.runs.metrics.list(run_id, "loss")
+        ]
 
     def first_step_after(self, run_id: int, moment: float) -> float:
         """Seconds from `moment` (Unix) to the first loss that was computed later."""
-        times = [point.time for point in self.backend.runs.metrics(run_id, "loss")]
+        times = [point.time for point in self.backend.runs.metrics.list(run_id, "loss")]
         return min(time for time in times if time > moment) - moment
 
     def ranks(self, run_id: int) -> list[psutil.Process]:
@@ -138,7 +140,7 @@ class Site:
     def on_its_way(self, spec: TrainSpec) -> Run:
         """A run that has a checkpoint."""
         run = self.backend.runs.submit(spec)
-        self.wait(lambda: self.backend.runs.checkpoints(run.id))
+        self.wait(lambda: self.backend.runs.checkpoints.list(run.id))
         return run
 
 

@@ -18,11 +18,11 @@ def there(path: Path, what: str) -> Path:
         else:
             path.open("rb").close()
     except FileNotFoundError:
-        raise DataFailed(f"{path} is not there", f"Give {what} on the node.") from None
+        raise DataFailed(f"{path} does not exist", f"Give {what} on the node.") from None
     except PermissionError:
         raise DataFailed(
             f"{path} may not be read by the ranks of a run",
-            "Let others read it (chmod -R o+rX); runs are no user of your own.",
+            "Let others read it (chmod -R o+rX); runs have a user of their own.",
         ) from None
     return path
 

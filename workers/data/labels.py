@@ -38,5 +38,5 @@ def _check(part: Split, classes: int, name: str) -> None:
             f"{name}: {int(wrong.sum())} of {labels.numel()} labels are none of the model's "
             f"{classes} classes (0 to {classes - 1}): the first is {int(labels[tuple(first)])}, "
             f"of sample {int(first[0])}",
-            f"Mend the labels, or give the model {int(labels.max()) + 1} classes.",
+            f"Correct the labels, or give the model {int(labels.max()) + 1} classes.",
         )

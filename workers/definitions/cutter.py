@@ -25,7 +25,10 @@ class Cutter:
         self.inputs = [n for n in runner.graph.nodes if n.op == "placeholder"]
         self.place |= dict.fromkeys(self.inputs, -1)
         self.carried = self._carried()
-        self.last_use = {node: self._last_use(node) for node in self.place}
+        self.last_use = {
+            node: max((self._place_of(user) for user in node.users), default=place)
+            for node, place in self.place.items()
+        }
 
     def layered(self, model: nn.Module, notes: tuple[str, ...]) -> LayeredModel:
         cuts = [0, *self._cuts(), self.end]
@@ -34,9 +37,16 @@ class Cutter:
         specs = tuple(tuple(self.seen.specs[n] for n in bundle) for bundle in bundles)
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
-        tied_weights = tuple(self._tied_weights(groups))
+        exchanged = tuple(self._exchanged(groups))
+        crossings = tuple(
+            (made, readers, self.seen.specs[n].num_bytes) for n, made, readers in exchanged
+        )
+        tied_weights = tuple(
+            (owner, readers, str(node.target), self.carried[node].nbytes)
+            for node, owner, readers in exchanged
+            if node in self.carried
+        )
         notes += tuple(_sharing(layers, tied_weights))
-        crossings = tuple(self._crossings(groups))
         edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
         graph = self.runner.graph
         return LayeredModel(
@@ -113,9 +123,6 @@ class Cutter:
     def _place_of(self, node: fx.Node) -> int:
         return self.place.get(node, self.end)
 
-    def _last_use(self, node: fx.Node) -> int:
-        return max((self._place_of(user) for user in node.users), default=self.place[node])
-
     @cached_property
     def _made(self) -> list[fx.Node]:
         """All that can cross a cut, in the order in which it is made."""
@@ -124,17 +131,8 @@ class Cutter:
     def _alive(self, cut: int) -> Nodes:
         return tuple(node for node in self._made if self.place[node] < cut <= self.last_use[node])
 
-    def _crossings(self, groups: list[Nodes]) -> Iterator[tuple[int, tuple[int, ...], int]]:
-        """Each tensor that layers exchange: its producer, its readers, its bytes."""
-        for node, producer, readers in self._exchanged(groups):
-            yield producer, readers, self.seen.specs[node].num_bytes
-
-    def _tied_weights(self, groups: list[Nodes]) -> Iterator[TiedWeight]:
-        for node, owner, readers in self._exchanged(groups):
-            if node in self.carried:
-                yield owner, readers, str(node.target), self.carried[node].nbytes
-
     def _exchanged(self, groups: list[Nodes]) -> Iterator[tuple[fx.Node, int, tuple[int, ...]]]:
+        """Each tensor that layers exchange, with its producer and its readers."""
         layer_of = {node: index for index, group in enumerate(groups) for node in group}
         layer_of |= dict.fromkeys(self.inputs, 0)
         layer_of |= {node: layer_of[self.operations[self.place[node]]] for node in self.carried}

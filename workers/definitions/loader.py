@@ -29,6 +29,6 @@ def load(file: Path, parameters: Values | None = None) -> LoadedDefinition:
             return load_program(file)
         case _:
             raise DefinitionFailed(
-                f"{file.name} is no form of a definition",
+                f"{file.name} has no known form of a definition",
                 "Give a .py file, a Hugging Face config.json or a .pt2 program.",
             )

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_leaves
 
+from backend.errors import first_line
 from workers.definitions.capture import captured
 from workers.definitions.symbolic import symbolic, twin
 
@@ -72,7 +73,7 @@ def _tried(
         if not any(tensor.is_meta for tensor in (*inputs, *model.parameters())):
             _check_same_output(model, fx.GraphModule(traced, graph), inputs)
     except Exception as error:  # tracing runs the user's code with stand-ins
-        return None, _short(error)
+        return None, first_line(error)
     return (traced, graph), ""
 
 
@@ -145,8 +146,3 @@ def _alike(one: Tensor | None, other: Tensor | None) -> bool:
     scale = float(one.abs().max()) if one.is_floating_point() and one.numel() else 0.0
     near = ROUGHLY if torch.is_autocast_enabled(one.device.type) else CLOSELY
     return torch.allclose(one, other, rtol=10 * near, atol=near * max(scale, 1e-3), equal_nan=True)
-
-
-def _short(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -35,7 +35,11 @@ class Units:
 
     def __init__(self, graph: fx.Graph, by_path: bool, granularity: Granularity) -> None:
         self._by_path = by_path
-        self._paths = {node: _own_path(node) for node in graph.nodes if node.op[:4] == "call"}
+        self._paths = {
+            node: str(node.target) if node.op == "call_module" else module_path(node)
+            for node in graph.nodes
+            if node.op[:4] == "call"
+        }
         self._inner = {parent for path in {*self._paths.values()} for parent in _parents(path)}
         found = blocks(self._paths.values()) if granularity == "blocks" else frozenset()
         self._block_of = {
@@ -68,10 +72,6 @@ class Units:
             if str(path).removeprefix("L['self']").removeprefix(".") == wanted:
                 return str(getattr(kind, "__name__", kind)).split(".")[-1]
         return ""
-
-
-def _own_path(node: fx.Node) -> str:
-    return str(node.target) if node.op == "call_module" else module_path(node)
 
 
 def _parents(path: str) -> list[str]:

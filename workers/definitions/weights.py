@@ -17,7 +17,7 @@ def load_weights(model: nn.Module, file: Path) -> None:
     try:
         found = load_file(file)
     except (SafetensorError, OSError) as error:
-        raise DefinitionFailed(f"{file.name} is no safetensors file: {error}") from error
+        raise DefinitionFailed(f"{file.name} is not a safetensors file: {error}") from error
     wanted = model.state_dict(keep_vars=True)
     given = {id(wanted[name]) for name in found if name in wanted}
     missing = [name for name, tensor in wanted.items() if id(tensor) not in given]
@@ -28,7 +28,7 @@ def load_weights(model: nn.Module, file: Path) -> None:
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             raise DefinitionFailed(
                 f"{file.name} {what} {', '.join(names[:3])}{more}",
-                "Give weights that were saved from this very model.",
+                "Give weights that were saved from this model.",
             )
     with torch.no_grad():
         for name, tensor in found.items():

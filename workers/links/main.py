@@ -1,7 +1,7 @@
 """One device of a link test: `python -m workers.links.main`, in the environment of a rank.
 
-Each pair of devices plays ball by itself, in turn, while the others wait: a small ball for the
-latency, a large one for the bandwidth. The first device prints every pair as JSON.
+Each pair of devices exchanges messages by itself, in turn, while the others wait: small ones for
+the latency, large ones for the bandwidth. The first device prints every pair as JSON.
 """
 
 import os
@@ -20,7 +20,7 @@ from backend.links.link_test import Link
 from workers.runtime.process import device, die_with_parent, use_one_thread
 
 SMALL, LARGE = 1, 8 << 20
-"""Bytes of a ball."""
+"""Bytes of a message."""
 ROUNDS_SMALL, ROUNDS_LARGE = 40, 8
 WARM_UP = 3
 PATIENCE = timedelta(seconds=60)
@@ -48,31 +48,32 @@ def measured(rank: int, size: int, chosen: torch.device) -> Iterator[Link]:
         for other in range(one + 1, size):
             dist.barrier()
             if rank in (one, other):
-                link = _played(one, other, rank == one, chosen)
+                link = _measured_link(one, other, rank == one, chosen)
                 if rank == one:
                     yield link
 
 
-def _played(one: int, other: int, begins: bool, chosen: torch.device) -> Link:
-    """One way of a small ball is the latency; what a large one takes beyond it, the bandwidth."""
+def _measured_link(one: int, other: int, begins: bool, chosen: torch.device) -> Link:
+    """Half a round trip of a small message is the latency; what a large one takes beyond it gives
+    the bandwidth."""
     peer = other if begins else one
     small, large = (torch.zeros(n, dtype=torch.uint8, device=chosen) for n in (SMALL, LARGE))
-    latency = _way(small, peer, begins, ROUNDS_SMALL)
-    seconds = _way(large, peer, begins, ROUNDS_LARGE)
+    latency = _one_way(small, peer, begins, ROUNDS_SMALL)
+    seconds = _one_way(large, peer, begins, ROUNDS_LARGE)
     return Link(one, other, LARGE / max(seconds - latency, 1e-9), latency)
 
 
-def _way(ball: Tensor, peer: int, begins: bool, rounds: int) -> float:
-    """Median seconds of half of a round there and back."""
+def _one_way(message: Tensor, peer: int, begins: bool, rounds: int) -> float:
+    """Median seconds of half a round trip."""
     times = []
     for _ in range(WARM_UP + rounds):
         start = perf_counter()
         for is_mine in (begins, not begins):
             if is_mine:
-                dist.send(ball, peer)
+                dist.send(message, peer)
             else:
-                dist.recv(ball, peer)
-        if ball.is_cuda:
+                dist.recv(message, peer)
+        if message.is_cuda:
             torch.cuda.synchronize()
         times.append((perf_counter() - start) / 2)
     return median(times[WARM_UP:])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backend.codec import from_json
 from backend.links.link_test import Link, LinkTest
-from backend.links.service import LinkService
+from backend.services.links import LinkService
 from workers.address import LOOPBACK, interface
 from workers.sandbox.bubblewrap import PROJECT
 from workers.supervisor.ranks.environment import inherited
@@ -49,24 +49,24 @@ class Participant:
             if meeting:
                 self._wait(self._start(meeting))
         except OSError as fault:
-            self._links.fail(self._test.id, f"{self._node}: {fault}")
+            self._links.tests.fail(self._test.id, f"{self._node}: {fault}")
 
     def _open(self) -> str:
         """A free port at this node's address, told to the others."""
         with socket.create_server((self._address, 0)) as free:
             meeting = f"{self._address}:{free.getsockname()[1]}"
-        self._links.meet(self._test.id, meeting)
+        self._links.tests.meet(self._test.id, meeting)
         return meeting
 
     def _found(self) -> str:
         """Where the first node listens; "" where it does not come."""
         deadline = time.monotonic() + self._links.patience
         while self._goes_on() and time.monotonic() < deadline:
-            test = self._links.get(self._test.id)
+            test = self._links.tests.get(self._test.id)
             if test.meeting or test.state.is_final:
                 return "" if test.state.is_final else test.meeting
             time.sleep(LOOK)
-        self._links.fail(self._test.id, f"{self._test.members[0].node} did not come")
+        self._links.tests.fail(self._test.id, f"{self._test.members[0].node} did not join")
         return ""
 
     def _start(self, meeting: str) -> list["subprocess.Popen[str]"]:
@@ -117,12 +117,14 @@ class Participant:
     def _conclude(self, ranks: Sequence["subprocess.Popen[str]"]) -> None:
         for local, rank in enumerate(ranks):
             if code := rank.poll():
-                told = rank.communicate()[1].strip().splitlines() or ["no word"]
+                told = rank.communicate()[1].strip().splitlines() or ["it printed nothing"]
                 text = f"device {local} of {self._node} ended with {code}: {told[-1][:MAX_TOLD]}"
-                return self._links.fail(self._test.id, text)
+                return self._links.tests.fail(self._test.id, text)
         if any(rank.poll() is None for rank in ranks):
-            return self._links.fail(self._test.id, f"{self._node} was stopped, or took too long")
+            return self._links.tests.fail(
+                self._test.id, f"{self._node} was stopped, or took too long"
+            )
         if self._is_first:
             found: Links = from_json(Links, ranks[0].communicate()[0].strip().splitlines()[-1])
-            self._links.finish(self._test.id, found)
+            self._links.tests.finish(self._test.id, found)
         return None

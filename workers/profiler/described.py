@@ -1,5 +1,6 @@
 """A profile without running anything: shapes and operations of a model without weights."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from backend.profiles.devices import peak
-from backend.profiles.profile import Crossing, ModelGraph, Profile, TiedWeight
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 from backend.profiles.roofline import Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
@@ -41,25 +42,28 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
     work = _work(layered, operations)
     fastest = peak(spec.peak, spec.precision)
     profile = roofline(name, work, layered.edges, spec.microbatch, fastest)
+    sized = (
+        replace(layer, saved_bytes=kept, flops=count, buffer_bytes=of.buffer_bytes)
+        for layer, kept, count, of in zip(
+            profile.layers, saved, operations, layered.layers, strict=True
+        )
+    )
     return replace(
         profile,
-        graph=ModelGraph(
-            tuple(
-                replace(layer, saved_bytes=kept, flops=count, buffer_bytes=of.buffer_bytes)
-                for layer, kept, count, of in zip(
-                    profile.layers, saved, operations, layered.layers, strict=True
-                )
-            ),
-            layered.edges,
-            tuple(Crossing(*crossing) for crossing in layered.crossings),
-            tuple(TiedWeight(*tie) for tie in layered.tied_weights),
-        ),
+        graph=graph_of(layered, sized),
         notes=(*profile.notes, *layered.notes),
         parameters=spec.parameters,
         granularity=spec.granularity,
         precision=spec.precision,
         versions=versions(),
     )
+
+
+def graph_of(layered: LayeredModel, layers: Iterable[Layer]) -> ModelGraph:
+    """The model's graph with `layers` as its profiled ones."""
+    crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
+    tied_weights = tuple(TiedWeight(*tie) for tie in layered.tied_weights)
+    return ModelGraph(tuple(layers), layered.edges, crossings, tied_weights)
 
 
 def _fuse_attention(layered: LayeredModel) -> None:

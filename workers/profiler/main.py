@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
+from backend.profiles.profile import Layer, Profile
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec
@@ -20,7 +20,7 @@ from workers.definitions.prepare import prepare
 from workers.definitions.samples import Batch, mapped, tensors
 from workers.definitions.trace import untouched
 from workers.devices import versions
-from workers.profiler.described import described
+from workers.profiler.described import described, graph_of
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure, middle
 from workers.profiler.message_overhead import message_overhead
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
@@ -96,11 +96,9 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     is_partial = counted < spec.repetitions
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
     forward, backward, update = measured.seconds(measured.whole)
-    crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
-    tied_weights = tuple(TiedWeight(*tie) for tie in layered.tied_weights)
     profile = Profile(
         name=name,
-        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings, tied_weights),
+        graph=graph_of(layered, _layers(layered, measured, sizes)),
         microbatch=spec.microbatch,
         device=device_name(chosen),
         whole_forward=forward,

@@ -75,23 +75,23 @@ class ModelTimes:
 
     def seconds(self, times: LayerTimes) -> tuple[float, float, float]:
         """Medians of (forward, backward, update), less what a stage costs that does nothing."""
-        forward = median(times.forward) - median(self.nothing.forward)
-        backward = median(times.backward) - median(self.nothing.backward)
-        return max(0.0, forward), max(0.0, backward), median(times.update)
+        forward = _net(times.forward, self.nothing.forward)
+        return forward, _net(times.backward, self.nothing.backward), median(times.update)
 
     def backward_input(self, times: LayerTimes) -> float:
         """Median seconds of the input's half of the backward, at most the whole one; 0.0 where
         it was not measured apart."""
-        if not times.backward_input:
-            return 0.0
-        taken = median(times.backward_input) - median(self.nothing.backward_input)
-        return min(max(0.0, taken), self.seconds(times)[1])
+        taken = _net(times.backward_input, self.nothing.backward_input)
+        return min(taken, self.seconds(times)[1])
 
     def backward_weight(self, times: LayerTimes) -> float:
         """Median seconds of the other half, run by itself; 0.0 likewise."""
-        if not times.backward_weight:
-            return 0.0
-        return max(0.0, median(times.backward_weight) - median(self.nothing.backward_weight))
+        return _net(times.backward_weight, self.nothing.backward_weight)
+
+
+def _net(seconds: list[float], nothing: list[float]) -> float:
+    """The median beyond that of a stage that does nothing, not below 0; 0.0 of none."""
+    return max(0.0, median(seconds) - median(nothing)) if seconds else 0.0
 
 
 def middle(seconds: list[float]) -> float:

@@ -69,7 +69,8 @@ def _ends() -> tuple[End, End]:
 def _costs(here: End, there: End, size: int) -> tuple[float, float]:
     """Median seconds of the processor that a message of `size` bytes costs at either end."""
     sent, received = torch.zeros(size // 4), torch.zeros(size // 4)
-    layer, samples = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1), _samples()
+    layer = nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1)
+    samples = torch.ones(SAMPLES, CHANNELS, PIXELS, PIXELS)
     sending, receiving = [], []
     for number in range(WARM_UP + ROUNDS):
         coming = there.recv([received], 0, number)
@@ -81,10 +82,6 @@ def _costs(here: End, there: End, size: int) -> tuple[float, float]:
         going.wait()
         receiving.append(max(0.0, process_time() - spent - sending[-1]))
     return median(sending[WARM_UP:]), median(receiving[WARM_UP:])
-
-
-def _samples() -> Tensor:
-    return torch.ones(SAMPLES, CHANNELS, PIXELS, PIXELS)
 
 
 def _line(small: float, large: float) -> tuple[float, float]:

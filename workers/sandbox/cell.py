@@ -158,7 +158,7 @@ class Cell:
 
     def _told(self) -> str:
         lines = (self._room.folder / LOG).read_text(errors="replace").strip().splitlines()
-        return lines[-1][:MAX_TOLD] if lines else "no word"
+        return lines[-1][:MAX_TOLD] if lines else "it printed nothing"
 
     def end(self, grace: float = GRACE) -> None:
         """SIGTERM to the ranks, `GRACE` seconds, then an end to every process. With a

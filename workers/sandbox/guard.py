@@ -26,7 +26,8 @@ class Guard:
     def error(self, now: float) -> RunError | None:
         """Why the run must be ended; None while it keeps its limits."""
         if now - self._started > self._limits.seconds:
-            return self._limits.out_of_time(now - self._started)
+            seconds = now - self._started
+            return self._limits.breach("OutOfTime", f"the run was ended after {seconds:,.0f} s")
         if now > self._look_at and (error := self._look()):
             return error
         return self._count() if now > self._count_at else None
@@ -36,9 +37,9 @@ class Guard:
         found = usage.of_processes(self._outermost)
         self._look_at = _next(begun, LOOK)
         if found.tasks >= self._limits.processes:
-            return self._limits.too_many_processes(f"the run has {found.tasks:,}")
+            return self._limits.breach("TooManyProcesses", f"the run has {found.tasks:,}")
         if found.memory > self._limits.memory:
-            return self._limits.out_of_memory(f"the ranks hold {size(found.memory)}")
+            return self._limits.breach("OutOfMemory", f"the ranks hold {size(found.memory)}")
         return None
 
     def _count(self) -> RunError | None:
@@ -46,8 +47,11 @@ class Guard:
         found = usage.of_folder(self._folder, self._limits.files)
         self._count_at = _next(begun, COUNT)
         if found.count > self._limits.files:
-            return self._limits.too_many_files(found.count)
-        return self._limits.too_much_disk(found.size) if found.size > self._limits.disk else None
+            text = f"the run has more than {found.count:,} files"
+            return self._limits.breach("TooManyFiles", text)
+        if found.size > self._limits.disk:
+            return self._limits.breach("DiskFull", f"the run has written {size(found.size)}")
+        return None
 
 
 def _next(begun: float, pause: float) -> float:

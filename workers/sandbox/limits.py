@@ -1,6 +1,6 @@
 """What one run may use on this node, and the words for a run that used it up."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import psutil
@@ -51,73 +51,25 @@ class Limits:
         data = {} if with_gpus else {"DATA": self.memory}
         return data | {"FSIZE": self.file, "NPROC": self.processes + others, "CORE": 0}
 
-    def out_of_time(self, seconds: float) -> RunError:
-        return _breach(
-            "OutOfTime",
-            f"the run was ended after {seconds:,.0f} s; it may take {self.seconds:,.0f} s",
-            "Where nothing was printed, look for an endless loop in the definition. Ask for less",
-            "SECONDS",
-        )
-
-    def out_of_memory(self, found: str) -> RunError:
-        return _breach(
-            "OutOfMemory",
-            f"{found}; the run may use {size(self.memory)} of memory",
-            "Use smaller microbatches or more stages",
-            "MEMORY",
-        )
-
-    def too_many_processes(self, found: str) -> RunError:
-        return _breach(
-            "TooManyProcesses",
-            f"{found}; the run may have {self.processes:,} processes and threads",
-            "Start fewer of them in the definition",
-            "PROCESSES",
-        )
-
-    def file_too_large(self, found: str) -> RunError:
-        return _breach(
-            "FileTooLarge",
-            f"{found}; a file of a run may have {size(self.file)}",
-            "Write less",
-            "FILE",
-        )
-
-    def too_much_disk(self, used: int) -> RunError:
-        return _breach(
-            "DiskFull",
-            f"the run has written {size(used)}; it may keep {size(self.disk)}",
-            "Write less",
-            "DISK",
-        )
-
-    def too_many_files(self, count: int) -> RunError:
-        return _breach(
-            "TooManyFiles",
-            f"the run has more than {count:,} files; it may keep {self.files:,}",
-            "Write fewer files",
-            "FILES",
-        )
+    def breach(self, kind: str, found: str) -> RunError:
+        """The error of a run that has exceeded the limit of this `kind`, as `found` says."""
+        allowed, remedy, variable = BREACHES[kind]
+        setting = f"STAGEFLOW_MAX_{variable} where the node agent is started"
+        return RunError(kind, f"{found}; {allowed(self)}", f"{remedy}, or raise {setting}.")
 
     def explained(self, error: RunError) -> RunError:
         """The error that a rank told, with the limit's name and number where one caused it."""
         ending = error.detail.strip().rpartition("\n")[2]
         text = f"{error.kind} {error.message} {ending}".lower()
         causes = (
-            (() if "cuda" in text else MEMORY_WORDS, self.out_of_memory),
-            (PROCESS_WORDS, self.too_many_processes),
-            (FILE_WORDS, self.file_too_large),
+            (() if "cuda" in text else MEMORY_WORDS, "OutOfMemory"),
+            (PROCESS_WORDS, "TooManyProcesses"),
+            (FILE_WORDS, "FileTooLarge"),
         )
-        for words, breach in causes:
+        for words, kind in causes:
             if any(word in text for word in words):
-                return replace(breach(error.message), detail=error.detail)
+                return replace(self.breach(kind, error.message), detail=error.detail)
         return error
-
-
-def _breach(kind: str, message: str, remedy: str, variable: str) -> RunError:
-    """`remedy` is what the owner of the definition can do, `variable` what the node's can."""
-    setting = f"STAGEFLOW_MAX_{variable} where the node agent is started"
-    return RunError(kind, message, f"{remedy}, or raise {setting}.")
 
 
 def size(num_bytes: float) -> str:
@@ -127,3 +79,30 @@ def size(num_bytes: float) -> str:
             return f"{num_bytes:,.4g} {unit}"
         num_bytes /= 1024
     return f"{num_bytes:,.4g} GiB"
+
+
+BREACHES: dict[str, tuple[Callable[[Limits], str], str, str]] = {
+    "OutOfTime": (
+        lambda most: f"it may take {most.seconds:,.0f} s",
+        "Where nothing was printed, look for an endless loop in the definition. Ask for less",
+        "SECONDS",
+    ),
+    "OutOfMemory": (
+        lambda most: f"the run may use {size(most.memory)} of memory",
+        "Use smaller microbatches or more stages",
+        "MEMORY",
+    ),
+    "TooManyProcesses": (
+        lambda most: f"the run may have {most.processes:,} processes and threads",
+        "Start fewer of them in the definition",
+        "PROCESSES",
+    ),
+    "FileTooLarge": (
+        lambda most: f"a file of a run may have {size(most.file)}",
+        "Write less",
+        "FILE",
+    ),
+    "DiskFull": (lambda most: f"it may keep {size(most.disk)}", "Write less", "DISK"),
+    "TooManyFiles": (lambda most: f"it may keep {most.files:,}", "Write fewer files", "FILES"),
+}
+"""What a run may use, what the owner of its definition can do, and the setting of the node."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from backend.errors import StageflowError
-from backend.runs.attempts.attempt import Attempt
+from backend.services.runs.attempt import Attempt
 from backend.settings import Settings
 
 GIVE_UP = 0.7

@@ -13,22 +13,21 @@ from dataclasses import replace
 from functools import partial
 
 from backend.bootstrap import Backend
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.dispatch.placement import Share
 from backend.runs.job import Job
 from backend.sandbox_level import SandboxLevel
+from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
-from workers.address import own_address
+from workers.address import LOOPBACK, own_address
 from workers.sandbox.cell import SandboxFailed
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox, detect
 from workers.supervisor.lease import Lease
 from workers.supervisor.ranks.lines import Lines, PrintedLine
-from workers.supervisor.ranks.place import LOOPBACK
 from workers.supervisor.ranks.ranks import Ranks
-from workers.supervisor.ranks.rendezvous import Rendezvous
+from workers.supervisor.ranks.rendezvous import rendezvous
 from workers.supervisor.ranks.requests import SAVE_NOW, request
 from workers.supervisor.reporting import ballast
 from workers.supervisor.reporting.conclusion import conclude
@@ -177,8 +176,9 @@ class Supervision:
         address = own_address(settings.node_address) if shares else LOOPBACK
         everybody = tuple(range(world_size(spec)))
         shares = shares or (Share(settings.node, everybody, everybody),)
-        port = self._started.enter_context(Rendezvous(address)).port
-        self._team = self._started.enter_context(Team(shares, address, port, self._work))
+        port = self._started.enter_context(rendezvous(address))
+        self._team = Team(shares, address, port, self._work)
+        self._started.callback(self._team.end)
         self._started.callback(self._report_lost)
 
     def _start(self, job: Job, level: SandboxLevel) -> None:

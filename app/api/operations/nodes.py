@@ -3,7 +3,8 @@
 from app.api.caller import CurrentCaller
 from app.api.operation import router as operations
 from backend.runs.dispatch.nodes import Node
-from backend.runs.dispatch.occupancy import QueuedRun, queue
+from backend.runs.history.listing import QueuedRun
+from backend.services.runs.occupancy import queue
 
 router = operations()
 

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import router as operations
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
-from backend.runs.service import RunService
 from backend.runs.states import RunState
+from backend.services.runs.runs import RunService
 
 router = operations()
 
@@ -145,7 +145,7 @@ def list_checkpoints(caller: CurrentCaller, id: Id) -> list[Checkpoint]:
     """What a run can be resumed from, the newest first."""
     runs = caller.services().runs
     runs.get(id)
-    return list(runs.checkpoints(id))
+    return list(runs.checkpoints.list(id))
 
 
 @router.delete("/runs/{id:int}")

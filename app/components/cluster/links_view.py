@@ -25,7 +25,7 @@ WORDS = {
 
 def links_view(nodes: Sequence[Node]) -> None:
     """The newest test's figures per pair of nodes, and a plan on them."""
-    test = services.backend().links.latest()
+    test = services.backend().links.tests.latest()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         is_on = test is not None and not test.state.is_final
         barred = why_not()

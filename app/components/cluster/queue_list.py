@@ -9,7 +9,7 @@ from app.components.shell.grid import Column, grid
 from app.formats import ago, plain
 from app.session.links import target
 from app.session.state import Page
-from backend.runs.dispatch.occupancy import QueuedRun
+from backend.runs.history.listing import QueuedRun
 
 
 def queue_list(queue: Sequence[QueuedRun]) -> None:

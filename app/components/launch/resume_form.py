@@ -21,7 +21,7 @@ MOST_EPOCHS = 1_000_000
 
 def resume_form(run: Run, barred: str | None) -> None:
     """A button where the ended run left a checkpoint; `barred` says why it cannot be pressed."""
-    checkpoints = services.backend().runs.checkpoints(run.id)
+    checkpoints = services.backend().runs.checkpoints.list(run.id)
     if not checkpoints or not isinstance(run.spec, TrainSpec):
         return
     newest = checkpoints[0]

@@ -6,7 +6,8 @@ from app.components.shell.grid import Column, grid
 from app.exports.audit import csv_of
 from app.formats import plain
 from app.session.state import zone
-from backend.people.audit import AuditEntry, AuditOutcome, AuditService
+from backend.people.audit import AuditEntry, AuditOutcome
+from backend.services.people.access import AuditService
 
 SHOWN = 50
 

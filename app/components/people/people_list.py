@@ -13,7 +13,7 @@ from app.gate.visitors import forget
 from app.naming import person_state
 from backend.people.person import Person
 from backend.people.rights import Role
-from backend.people.team import TeamService
+from backend.services.people.team import TeamService
 
 ROLES = [role.value for role in Role]
 Colour = Literal["green", "orange", "gray"]

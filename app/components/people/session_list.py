@@ -5,8 +5,8 @@ import streamlit as st
 from app.components.shell.grid import Column, grid
 from app.formats import NOTHING, ago, plain
 from app.gate.visitors import forget
-from backend.people.accounts import AccountService
 from backend.people.person import Session
+from backend.services.people.accounts import AccountService
 
 
 def session_list(accounts: AccountService, person_id: int, name: str) -> None:

@@ -8,7 +8,7 @@ from app.components.shell.grid import Column, grid
 from app.formats import NOTHING, ago, plain
 from backend.people.person import Scope, Token
 from backend.people.project import Project
-from backend.people.team import TokenService
+from backend.services.people.team import TokenService
 
 DAYS = {"30 days": 30, "90 days": 90, "a year": 365, "no end": None}
 SCOPES = {"read only": Scope.READ, "read and write": Scope.WRITE}

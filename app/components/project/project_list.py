@@ -10,10 +10,10 @@ from app.components.shell.grid import Column, grid
 from app.formats import ago, plain
 from app.session import state
 from app.session.state import Param
-from backend.people.audit import Access
 from backend.people.project import Project
-from backend.people.projects import ProjectService
 from backend.people.rights import Right, Role
+from backend.services.people.access import Access
+from backend.services.people.projects import ProjectService
 
 
 def show(project_id: int | None) -> NoReturn:

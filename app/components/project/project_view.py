@@ -12,10 +12,10 @@ from app.components.shell.grid import Column, grid
 from app.formats import count, plain
 from app.gate.visitors import forget
 from app.session import state
-from backend.people.audit import Access
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
-from backend.people.projects import ROLES, ProjectService
 from backend.people.rights import Right, Role
+from backend.services.people.access import Access
+from backend.services.people.projects import ROLES, ProjectService
 
 NAMES = [role.value for role in ROLES]
 GIB = 1024**3

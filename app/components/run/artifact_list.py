@@ -29,4 +29,4 @@ def artifact_list(run_id: int, artifacts: Sequence[StoredArtifact]) -> None:
 
 
 def _reader(run_id: int, name: str) -> Callable[[], bytes]:
-    return services.later(lambda its: its.runs.artifact_path(run_id, name).read_bytes())
+    return services.later(lambda its: its.runs.artifacts.path(run_id, name).read_bytes())

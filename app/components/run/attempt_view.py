@@ -11,8 +11,8 @@ from app.components.launch.resume_form import kept, place
 from app.components.shell.card import card
 from app.formats import NOTHING, ago, moment, size
 from app.session import state
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.history.records import StoredAttempt
 from backend.runs.run import Run
 
 
@@ -26,7 +26,7 @@ def attempt_view(run: Run) -> None:
         with card("Attempts", f"the newest {said}"):
             table = attempt_rows(attempts)
             st.dataframe(table, hide_index=True, key="attempts", alt="Every attempt and its end")
-    checkpoints = runs.checkpoints(run.id)
+    checkpoints = runs.checkpoints.list(run.id)
     if checkpoints:
         with card("Checkpoints", "newest first; a training goes on from one"):
             for checkpoint in checkpoints:

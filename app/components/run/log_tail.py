@@ -23,7 +23,7 @@ def log_tail(run_id: int) -> deque[LogLine]:
 def all_lines(backend: Backend, run_id: int, after: int = 0) -> Iterator[LogLine]:
     """Every line behind sequence number `after`."""
     while True:
-        lines = backend.runs.logs(run_id, after, PAGE)
+        lines = backend.runs.logs.list(run_id, after, PAGE)
         yield from lines
         if len(lines) < PAGE:
             return

@@ -44,7 +44,7 @@ class Shown:
 
 def measured_view(run: Run) -> Shown | None:
     """The segment (epoch) that is chosen, the newest by default; None before the first."""
-    segments = list(services.backend().runs.segments(run.id))
+    segments = list(services.backend().runs.spans.segments(run.id))
     if not segments or not isinstance(run.spec, TrainSpec):
         return None
     with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):

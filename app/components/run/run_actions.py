@@ -21,7 +21,7 @@ def run_actions(run: Run) -> None:
     barred = why_not(run.project_id)
     _labels(run, barred)
     with st.popover("Export", icon=":material/download:"):
-        has_timeline = bool(services.backend().runs.segments(run.id))
+        has_timeline = bool(services.backend().runs.spans.segments(run.id))
         for export in EXPORTS.values():
             _download(run, export, has_timeline)
     if st.button(

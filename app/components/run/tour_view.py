@@ -88,4 +88,4 @@ def _line(run: Run) -> None:
             label=f"**{run.id}** · {plain(run.name)}",
             query_params={"id": str(run.id)},
         )
-    run_progress(run, services.backend().runs.last_metrics(run.id, "loss", RECENT))
+    run_progress(run, services.backend().runs.metrics.last(run.id, "loss", RECENT))

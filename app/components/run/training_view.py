@@ -22,14 +22,14 @@ from backend.runs.run import Run
 def training_view(run: Run) -> None:
     """Draw what there is so far; what is not there yet leaves no hole."""
     runs = services.backend().runs
-    losses = runs.curve(run.id, "loss", MAX_POINTS)
+    losses = runs.metrics.curve(run.id, "loss", MAX_POINTS)
     head = st.container()
     shown = measured_view(run)
     readings = Readings(
-        loss_means=runs.epoch_means(run.id, "loss", 2),
-        accuracies=runs.metrics(run.id, "accuracy"),
-        held_out=runs.metrics(run.id, HELD_OUT_LOSS),
-        throughputs=runs.last_metrics(run.id, "throughput"),
+        loss_means=runs.metrics.epoch_means(run.id, "loss", 2),
+        accuracies=runs.metrics.list(run.id, "accuracy"),
+        held_out=runs.metrics.list(run.id, HELD_OUT_LOSS),
+        throughputs=runs.metrics.last(run.id, "throughput"),
         waiting=waiting(shown.measured) if shown else None,
         predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
     )

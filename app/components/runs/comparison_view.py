@@ -34,7 +34,7 @@ BOUND: dict[str, Any] = {"bind": "query-params"}
 
 def comparison_view(runs: Sequence[Run]) -> None:
     """Everything about runs that are there, one of them at least."""
-    accuracies = {run.id: services.backend().runs.metrics(run.id, "accuracy") for run in runs}
+    accuracies = {run.id: services.backend().runs.metrics.list(run.id, "accuracy") for run in runs}
     with card("Summary", "the best of each column is marked"):
         target = _target(runs, accuracies)
         firsts: dict[int, Reached | None] = {
@@ -53,9 +53,9 @@ def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
     if run.state.is_final:
         return {}
     runs = services.backend().runs
-    found = {"accuracy": accuracies, "throughput": runs.last_metrics(run.id, "throughput")}
+    found = {"accuracy": accuracies, "throughput": runs.metrics.last(run.id, "throughput")}
     newest = {name: points[-1].value for name, points in found.items() if points}
-    means = runs.epoch_means(run.id, "loss")
+    means = runs.metrics.epoch_means(run.id, "loss")
     return newest | ({"loss": means[0]} if means else {})
 
 
@@ -85,7 +85,7 @@ def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]
 
 def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]) -> None:
     service = services.backend().runs
-    names = sorted({name for run in runs for name in service.metric_names(run.id)})
+    names = sorted({name for run in runs for name in service.metrics.names(run.id)})
     if not names:
         st.caption("None of these runs has told a metric yet.")
         return
@@ -115,7 +115,7 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
     lines = [
         _line(
             run,
-            service.curve(run.id, str(name), POINTS),
+            service.metrics.curve(run.id, str(name), POINTS),
             CurveAxis(axis),
             weight,
             accuracies[run.id],

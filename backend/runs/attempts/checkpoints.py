@@ -1,15 +1,9 @@
 """Checkpoints of trainings: what is kept of a run's state, and where the next attempt begins."""
 
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
-from backend.errors import NotFound
-from backend.runs.attempts.fence import Fence
-from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError
 
 RESTARTS = 3
@@ -73,49 +67,9 @@ class Checkpoint:
         return all((self.folder / file.name).is_file() for file in self.files)
 
 
-class CheckpointStore(Protocol):
-    def folder(self, run_id: int, attempt: int, step: int) -> Path:
-        """Where the files of a checkpoint belong; one folder for each."""
-        ...
-
-    def add(
-        self,
-        fence: Fence,
-        mark: Mark,
-        files: Sequence[CheckpointFile],
-        keep: int,
-        batch: int = 0,
-    ) -> None:
-        """Commit a checkpoint whose files are in their folder, and let go of all but the
-        newest `keep` of the run. The same one again changes nothing."""
-        ...
-
-    def get(self, checkpoint_id: int) -> Checkpoint:
-        """Raises `NotFound`."""
-        ...
-
-    def list(self, run_id: int) -> Sequence[Checkpoint]:
-        """The newest first."""
-        ...
-
-    def forget(self, run_id: int) -> None:
-        """Remove the files of a run that is no more."""
-        ...
-
-
 def may_restart(run: Run, error: RunError | None, newest: Checkpoint | None) -> bool:
     """Does a run that this error ended go on by itself from `newest`?"""
     if newest is None or error is None or error.kind not in FAULTS or run.cancel_requested:
         return False
     fruitful = newest.attempt if newest.run_id == run.id else 0
     return run.attempt - fruitful < RESTARTS
-
-
-def beginnings(run: Run, store: CheckpointStore) -> Sequence[Checkpoint]:
-    """Where the next attempt may begin, the best first: the run's own checkpoints, then the
-    one that it was launched from, if it is still there."""
-    own = tuple(store.list(run.id))
-    if isinstance(run.spec, TrainSpec) and run.spec.checkpoint_id is not None:
-        with suppress(NotFound):
-            return (*own, store.get(run.spec.checkpoint_id))
-    return own

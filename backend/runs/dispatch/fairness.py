@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
-from typing import Protocol
 
 from backend.people.project import Project
 
@@ -41,22 +40,6 @@ class Waiting:
     project_id: int
 
 
-class LoadStore(Protocol):
-    """Of every project, whoever asks."""
-
-    def loads(self) -> Mapping[int, ProjectLoad]:
-        """By project."""
-        ...
-
-    def waiting(self, each: int) -> Sequence[Waiting]:
-        """The oldest queued runs, up to `each` of every project, by their number."""
-        ...
-
-    def busy(self) -> Mapping[str, int]:
-        """The nodes that live runs hold, with the run."""
-        ...
-
-
 def in_turn(waiting: Sequence[Waiting], loads: Mapping[int, ProjectLoad]) -> list[Waiting]:
     """Those that may start, in the order in which free devices go to them."""
     open_ = [each for each in waiting if over_quota(loads[each.project_id]) is None]
@@ -72,7 +55,7 @@ def over_quota(load: ProjectLoad, more: int = 1) -> str | None:
     the devices of the smallest node that could take it."""
     quota, name = load.project.quota, load.project.name
     if quota.running is not None and load.running >= quota.running:
-        return f"The project {name} may run {quota.running} at once and runs {load.running}."
+        return f"The project {name} may have {quota.running} live runs and has {load.running}."
     if quota.devices is not None and load.devices + more > quota.devices:
         last = "" if more == 1 else f"; the smallest node has {more}"
         return (

@@ -1,7 +1,5 @@
 """What one process at a time may do: the reaper's work, being the agent of a node's name."""
 
-from typing import Protocol
-
 from backend.errors import StageflowError
 
 REAPER = "reaper"
@@ -10,28 +8,3 @@ REAPER = "reaper"
 
 class NodeTaken(StageflowError):
     """Another agent, of another home or machine, goes by a node's name."""
-
-
-class LeaseStore(Protocol):
-    def take(self, name: str, holder: str, seconds: float) -> str:
-        """Compare-and-set: take or renew the lease called `name`, unless another one holds it
-        by the store's clock. Who holds it now."""
-        ...
-
-    def drop(self, name: str, holder: str) -> None:
-        """Let the next one have it at once."""
-        ...
-
-
-def node_lease(node: str) -> str:
-    """The name of the lease on being the agent of `node`."""
-    return f"node {node}"
-
-
-def node_taken(node: str, holder: str, lease: float) -> NodeTaken:
-    """What the agent is told that came later; `lease` in seconds."""
-    return NodeTaken(
-        f"the name {node} belongs to the agent of {holder}",
-        "Give this agent a name of its own: STAGEFLOW_NODE. Or stop the other one; if it is dead "
-        f"already, wait {lease:.0f} s.",
-    )

@@ -1,12 +1,9 @@
 """What people attach to runs to find them again: a star, tags, a note, another name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 from backend.errors import InvalidInput
-from backend.people.audit import Access
-from backend.people.rights import Right
 
 MAX_TAG = 40
 MAX_TAGS = 20
@@ -25,49 +22,6 @@ class Change:
     tags: tuple[str, ...] | None = None
     add: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
-
-
-class LabelStore(Protocol):
-    def projects(self, run_ids: Sequence[int]) -> Sequence[int]:
-        """Those that the runs belong to, ascending. Unknown ids are left out."""
-        ...
-
-    def change(self, run_ids: Sequence[int], change: Change) -> int:
-        """Change these runs in one transaction; how many there are. Unknown ids are left out."""
-        ...
-
-    def tags(self) -> Sequence[str]:
-        """Every tag that some run has, by name."""
-        ...
-
-    def owners(self) -> Sequence[str]:
-        """Everybody who asked for a run, by name."""
-        ...
-
-
-class LabelService:
-    """`listed` shows the chosen project's, `store` all that the actor sees."""
-
-    def __init__(self, store: LabelStore, listed: LabelStore, access: Access) -> None:
-        self._store = store
-        self._listed = listed
-        self._access = access
-
-    def change(self, run_ids: Iterable[int], change: Change) -> int:
-        """Change the labels of several runs; how many of them there are. Raises `InvalidInput`
-        on an empty or overlong name, tag or note, and on too many tags."""
-        ids = tuple(run_ids)
-        target = "run " + ", ".join(map(str, ids))
-        for project in self._store.projects(ids) or (self._access.home,):
-            self._access.check(Right.EDIT, "label", target, project)
-        self._access.require(Right.VIEW, "label", target)
-        return self._store.change(ids, checked(change))
-
-    def tags(self) -> Sequence[str]:
-        return self._listed.tags()
-
-    def owners(self) -> Sequence[str]:
-        return self._listed.owners()
 
 
 def checked(change: Change) -> Change:
@@ -94,7 +48,8 @@ def tidy(tags: Iterable[str]) -> tuple[str, ...]:
     for tag in found:
         if len(tag) > MAX_TAG or "," in tag:
             raise InvalidInput(
-                f"the tag {tag[:MAX_TAG]!r} is no tag", f"Up to {MAX_TAG} characters, no comma."
+                f"the tag {tag[:MAX_TAG]!r} is not a valid tag",
+                f"Up to {MAX_TAG} characters, no comma.",
             )
     if len(found) > MAX_TAGS:
         raise InvalidInput(f"{len(found)} tags", f"A run has {MAX_TAGS} at most.")

@@ -58,3 +58,12 @@ class RunPage:
 
     runs: tuple[Run, ...]
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedRun:
+    """`place` in the queue from 1; `reason` says for people why it does not run yet."""
+
+    run: Run
+    place: int
+    reason: str

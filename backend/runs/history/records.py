@@ -1,12 +1,18 @@
-"""What a run leaves behind, as it is stored: log lines, metric points, files."""
+"""What a run leaves behind, as it is stored: log lines, metric points, files, attempts."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
+
+from backend.runs.run import RunError
 
 TimelineKind = Literal["measured", "predicted", "loading", "saving"]
 """What ranks did, what they were expected to do; when they loaded the samples of a forward, and
 when they copied weights for a checkpoint in an action."""
+
+LogText = tuple[int | None, float, str]
+"""Rank (None = the agent), Unix seconds, text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +54,21 @@ class StoredArtifact:
     path: Path
     size: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAttempt:
+    """outcome    a final state, or "restarted"; None while it goes on
+    error      why it ended, where it did not succeed
+    first_seq  sequence number of its first log line
+    step       weight updates after which it went on from a checkpoint; None = the beginning
+    """
+
+    number: int
+    node: str
+    started_at: datetime
+    finished_at: datetime | None
+    outcome: str | None
+    error: RunError | None
+    first_seq: int
+    step: int | None

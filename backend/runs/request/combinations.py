@@ -27,8 +27,8 @@ def _check_schedule(spec: TrainSpec) -> None:
     member, plan = schedule(spec.plan.schedule), spec.plan
     if plan.recompute and not member.consistent:
         raise InvalidInput(
-            f"schedule {member.name!r} changes weights under a microbatch's way, so computing "
-            "its forward again gives other activations",
+            f"schedule {member.name!r} changes weights between a microbatch's forward "
+            "and its backward, so recomputing the forward gives other activations",
             "Switch recomputation off, or use a schedule that keeps versions.",
         )
     batch = plan.batch if member.batched else 1
@@ -70,8 +70,8 @@ def _check_clipping(spec: TrainSpec) -> None:
         raise InvalidInput(f"gradients cannot be clipped to a norm of {most:g}", "Try 1.")
     if not schedule(spec.plan.schedule).flushes:
         raise InvalidInput(
-            f"schedule {spec.plan.schedule!r} never drains, so no moment has the gradients of "
-            "all stages at once, and the norm of the whole is not known",
+            f"schedule {spec.plan.schedule!r} never flushes, so the gradients of all stages are "
+            "never known at the same time, nor is their norm",
             "Use a schedule that flushes, such as '1f1b-flush', or no clipping.",
         )
 
@@ -79,8 +79,8 @@ def _check_clipping(spec: TrainSpec) -> None:
 def _check_precision(spec: TrainSpec) -> None:
     if spec.precision == "float16" and not schedule(spec.plan.schedule).flushes:
         raise InvalidInput(
-            f"schedule {spec.plan.schedule!r} never drains, so the stages cannot agree whether a "
-            "gradient overflowed float16 before the next update",
+            f"schedule {spec.plan.schedule!r} never flushes, so the stages cannot agree whether "
+            "a gradient overflowed float16 before the next update",
             "Use 'bfloat16', which needs no scale, or a schedule that flushes, such as "
             "'1f1b-flush'.",
         )
@@ -89,7 +89,7 @@ def _check_precision(spec: TrainSpec) -> None:
 def _check_elasticity(spec: TrainSpec) -> None:
     if spec.elasticity is not None and not 0 <= spec.elasticity * spec.plan.num_pipelines <= 1:
         raise InvalidInput(
-            f"{spec.plan.num_pipelines} pipelines with an elasticity of {spec.elasticity:g} give "
-            "up more than their whole distance to the reference",
+            f"elasticity {spec.elasticity:g} is not in 0 up to 1 over the number of parallel "
+            f"pipelines ({spec.plan.num_pipelines})",
             f"Use at most {1 / spec.plan.num_pipelines:g}.",
         )

@@ -1,6 +1,5 @@
 """A backup: one zip file with every row and every kept file of one moment."""
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 from sqlalchemy import Connection, Table
 
 from backend.errors import InvalidInput
+from backend.hashing import copied, to_disk
 from backend.settings import Settings
 from backend.storage.backup.kept_files import BackupSource, moment
 from backend.storage.backup.layout import next_numbers
@@ -27,8 +27,6 @@ from backend.storage.backup.manifest import (
 from backend.storage.backup.rows import Sum, names, rows_of, tables, to_line
 from backend.storage.errors import SchemaOutdated, of_system
 from backend.storage.schema import revision_of
-
-CHUNK = 1 << 20
 
 
 def back_up(settings: Settings, target: Path, version: str) -> Manifest:
@@ -82,15 +80,10 @@ def _write_table(archive: ZipFile, connection: Connection, table: Table) -> Kept
 
 def _write_file(archive: ZipFile, folder: Path, name: str) -> KeptFile:
     """What was really there: a damaged file stays what it is."""
-    digest, size = hashlib.sha256(), 0
-    with (
-        (folder / name).open("rb") as file,
-        archive.open(_entry(name, ZIP_STORED), "w", force_zip64=True) as out,
-    ):
-        while chunk := file.read(CHUNK):
-            digest.update(chunk)
-            size += out.write(chunk)
-    return KeptFile(size, digest.hexdigest())
+    entry = _entry(name, ZIP_STORED)
+    with (folder / name).open("rb") as file, archive.open(entry, "w", force_zip64=True) as out:
+        digest, size = copied(file, out)
+    return KeptFile(size, digest)
 
 
 def _entry(name: str, compression: int) -> ZipInfo:
@@ -108,8 +101,7 @@ def _new_file(target: Path) -> Iterator[IO[bytes]]:
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            to_disk(file)
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)

@@ -12,15 +12,11 @@ from backend.settings import Settings
 from backend.storage.backup.rows import tables
 from backend.storage.database import READING, open_engine
 from backend.storage.errors import mended, place
-from backend.storage.schema import UPGRADE_LOCK, configuration, revision_of
+from backend.storage.schema import configuration, is_postgresql, revision_of
 from backend.storage.tables.values import DatabaseClock
 
-BORN_WITH = {"projects": 1}
-"""Rows that the migrations themselves make: the first project."""
-
-
 SEEDED = {"projects": 1}
-"""Rows that the migrations themselves put in: a database with no others is empty."""
+"""Rows that the migrations themselves make, the first project: with no others it is empty."""
 
 
 class Occupied(StageflowError):
@@ -33,24 +29,11 @@ def snapshot(settings: Settings, still: bool = False) -> Iterator[Connection]:
     the end where it shall stand still."""
     engine = open_engine(settings)
     options: dict[str, Any] = {} if still else dict(READING)
-    if engine.dialect.name == "postgresql":
+    if is_postgresql(engine):
         options["isolation_level"] = "REPEATABLE READ"
     try:
         with mended(engine.url), engine.connect() as connection:
             yield connection.execution_options(**options)
-    finally:
-        engine.dispose()
-
-
-@contextmanager
-def whole(settings: Settings) -> Iterator[Connection]:
-    """One transaction for tables and rows alike: all of it is kept, or nothing."""
-    engine = open_engine(settings, foreign_keys=False)
-    try:
-        with mended(engine.url), engine.begin() as connection:
-            if _is_postgres(connection):
-                connection.execute(text("SELECT pg_advisory_xact_lock(:n)"), {"n": UPGRADE_LOCK})
-            yield connection
     finally:
         engine.dispose()
 
@@ -63,9 +46,6 @@ def lay_out(connection: Connection, revision: str) -> None:
     for table in tables(connection):
         if table.name in SEEDED:
             connection.execute(table.delete())
-    for table in tables(connection):
-        if table.name in BORN_WITH:
-            connection.execute(table.delete())
 
 
 def check_free(connection: Connection, settings: Settings, replace: bool) -> None:
@@ -73,11 +53,12 @@ def check_free(connection: Connection, settings: Settings, replace: bool) -> Non
     check_idle(connection, settings)
     if replace:
         return
-    for name, count in _counts(connection):
-        if count > BORN_WITH.get(name, 0):
+    for table in tables(connection):
+        count = connection.scalar(select(func.count()).select_from(table)) or 0
+        if count > SEEDED.get(table.name, 0):
             raise Occupied(
-                f"{place(connection.engine.url)} is not empty: {name} has {count} rows",
-                "Name an empty home and database, or say --replace to lose what is there.",
+                f"{place(connection.engine.url)} is not empty: {table.name} has {count} rows",
+                "Choose an empty home and database, or pass --replace to overwrite them.",
             )
 
 
@@ -97,8 +78,11 @@ def check_idle(connection: Connection, settings: Settings) -> None:
 
 def next_numbers(connection: Connection) -> dict[str, int]:
     """By table, the greatest number that it has ever given: of a deleted run too."""
-    if _is_postgres(connection):
-        return {name: last for name, last in _sequences(connection) if last}
+    if is_postgresql(connection):
+        last = text("SELECT pg_sequence_last_value(CAST(:name AS regclass))")
+        names = {table.name: _sequence(connection, table) for table in tables(connection)}
+        given = {t: connection.scalar(last, {"name": n}) for t, n in names.items() if n is not None}
+        return {table: number for table, number in given.items() if number}
     if not _counts_numbers(connection):
         return {}
     found = connection.execute(text("SELECT name, seq FROM sqlite_sequence"))
@@ -107,7 +91,7 @@ def next_numbers(connection: Connection) -> dict[str, int]:
 
 def go_on_from(connection: Connection, numbers: dict[str, int]) -> None:
     """Give no number again: neither those of the rows nor `numbers`."""
-    if _is_postgres(connection):
+    if is_postgresql(connection):
         for table in tables(connection):
             _set_sequence(connection, table, numbers.get(table.name, 0))
     elif _counts_numbers(connection):
@@ -134,18 +118,6 @@ def _set_sequence(connection: Connection, table: Table, last: int) -> None:
         connection.execute(change, {"name": sequence, "last": last})
 
 
-def _counts(connection: Connection) -> Iterator[tuple[str, int]]:
-    for table in tables(connection):
-        yield table.name, connection.scalar(select(func.count()).select_from(table)) or 0
-
-
-def _sequences(connection: Connection) -> Iterator[tuple[str, int | None]]:
-    for table in tables(connection):
-        if (sequence := _sequence(connection, table)) is not None:
-            last = text("SELECT pg_sequence_last_value(CAST(:name AS regclass))")
-            yield table.name, connection.scalar(last, {"name": sequence})
-
-
 def _sequence(connection: Connection, table: Table) -> str | None:
     if "id" not in table.columns:
         return None
@@ -159,7 +131,3 @@ def _counts_numbers(connection: Connection) -> bool:
     """Whether SQLite remembers numbers: some table has AUTOINCREMENT."""
     query = text("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'")
     return connection.scalar(query) is not None
-
-
-def _is_postgres(connection: Connection) -> bool:
-    return connection.dialect.name == "postgresql"

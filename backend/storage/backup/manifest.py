@@ -22,7 +22,7 @@ PLACES = re.compile(
 class BackupDamaged(StageflowError):
     """A file that is no backup of Stageflow's, or not the whole one."""
 
-    advice = "Take another backup file; nothing was changed."
+    advice = "Use another backup file; nothing was changed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def read_manifest(data: bytes) -> Manifest:
         )
     for name, file in manifest.files.items():
         if not PLACES.fullmatch(name):
-            raise BackupDamaged(f"{name[:100]!r} is no place where Stageflow keeps files")
+            raise BackupDamaged(f"{name[:100]!r} is not a path of Stageflow's files")
         if file.size < 0:
             raise BackupDamaged(f"{name}: {file.size} bytes")
     return manifest

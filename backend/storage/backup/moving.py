@@ -14,17 +14,16 @@ from backend.storage.backup.layout import (
     lay_out,
     next_numbers,
     snapshot,
-    whole,
 )
 from backend.storage.backup.rows import Sum, insert, of_line, rows_of, tables, to_line
 from backend.storage.errors import SchemaOutdated
-from backend.storage.schema import configuration, known, revision_of
+from backend.storage.schema import configuration, known, revision_of, whole
 
 
 class RowsDiffer(StageflowError):
     """The new database does not hold what the old one does."""
 
-    advice = "Nothing was kept there. Please report it: this should not happen."
+    advice = "Nothing was written. Please report this error."
 
 
 def move(settings: Settings, to: str, replace: bool = False) -> Mapping[str, Sum]:

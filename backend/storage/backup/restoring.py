@@ -1,12 +1,12 @@
 """A backup into an empty home and database: all of it, checked, or nothing."""
 
-import hashlib
 import os
 import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 from zipfile import BadZipFile, ZipFile
@@ -15,15 +15,16 @@ from alembic import command
 from sqlalchemy import Connection, Table
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from backend.errors import InvalidInput, NotFound
+from backend.errors import InvalidInput, NotFound, first_line
+from backend.hashing import copied, to_disk
 from backend.settings import Settings
 from backend.storage.backup import manifest as pages
-from backend.storage.backup.archive import CHUNK, table_entry
-from backend.storage.backup.layout import check_free, go_on_from, lay_out, snapshot, whole
+from backend.storage.backup.archive import table_entry
+from backend.storage.backup.layout import check_free, go_on_from, lay_out, snapshot
 from backend.storage.backup.manifest import BackupDamaged, KeptFile, Manifest, read_manifest
-from backend.storage.backup.rows import Row, Sum, insert, names, of_line, rows_of, tables
+from backend.storage.backup.rows import Sum, insert, names, of_line, rows_of, tables
 from backend.storage.errors import StorageFull, of_system
-from backend.storage.schema import configuration, known
+from backend.storage.schema import configuration, known, whole
 
 LONGEST = 2**30
 """Bytes of the longest line that is read: a batch of spans is some MiB."""
@@ -56,7 +57,7 @@ def _opened(source: Path) -> Iterator[ZipFile]:
         with ZipFile(source) as archive:
             yield archive
     except UNREADABLE as fault:
-        raise BackupDamaged(f"{source.name}: {str(fault)[:200] or type(fault).__name__}") from None
+        raise BackupDamaged(f"{source.name}: {first_line(fault)[:200]}") from None
 
 
 def _manifest(archive: ZipFile) -> Manifest:
@@ -90,18 +91,11 @@ def _unpacked(archive: ZipFile, manifest: Manifest, home: Path) -> Iterator[Path
 
 
 def _copy(packed: IO[bytes], file: IO[bytes], name: str, kept: KeptFile) -> None:
-    """Never more bytes than the manifest says, whatever the archive expands to."""
-    digest, size = hashlib.sha256(), 0
-    while chunk := packed.read(CHUNK):
-        digest.update(chunk)
-        size += len(chunk)
-        if size > kept.size:
-            break
-        file.write(chunk)
-    if size != kept.size or digest.hexdigest() != kept.sha256:
+    """At most a byte more than the manifest says, whatever the archive expands to."""
+    digest, size = copied(packed, file, kept.size)
+    if (size, digest) != (kept.size, kept.sha256):
         raise BackupDamaged(f"{name} is not what was backed up: {size} bytes of {kept.size}")
-    file.flush()
-    os.fsync(file.fileno())
+    to_disk(file)
 
 
 def _fill(
@@ -128,21 +122,17 @@ def _fill_table(connection: Connection, archive: ZipFile, table: Table, manifest
         raise BackupDamaged(f"{table.name} has other columns than the schema's")
     try:
         with archive.open(table_entry(table.name)) as lines:
-            insert(connection, table, _rows(lines, table))
+            read = iter(partial(lines.readline, LONGEST), b"")
+            insert(connection, table, (of_line(line, table) for line in read))
         found = Sum().plus(rows_of(connection, table))
     except OperationalError:
         raise
     except UNFIT as fault:
-        raise BackupDamaged(f"{table.name}: {str(fault).splitlines()[0][:200]}") from None
+        raise BackupDamaged(f"{table.name}: {first_line(fault)[:200]}") from None
     if found != kept.sum:
         raise BackupDamaged(
-            f"{table.name}: {found.rows} rows came of {kept.sum.rows}, or others than were kept"
+            f"{table.name}: {found.rows} rows of {kept.sum.rows} came back, or their values differ"
         )
-
-
-def _rows(lines: IO[bytes], table: Table) -> Iterator[Row]:
-    while line := lines.readline(LONGEST):
-        yield of_line(line, table)
 
 
 def _check_references(connection: Connection) -> None:

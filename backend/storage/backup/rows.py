@@ -128,7 +128,9 @@ def _of_plain(column: Column[Any], value: Any) -> Any:
             case _:
                 return value
     except (ValueError, TypeError):
-        raise InvalidInput(f"{column.table.name}.{column.name}: {value!r:.60} fits not") from None
+        raise InvalidInput(
+            f"{column.table.name}.{column.name}: {value!r:.60} does not fit"
+        ) from None
 
 
 def _same_everywhere(value: Any) -> Any:

@@ -15,24 +15,24 @@ class SqlLeases:
         self._database = database
 
     def take(self, name: str, holder: str, seconds: float) -> str:
+        """Compare-and-set: take or renew the lease called `name`, unless another one holds it
+        by the store's clock. Who holds it now."""
         free = or_(LeaseRow.holder == holder, LeaseRow.until < DatabaseClock())
         held = {"holder": holder, "until": DatabaseClock() + seconds}
+        named = select(LeaseRow.holder).where(LeaseRow.name == name)
         mine = update(LeaseRow).where(LeaseRow.name == name, free).values(held)
         with self._database.plain() as connection:
             if connection.execute(mine.returning(LeaseRow.name)).first():
                 return holder
-            found = connection.scalar(select(LeaseRow.holder).where(LeaseRow.name == name))
+            found = connection.scalar(named)
         if found is not None:
             return found
         with suppress(IntegrityError), self._database.plain() as connection:
             connection.execute(insert(LeaseRow).values(name=name, **held))
-        return self._holder(name)
+        return self._database.first(named) or ""
 
     def drop(self, name: str, holder: str) -> None:
+        """Let the next one have it at once."""
         with self._database.plain() as connection:
             mine = (LeaseRow.name == name, LeaseRow.holder == holder)
             connection.execute(delete(LeaseRow).where(*mine))
-
-    def _holder(self, name: str) -> str:
-        with self._database.plain(reading=True) as connection:
-            return connection.scalar(select(LeaseRow.holder).where(LeaseRow.name == name)) or ""

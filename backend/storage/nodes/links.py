@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.links.link_test import Link, LinkState, LinkTest, LinkTestMember
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import value_of
 from backend.storage.tables.node_tables import LinkTestRow
 from backend.storage.tables.values import DatabaseClock
 
@@ -19,6 +19,8 @@ OPEN = (LinkState.QUEUED.value, LinkState.RUNNING.value)
 
 
 class SqlLinks:
+    """Keeps tests; a change that comes after the end of a test is lost without a word."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -35,25 +37,25 @@ class SqlLinks:
             )
             session.add(row)
             session.flush()
-            return _test(row)
+            return value_of(LinkTest, row)
 
     def latest(self) -> LinkTest | None:
-        with self._database.read() as session:
-            row = session.scalars(select(LinkTestRow).order_by(LinkTestRow.id.desc())).first()
-            return _test(row) if row else None
+        row = self._database.first(select(LinkTestRow).order_by(LinkTestRow.id.desc()).limit(1))
+        return value_of(LinkTest, row) if row else None
 
     def get(self, test_id: int) -> LinkTest:
-        with self._database.read() as session:
-            return _test(look_up(session, LinkTestRow, test_id))
+        """Raises `NotFound`."""
+        return value_of(LinkTest, self._database.get(LinkTestRow, test_id))
 
     def waiting(self, node: str, patience: float) -> Sequence[LinkTest]:
+        """Those that wait for a node, oldest first; older than `patience` seconds they fail."""
         query = select(LinkTestRow, DatabaseClock() - LinkTestRow.asked)
         query = query.where(LinkTestRow.state.in_(OPEN)).order_by(LinkTestRow.id)
         with self._database.read() as session:
-            found = [(_test(row), age) for row, age in session.execute(query)]
+            found = [(value_of(LinkTest, row), age) for row, age in session.execute(query)]
         for test, age in found:
             if age > 2 * patience:
-                self.fail(test.id, f"not all of its nodes came within {2 * patience:.0f} s")
+                self.fail(test.id, f"not all of its nodes joined within {2 * patience:.0f} s")
         return [
             test
             for test, age in found
@@ -76,15 +78,3 @@ class SqlLinks:
             session.execute(
                 update(LinkTestRow).where(LinkTestRow.id == test_id, is_open).values(**values)
             )
-
-
-def _test(row: LinkTestRow) -> LinkTest:
-    return LinkTest(
-        id=row.id,
-        state=LinkState(row.state),
-        members=from_plain(Members, row.members),
-        created_at=row.created_at,
-        meeting=row.meeting,
-        links=from_plain(Links, row.links),
-        error=row.error,
-    )

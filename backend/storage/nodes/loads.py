@@ -5,12 +5,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, select
 
+from backend.people.project import Project
 from backend.runs.dispatch.fairness import ProjectLoad, Waiting
-from backend.runs.states import RunState
+from backend.runs.states import LIVE, RunState
 from backend.storage.database import Database
-from backend.storage.fence import LIVE
+from backend.storage.look_up import value_of
 from backend.storage.nodes.reservations import of_live_runs
-from backend.storage.people.projects import project_of
 from backend.storage.tables.node_tables import ReservationRow
 from backend.storage.tables.tables import Base
 from backend.storage.tables.values import Few
@@ -21,10 +21,13 @@ QUEUED = Few(RUNS.c.state == RunState.QUEUED)
 
 
 class SqlLoads:
+    """Of every project, whoever asks."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def loads(self) -> Mapping[int, ProjectLoad]:
+        """By project."""
         queued = select(RUNS.c.project_id, func.count()).where(QUEUED)
         with self._database.plain(reading=True) as connection:
             waiting: dict[int, int] = dict(
@@ -33,7 +36,7 @@ class SqlLoads:
             holdings = held(connection)
             return {
                 row.id: ProjectLoad(
-                    project_of(row),
+                    value_of(Project, row),
                     len({run for run, _, _ in holdings.get(row.id, ())}),
                     sum(devices for _, _, devices in holdings.get(row.id, ())),
                     waiting.get(row.id, 0),
@@ -43,6 +46,7 @@ class SqlLoads:
             }
 
     def waiting(self, each: int) -> Sequence[Waiting]:
+        """The oldest queued runs, up to `each` of every project, by their number."""
         place = func.row_number().over(partition_by=RUNS.c.project_id, order_by=RUNS.c.id)
         queued = select(RUNS.c.id, RUNS.c.project_id, place.label("place")).where(QUEUED).subquery()
         query = select(queued.c.id, queued.c.project_id).where(queued.c.place <= each)
@@ -50,6 +54,7 @@ class SqlLoads:
             return [Waiting(*row) for row in connection.execute(query.order_by(queued.c.id))]
 
     def busy(self) -> Mapping[str, int]:
+        """The nodes that live runs hold, with the run."""
         with self._database.plain(reading=True) as connection:
             every = held(connection).values()
             return {node: run for holdings in every for run, node, _ in holdings}

@@ -8,8 +8,10 @@ from sqlalchemy import Connection, Select, delete, insert, select, text, update
 from backend.errors import StageflowError
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.reservations import Summons
+from backend.runs.states import LIVE
 from backend.storage.database import Database
-from backend.storage.fence import LIVE, hold
+from backend.storage.fence import held
+from backend.storage.look_up import value_of
 from backend.storage.tables.node_tables import ReservationRow
 from backend.storage.tables.tables import RunRow
 from backend.storage.tables.values import Few
@@ -48,35 +50,35 @@ def reserve(
 
 
 class SqlReservations:
+    """A claim reserves all nodes of a run or none (`SqlRuns.claim`)."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def summon(self, fence: Fence, address: str, port: int, secret: str) -> None:
+        """Tell the reserved nodes where to report. Raises `LeaseLost`."""
         query = update(ReservationRow).where(
             ReservationRow.run_id == fence.run_id, ReservationRow.attempt == fence.attempt
         )
-        with self._database.write() as session:
-            hold(session, fence)
+        with held(self._database, fence) as session:
             session.execute(query.values(address=address, port=port, secret=secret))
 
     def summons(self, node: str) -> Summons | None:
+        """What `node` is asked to, while the run is live."""
         query = of_live_runs(ReservationRow).where(
             ReservationRow.node == node,
             ReservationRow.port.is_not(None),
             ReservationRow.answered.is_(False),
         )
-        with self._database.read() as session:
-            row = session.scalar(query)
-            if row is None:
-                return None
-            place = (row.address or "", row.port or 0, row.secret or "")
-            return Summons(row.run_id, row.attempt, *place)
+        row = self._database.first(query)
+        return None if row is None else value_of(Summons, row)
 
     def held(self) -> Sequence[tuple[str, int]]:
-        with self._database.read() as session:
-            return [(row.node, row.run_id) for row in session.scalars(of_live_runs(ReservationRow))]
+        """(node, run) of the reserved nodes of live runs."""
+        return [(row.node, row.run_id) for row in self._database.rows(of_live_runs(ReservationRow))]
 
     def answered(self, summons: Summons, node: str) -> bool:
+        """`node` takes its share; False where it did before."""
         query = update(ReservationRow).where(
             ReservationRow.node == node,
             ReservationRow.run_id == summons.run_id,

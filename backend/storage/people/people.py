@@ -1,19 +1,17 @@
 """People in SQL."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.errors import InvalidInput
-from backend.people.accounts import utc_now
-from backend.people.person import Person
+from backend.errors import InvalidInput, NotFound
+from backend.people.person import LastAdministrator, Person
 from backend.people.rights import Role
-from backend.people.team import LastAdministrator
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.tables.people_tables import FailureRow, IdentityRow, PersonRow, SessionRow
 
 FORGOTTEN = timedelta(days=1)
@@ -21,11 +19,14 @@ FORGOTTEN = timedelta(days=1)
 
 
 class SqlPeople:
+    """Names are told apart without regard to case."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: str, role: Role) -> Person:
-        row = PersonRow(name=name, key=name.casefold(), role=role, created_at=utc_now())
+        """Raises `InvalidInput` where somebody has the name."""
+        row = PersonRow(name=name, key=name.casefold(), role=role, created_at=datetime.now(UTC))
         try:
             with self._database.write() as session:
                 session.add(row)
@@ -34,50 +35,62 @@ class SqlPeople:
                 return person_of(row)
         except IntegrityError:
             raise InvalidInput(
-                f"somebody is called {name!r} already", "Choose another name."
+                f"the name {name!r} is already taken", "Choose another name."
             ) from None
 
     def get(self, person_id: int) -> Person:
-        with self._database.read() as session:
-            return person_of(look_up(session, PersonRow, person_id))
+        """Raises `NotFound`."""
+        return person_of(self._database.get(PersonRow, person_id))
 
     def find(self, name: str) -> tuple[Person, str | None] | None:
+        """The person of this name with the hash of the password."""
         query = select(PersonRow).where(PersonRow.key == name.strip().casefold())
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else (person_of(row), row.password)
+        row = self._database.first(query)
+        return None if row is None else (person_of(row), row.password)
+
+    def named(self, name: str) -> Person:
+        """Raises `NotFound`."""
+        found = self.find(name)
+        if found is None:
+            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
+        return found[0]
 
     def list(self) -> Sequence[Person]:
-        with self._database.read() as session:
-            rows = session.scalars(select(PersonRow).order_by(PersonRow.key))
-            return [person_of(row) for row in rows]
+        """By name."""
+        return [
+            person_of(row) for row in self._database.rows(select(PersonRow).order_by(PersonRow.key))
+        ]
 
     def of_identity(self, issuer: str, subject: str) -> Person | None:
+        """Whom a provider's subject has been tied to."""
         query = (
             select(PersonRow)
             .join(IdentityRow, IdentityRow.person_id == PersonRow.id)
             .where(IdentityRow.issuer == issuer, IdentityRow.subject == subject)
         )
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else person_of(row)
+        row = self._database.first(query)
+        return None if row is None else person_of(row)
 
     def tie(self, person_id: int, issuer: str, subject: str) -> None:
+        """From now on that subject is this person. Raises `InvalidInput` where it is another."""
         row = IdentityRow(issuer=issuer, subject=subject, person_id=person_id)
         try:
             with self._database.write() as session:
                 look_up(session, PersonRow, person_id).joined = True
                 session.add(row)
         except IntegrityError:
-            raise InvalidInput(f"{subject} of {issuer} is somebody already") from None
+            raise InvalidInput(f"{subject} of {issuer} already belongs to another person") from None
 
     def set_password(self, person_id: int, password: str) -> None:
+        """Keep the hash `password`, and end every session of theirs."""
         with self._database.write() as session:
             row = look_up(session, PersonRow, person_id)
             row.password, row.joined = password, True
             _end_sessions(session, person_id)
 
     def change(self, person_id: int, role: Role | None, disabled: bool | None) -> None:
+        """None leaves a thing as it is. Whoever is disabled loses every session. Raises
+        `LastAdministrator` where nobody would be left who manages."""
         with self._database.write() as session:
             everybody = session.scalars(select(PersonRow).with_for_update()).all()
             row = look_up(session, PersonRow, person_id)
@@ -90,6 +103,7 @@ class SqlPeople:
                 _end_sessions(session, person_id)
 
     def failed(self, name: str, now: datetime) -> int:
+        """Count one more failure to sign in under `name`; how many there are in a row."""
         with self._database.write() as session:
             session.execute(delete(FailureRow).where(FailureRow.failed_at < now - FORGOTTEN))
             row = session.get(FailureRow, name.casefold(), with_for_update=True)
@@ -111,21 +125,14 @@ class SqlPeople:
             return row.locked_until if row else None
 
     def unlock(self, name: str) -> None:
+        """Forget the failures."""
         with self._database.write() as session:
             session.execute(delete(FailureRow).where(FailureRow.key == name.casefold()))
 
 
 def person_of(row: PersonRow) -> Person:
     """Without the password's hash, which leaves the store for a comparison alone."""
-    return Person(
-        id=row.id,
-        name=row.name,
-        role=row.role,
-        disabled=row.disabled,
-        joined=row.joined,
-        created_at=row.created_at,
-        projects={each.project_id: each.role for each in row.memberships},
-    )
+    return value_of(Person, row, projects={m.project_id: m.role for m in row.memberships})
 
 
 def _manages(row: PersonRow) -> bool:

@@ -1,53 +1,55 @@
 """Projects and their members in SQL."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import UTC, datetime
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.people.accounts import utc_now
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Role
 from backend.storage.database import Database
-from backend.storage.look_up import look_up
+from backend.storage.look_up import look_up, value_of
 from backend.storage.tables.people_tables import MemberRow, PersonRow
 from backend.storage.tables.tables import ProjectRow
 
 
 class SqlProjects:
+    """Names are told apart without regard to case."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def add(self, name: str) -> Project:
+        """Raises `InvalidInput` where a project has the name."""
         row = ProjectRow(name=name, key=name.casefold(), archived=False, quota={}, retention={})
-        row.created_at = utc_now()
+        row.created_at = datetime.now(UTC)
         try:
             with self._database.write() as session:
                 session.add(row)
                 session.flush()
-                return project_of(row)
+                return value_of(Project, row)
         except IntegrityError:
             raise _taken(name) from None
 
     def get(self, project_id: int) -> Project:
-        with self._database.read() as session:
-            return project_of(look_up(session, ProjectRow, project_id))
+        """Raises `NotFound`."""
+        return value_of(Project, self._database.get(ProjectRow, project_id))
 
     def find(self, name: str) -> Project | None:
         query = select(ProjectRow).where(ProjectRow.key == name.strip().casefold())
-        with self._database.read() as session:
-            row = session.scalar(query)
-            return None if row is None else project_of(row)
+        row = self._database.first(query)
+        return None if row is None else value_of(Project, row)
 
     def list(self) -> Sequence[Project]:
+        """The first one first, the others by name."""
         query = select(ProjectRow).order_by(ProjectRow.id != DEFAULT_PROJECT, ProjectRow.key)
-        with self._database.read() as session:
-            return [project_of(row) for row in session.scalars(query)]
+        return [value_of(Project, row) for row in self._database.rows(query)]
 
     def keep(self, project: Project) -> None:
+        """Write down what has changed. Raises `InvalidInput` where another has the name."""
         try:
             with self._database.write() as session:
                 row = look_up(session, ProjectRow, project.id)
@@ -59,6 +61,7 @@ class SqlProjects:
             raise _taken(project.name) from None
 
     def members(self, project_id: int) -> Sequence[Member]:
+        """By name."""
         query = (
             select(PersonRow.name, MemberRow.role)
             .join(MemberRow, MemberRow.person_id == PersonRow.id)
@@ -69,6 +72,7 @@ class SqlProjects:
             return [Member(name, role) for name, role in session.execute(query)]
 
     def set_role(self, project_id: int, person_id: int, role: Role | None) -> None:
+        """Give a person a role in a project; None takes it away."""
         theirs = (MemberRow.project_id == project_id, MemberRow.person_id == person_id)
         with self._database.write() as session:
             session.execute(delete(MemberRow).where(*theirs))
@@ -76,17 +80,5 @@ class SqlProjects:
                 session.add(MemberRow(project_id=project_id, person_id=person_id, role=role))
 
 
-def project_of(row: Any) -> Project:
-    """The row, as an object or as columns."""
-    return Project(
-        id=row.id,
-        name=row.name,
-        archived=row.archived,
-        created_at=row.created_at,
-        quota=from_plain(Quota, row.quota),
-        retention=from_plain(Retention, row.retention),
-    )
-
-
 def _taken(name: str) -> InvalidInput:
-    return InvalidInput(f"a project is called {name!r} already", "Choose another name.")
+    return InvalidInput(f"the project name {name!r} is already taken", "Choose another name.")

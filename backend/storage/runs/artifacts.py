@@ -1,7 +1,6 @@
 """Files of runs: bytes in a folder under their SHA-256, names in SQL."""
 
 import fcntl
-import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,14 +10,13 @@ from pathlib import Path
 from sqlalchemy import delete, select
 
 from backend.errors import NotFound
+from backend.hashing import copied, to_disk
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import StoredArtifact
 from backend.storage.database import Database
 from backend.storage.errors import of_system
-from backend.storage.fence import hold, hold_once
+from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import ArtifactRow
-
-CHUNK = 1 << 20
 
 
 class SqlArtifacts:
@@ -29,45 +27,45 @@ class SqlArtifacts:
         self._folder = folder
 
     def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
-        """Raises `StorageFull` on a full disk, `NotFound` where there is no such file,
-        `LeaseLost` as every fenced write."""
+        """Keep a copy of the file; an older one of that name in the run is replaced. Raises
+        `StorageFull` on a full disk, `NotFound` where there is no such file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
-        with self._database.write() as session:
-            hold(session, fence)
+        with held(self._database, fence):
+            pass  # a lost lease is told before the copying
         with _copied(path, self._folder) as (copy, digest, size), _locked(self._folder):
             os.replace(copy, self._folder / digest)
-            self._add(fence, batch, name, size, digest)
+            with self._database.write() as session:
+                hold_once(session, fence, batch)
+                same = (ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name)
+                session.execute(delete(ArtifactRow).where(*same))
+                session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
         return StoredArtifact(name, self._folder / digest, size, digest)
 
-    def _add(self, fence: Fence, batch: int, name: str, size: int, digest: str) -> None:
-        with self._database.write() as session:
-            hold_once(session, fence, batch)
-            session.execute(
-                delete(ArtifactRow).where(
-                    ArtifactRow.run_id == fence.run_id, ArtifactRow.name == name
-                )
-            )
-            session.add(ArtifactRow(run_id=fence.run_id, name=name, size=size, digest=digest))
-
     def list(self, run_id: int) -> Sequence[StoredArtifact]:
+        """By name."""
         query = select(ArtifactRow).where(ArtifactRow.run_id == run_id).order_by(ArtifactRow.name)
-        with self._database.read() as session:
-            return [
-                StoredArtifact(row.name, self._folder / row.digest, row.size, row.digest)
-                for row in session.scalars(query)
-            ]
+        return [
+            StoredArtifact(row.name, self._folder / row.digest, row.size, row.digest)
+            for row in self._database.rows(query)
+        ]
+
+    def path(self, run_id: int, name: str) -> Path:
+        """Where one kept file lies. Raises `NotFound`."""
+        for artifact in self.list(run_id):
+            if artifact.name == name:
+                return artifact.path
+        raise NotFound(f"run {run_id} has no file {name!r}")
 
     def prune(self, digests: Sequence[str]) -> None:
-        """Raises `StorageFull` and the like where the folder cannot be changed."""
+        """Delete the bytes of these files, as far as no run has them any more. Raises
+        `StorageFull` and the like where the folder cannot be changed."""
         if not digests or not self._folder.is_dir():
             return
         every = ArtifactRow.__table__  # those of other projects too
         query = select(every.c.digest).where(every.c.digest.in_(digests))
         with _locked(self._folder):
-            with self._database.read() as session:
-                needed = set(session.scalars(query))
-            for digest in set(digests) - needed:
+            for digest in set(digests) - {*self._database.rows(query)}:
                 (self._folder / digest).unlink(missing_ok=True)
 
 
@@ -92,20 +90,12 @@ def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
         copy = Path(name)
         try:
-            yield copy, *_copy(path, handle)
+            with os.fdopen(handle, "wb") as target, path.open("rb") as source:
+                digest, size = copied(source, target)
+                to_disk(target)
+            yield copy, digest, size
         finally:
             copy.unlink(missing_ok=True)
-
-
-def _copy(path: Path, handle: int) -> tuple[str, int]:
-    digest, size = hashlib.sha256(), 0
-    with os.fdopen(handle, "wb") as copy, path.open("rb") as original:
-        while chunk := original.read(CHUNK):
-            digest.update(chunk)
-            size += copy.write(chunk)
-        copy.flush()
-        os.fsync(copy.fileno())
-    return digest.hexdigest(), size
 
 
 @contextmanager

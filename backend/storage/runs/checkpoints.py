@@ -2,18 +2,22 @@
 
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from backend.codec import from_plain, to_plain
+from backend.codec import to_plain
+from backend.errors import NotFound
 from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.attempts.fence import Fence
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
-from backend.storage.look_up import look_up
+from backend.storage.look_up import value_of
 from backend.storage.tables.tables import CheckpointRow
 
 Files = tuple[CheckpointFile, ...]
@@ -26,6 +30,7 @@ class SqlCheckpoints:
         self._database, self._folder = database, folder
 
     def folder(self, run_id: int, attempt: int, step: int) -> Path:
+        """Where the files of a checkpoint belong; one folder for each."""
         return self._folder / str(run_id) / f"{attempt}-{step}"
 
     def add(
@@ -36,6 +41,8 @@ class SqlCheckpoints:
         keep: int,
         batch: int = 0,
     ) -> None:
+        """Commit a checkpoint whose files are in their folder, and let go of all but the
+        newest `keep` of the run. The same one again changes nothing."""
         with self._database.write() as session:
             hold_once(session, fence, batch)
             if not _has(session, fence, mark):
@@ -48,26 +55,33 @@ class SqlCheckpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
     def get(self, checkpoint_id: int) -> Checkpoint:
-        with self._database.read() as session:
-            return self._of(look_up(session, CheckpointRow, checkpoint_id))
+        """Raises `NotFound`."""
+        return self._of(self._database.get(CheckpointRow, checkpoint_id))
 
     def list(self, run_id: int) -> Sequence[Checkpoint]:
-        with self._database.read() as session:
-            return [self._of(row) for row in session.scalars(_newest_first(run_id))]
+        """The newest first."""
+        return [self._of(row) for row in self._database.rows(_newest_first(run_id))]
+
+    def beginnings(self, run: Run) -> Sequence[Checkpoint]:
+        """Where the next attempt may begin, the best first: the run's own checkpoints, then the
+        one that it was launched from, if it is still there."""
+        own = tuple(self.list(run.id))
+        if isinstance(run.spec, TrainSpec) and run.spec.checkpoint_id is not None:
+            with suppress(NotFound):
+                return (*own, self.get(run.spec.checkpoint_id))
+        return own
+
+    def newest(self, run: Run) -> Checkpoint | None:
+        """The best of the `beginnings`."""
+        return next(iter(self.beginnings(run)), None)
 
     def forget(self, run_id: int) -> None:
+        """Remove the files of a run that is no more."""
         shutil.rmtree(self._folder / str(run_id), ignore_errors=True)
 
     def _of(self, row: CheckpointRow) -> Checkpoint:
-        return Checkpoint(
-            id=row.id,
-            run_id=row.run_id,
-            attempt=row.attempt,
-            mark=Mark(row.epoch, row.samples, row.step),
-            files=from_plain(Files, row.files),
-            folder=self.folder(row.run_id, row.attempt, row.step),
-            created_at=row.created_at,
-        )
+        folder = self.folder(row.run_id, row.attempt, row.step)
+        return value_of(Checkpoint, row, mark=value_of(Mark, row), folder=folder)
 
 
 def _newest_first(run_id: int) -> Select[CheckpointRow]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
-from backend.people.projects import QuotaReached
+from backend.people.project import QuotaReached
 from backend.runs.states import RunState, move
 from backend.storage.database import Database
 from backend.storage.nodes.reservations import NodesTaken, alone, of_live_runs, reserve
@@ -54,7 +54,7 @@ def asked(database: Database, run_id: int) -> Any:
 def claim(
     database: Database, run_id: int, node: str, token: str, lease: float, others: Sequence[str]
 ) -> Row[Any] | None:
-    """The run's row as it is now, with its tags in `tagged`; see `RunStore.claim`."""
+    """The run's row as it is now, with its tags in `tagged`; see `SqlRuns.claim`."""
     asked = {"run": run_id, "by": node, "secret": token, "term": lease}
     with suppress(NodesTaken, QuotaReached), database.plain() as connection:
         if others:

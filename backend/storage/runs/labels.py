@@ -15,11 +15,12 @@ class SqlLabels:
         self._database = database
 
     def projects(self, run_ids: Sequence[int]) -> Sequence[int]:
+        """Those that the runs belong to, ascending. Unknown ids are left out."""
         query = select(RunRow.project_id).where(RunRow.id.in_(run_ids)).distinct()
-        with self._database.read() as session:
-            return session.scalars(query.order_by(RunRow.project_id)).all()
+        return self._database.rows(query.order_by(RunRow.project_id))
 
     def change(self, run_ids: Sequence[int], change: Change) -> int:
+        """Change these runs in one transaction; how many there are. Unknown ids are left out."""
         plain = {"starred": change.starred, "note": change.note, "name": change.name}
         values = {name: value for name, value in plain.items() if value is not None}
         query = select(RunRow.id).where(RunRow.id.in_(run_ids)).order_by(RunRow.id)
@@ -34,13 +35,13 @@ class SqlLabels:
             return len(ids)
 
     def tags(self) -> Sequence[str]:
-        with self._database.read() as session:
-            return session.scalars(select(TagRow.tag).distinct().order_by(TagRow.tag)).all()
+        """Every tag that some run has, by name."""
+        return self._database.rows(select(TagRow.tag).distinct().order_by(TagRow.tag))
 
     def owners(self) -> Sequence[str]:
+        """Everybody who asked for a run, by name."""
         query = select(RunRow.owner).distinct().where(RunRow.owner != "").order_by(RunRow.owner)
-        with self._database.read() as session:
-            return session.scalars(query).all()
+        return self._database.rows(query)
 
 
 def _change_tags(session: Session, ids: Sequence[int], change: Change) -> None:

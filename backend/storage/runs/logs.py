@@ -1,12 +1,11 @@
 """Log lines in SQL, numbered through per run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import insert, select
 
 from backend.runs.attempts.fence import Fence
-from backend.runs.history.records import LogLine
-from backend.runs.ports import LogText
+from backend.runs.history.records import LogLine, LogText
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
 from backend.storage.tables.tables import LogRow, RunRow
@@ -19,6 +18,8 @@ class SqlLogs:
         self._database = database
 
     def add(self, fence: Fence, lines: Sequence[LogText], batch: int = 0) -> None:
+        """`batch` numbers the writes of an attempt from 1: one that comes again changes
+        nothing; 0 = not numbered. So in the other stores."""
         if not lines:
             return
         with self._database.write() as session:
@@ -32,7 +33,8 @@ class SqlLogs:
             ]
             session.execute(insert(LogRow), rows)
 
-    def list(self, run_id: int, after: int, limit: int) -> Sequence[LogLine]:
+    def list(self, run_id: int, after: int = 0, limit: int = 1000) -> Sequence[LogLine]:
+        """Up to `limit` lines whose sequence number is above `after`, in order."""
         query = (
             select(LogRow.seq, LogRow.time, LogRow.rank, LogRow.text)
             .where(LogRow.run_id == run_id, LogRow.seq > after)
@@ -41,6 +43,12 @@ class SqlLogs:
         )
         with self._database.read() as session:
             return [LogLine(*row) for row in session.execute(query)]
+
+    def every(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
+        """Every line whose sequence number is above `after`, read in portions."""
+        while lines := self.list(run_id, after):
+            yield from lines
+            after = lines[-1].seq
 
 
 def cut(text: str) -> str:

@@ -9,7 +9,7 @@ from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
 from backend.runs.history.records import MetricPoint
 from backend.storage.database import Database
-from backend.storage.fence import hold, hold_once
+from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import MetricRow
 
 POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
@@ -37,13 +37,14 @@ class SqlMetrics:
                 session.execute(insert(MetricRow), rows)
 
     def forget(self, fence: Fence, step: int) -> None:
-        with self._database.write() as session:
-            hold(session, fence)
+        """Take back the points from `step` on: they will be made again."""
+        with held(self._database, fence) as session:
             session.execute(
                 delete(MetricRow).where(MetricRow.run_id == fence.run_id, MetricRow.step >= step)
             )
 
     def copy(self, from_run: int, to_run: int, step: int) -> None:
+        """Give a run the points that another one has before `step`."""
         kept = ("name", "step", "epoch", "value", "time")
         columns = [getattr(MetricRow, name) for name in kept]
         earlier = select(literal(to_run), *columns).where(
@@ -53,18 +54,21 @@ class SqlMetrics:
             session.execute(insert(MetricRow).from_select(("run_id", *kept), earlier))
 
     def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
-        """A value that was not finite comes back as NaN."""
+        """By step. A value that was not finite comes back as NaN."""
         query = select(*POINT).where(*_of(run_id, name)).order_by(MetricRow.step, MetricRow.id)
         with self._database.read() as session:
             return [_point(*row) for row in session.execute(query)]
 
-    def last(self, run_id: int, name: str, count: int) -> Sequence[MetricPoint]:
+    def last(self, run_id: int, name: str, count: int = 1) -> Sequence[MetricPoint]:
+        """The `count` points with the largest steps, by step."""
         newest = (MetricRow.step.desc(), MetricRow.id.desc())
         query = select(*POINT).where(*_of(run_id, name)).order_by(*newest).limit(count)
         with self._database.read() as session:
             return [_point(*row) for row in reversed(session.execute(query).all())]
 
-    def epoch_means(self, run_id: int, name: str, count: int) -> Sequence[float]:
+    def epoch_means(self, run_id: int, name: str, count: int = 1) -> Sequence[float]:
+        """The mean of each of the newest `count` epochs, in order. Values that were not finite
+        count for nothing."""
         mine = _of(run_id, name)
         newest = select(func.max(MetricRow.epoch)).where(*mine).scalar_subquery()
         query = (
@@ -73,12 +77,12 @@ class SqlMetrics:
             .group_by(MetricRow.epoch)
             .order_by(MetricRow.epoch)
         )
-        with self._database.read() as session:
-            return [nan if mean is None else mean for mean in session.scalars(query)]
+        return [nan if mean is None else mean for mean in self._database.rows(query)]
 
-    def curve(self, run_id: int, name: str, num_points: int) -> Sequence[MetricPoint]:
-        """Neighbours are put together in the database, so that a long run costs no more
-        to draw than a short one. Values that were not finite count for nothing."""
+    def curve(self, run_id: int, name: str, num_points: int = 1000) -> Sequence[MetricPoint]:
+        """By step; above `num_points` points each is the mean of neighbours, made in the database,
+        so that a long run costs no more to draw than a short one. Values that were not finite
+        count for nothing."""
         mine = _of(run_id, name)
         ends = select(func.min(MetricRow.step), func.max(MetricRow.step)).where(*mine)
         with self._database.read() as session:
@@ -102,8 +106,7 @@ class SqlMetrics:
 
     def names(self, run_id: int) -> Sequence[str]:
         query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
-        with self._database.read() as session:
-            return sorted(session.scalars(query))
+        return sorted(self._database.rows(query))
 
 
 def _of(run_id: int, name: str) -> tuple[ColumnElement[bool], ...]:

@@ -3,10 +3,8 @@
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
-from backend.runs.states import RunState
+from backend.runs.states import FINAL
 from backend.storage.tables.tables import Base, RunRow
-
-FINAL = tuple(state for state in RunState if state.is_final)
 
 
 def remove_run(session: Session, run_id: int) -> bool:

@@ -7,8 +7,8 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from backend.people.project import Retention
+from backend.runs.states import FINAL
 from backend.storage.database import Database
-from backend.storage.runs.removal import FINAL
 from backend.storage.tables.tables import CheckpointRow, LogRow, RunRow, SpanBatchRow
 
 
@@ -17,6 +17,8 @@ class SqlClearing:
         self._database = database
 
     def due(self, project_id: int, rule: Retention, before: datetime) -> Sequence[int]:
+        """Ended runs that are still whole, ended `before`, and are not kept by the rule nor
+        needed by a run that waits or is live; the oldest first."""
         of_project = RunRow.project_id == project_id
         newest = select(RunRow.id).where(of_project).order_by(RunRow.id.desc()).limit(rule.last)
         old: list[ColumnElement[bool]] = [
@@ -33,6 +35,8 @@ class SqlClearing:
             return [run_id for run_id in found if run_id not in kept]
 
     def clear(self, run_id: int) -> bool:
+        """Take the rows of log, timelines and checkpoints away, once: False where somebody else
+        did, or the run has not ended."""
         whole = update(RunRow).where(
             RunRow.id == run_id, RunRow.cleared_at.is_(None), RunRow.state.in_(FINAL)
         )

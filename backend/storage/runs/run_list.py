@@ -1,5 +1,8 @@
 """Which runs a list holds, and in which order, as SQL that the indexes of `runs` answer."""
 
+from operator import eq, ge, le, lt
+from typing import Any
+
 from sqlalchemy import ColumnElement, Select, select, union
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -8,11 +11,19 @@ from backend.storage.tables.tables import RunRow, TagRow
 from backend.storage.tables.values import Few, Holds
 
 Ids = Select[int]
+COLUMNS: dict[RunSort, InstrumentedAttribute[Any]] = {
+    RunSort.CREATED: RunRow.id,
+    RunSort.NAME: RunRow.name,
+    RunSort.STATE: RunRow.state,
+    RunSort.OWNER: RunRow.owner,
+    RunSort.ACCURACY: RunRow.accuracy,
+    RunSort.SECONDS: RunRow.seconds,
+}
 
 
 def conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
     """What a run's row must meet."""
-    found = [*_values(wanted), *_ranges(wanted)]
+    found = _values(wanted)
     if wanted.text.strip():
         found.append(_says(wanted.text.strip()))
     if wanted.tag is not None:
@@ -22,53 +33,32 @@ def conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
 
 def ordered(query: Ids, order: RunOrder) -> Ids:
     """Whatever has no value comes last, the newest first among equals."""
-    column = _column(order.by)
-    if column is RunRow.id:
-        return query.order_by(column.desc() if order.descending else column.asc())
+    column = COLUMNS[order.by]
     direction = column.desc() if order.descending else column.asc()
-    if column in (RunRow.accuracy, RunRow.seconds):
+    if column is RunRow.id:
+        return query.order_by(direction)
+    if order.by in (RunSort.ACCURACY, RunSort.SECONDS):
         direction = direction.nulls_last()
     return query.order_by(direction, RunRow.id.desc())
 
 
-def _column(by: RunSort) -> InstrumentedAttribute[object]:
-    columns: dict[RunSort, InstrumentedAttribute[object]] = {
-        RunSort.CREATED: RunRow.id,
-        RunSort.NAME: RunRow.name,
-        RunSort.STATE: RunRow.state,
-        RunSort.OWNER: RunRow.owner,
-        RunSort.ACCURACY: RunRow.accuracy,
-        RunSort.SECONDS: RunRow.seconds,
-    }
-    return columns[by]
-
-
 def _values(wanted: RunFilter) -> list[ColumnElement[bool]]:
-    pairs = (
-        (RunRow.kind, wanted.kind),
-        (RunRow.definition_id, wanted.definition_id),
-        (RunRow.plan_id, wanted.plan_id),
-        (RunRow.owner, wanted.owner),
+    compared = (
+        (RunRow.kind, eq, wanted.kind),
+        (RunRow.definition_id, eq, wanted.definition_id),
+        (RunRow.plan_id, eq, wanted.plan_id),
+        (RunRow.owner, eq, wanted.owner),
+        (RunRow.created_at, ge, wanted.since),
+        (RunRow.created_at, lt, wanted.until),
+        (RunRow.accuracy, ge, wanted.min_accuracy),
+        (RunRow.accuracy, le, wanted.max_accuracy),
     )
-    found = [column == value for column, value in pairs if value is not None]
+    found = [meets(column, value) for column, meets, value in compared if value is not None]
     if wanted.states:
         among = RunRow.state.in_(wanted.states)
         found.append(among if any(state.is_final for state in wanted.states) else Few(among))
     if wanted.starred:
         found.append(RunRow.starred.is_(True))
-    return found
-
-
-def _ranges(wanted: RunFilter) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
-    if wanted.since is not None:
-        found.append(RunRow.created_at >= wanted.since)
-    if wanted.until is not None:
-        found.append(RunRow.created_at < wanted.until)
-    if wanted.min_accuracy is not None:
-        found.append(RunRow.accuracy >= wanted.min_accuracy)
-    if wanted.max_accuracy is not None:
-        found.append(RunRow.accuracy <= wanted.max_accuracy)
     return found
 
 

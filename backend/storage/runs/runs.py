@@ -1,30 +1,27 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import Update, func, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
-from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
-from backend.runs.states import RESTARTED, RunState, move
+from backend.runs.states import LIVE, RESTARTED, RunState, move
 from backend.sandbox_level import SandboxLevel
 from backend.storage.database import Database
-from backend.storage.fence import LIVE, hold
-from backend.storage.look_up import look_up
+from backend.storage.fence import held
+from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit_run
 from backend.storage.runs import claims
 from backend.storage.runs.removal import remove_run
 from backend.storage.runs.run_list import conditions, ordered
 from backend.storage.tables.tables import AttemptRow, DefinitionRow, RunRow
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment, Few
-
-"""PostgreSQL's integer: a larger number is nobody's id."""
 
 
 class SqlRuns:
@@ -60,10 +57,11 @@ class SqlRuns:
             return _run(row)
 
     def get(self, run_id: int) -> Run:
-        with self._database.read() as session:
-            return _run(look_up(session, RunRow, run_id))
+        """Raises `NotFound`."""
+        return _run(self._database.get(RunRow, run_id))
 
     def several(self, run_ids: Sequence[int]) -> Sequence[Run]:
+        """Those that there are, in the order of the ids."""
         with self._database.read() as session:
             return _several(session, run_ids)
 
@@ -77,47 +75,51 @@ class SqlRuns:
             return RunPage(tuple(_several(session, ids)), total or 0)
 
     def count(self) -> Mapping[RunState, int]:
+        """How many runs there are in each state that some run has."""
         query = select(RunRow.state, func.count()).group_by(RunRow.state)
         with self._database.read() as session:
             return dict(session.execute(query).all())
 
-    def waiting(self) -> Sequence[int]:
-        query = select(RunRow.id).where(Few(RunRow.state == RunState.QUEUED)).order_by(RunRow.id)
-        with self._database.read() as session:
-            return session.scalars(query).all()
-
     def asked(self, run_id: int) -> RunSpec | None:
+        """What a queued run is asked for; None where the run is not queued."""
         spec = claims.asked(self._database, run_id)
         return None if spec is None else from_plain(RunSpec, spec)
 
     def claim(
         self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
     ) -> Run | None:
+        """Compare-and-set from queued to starting, with `node` and the `others` reserved, all
+        or none; None where the run is not queued or one of them is held by another run."""
         row = claims.claim(self._database, run_id, node, token, lease, others)
-        return None if row is None else _from(row, claims.tags(row))
+        return None if row is None else value_of(Run, row, tags=claims.tags(row))
 
     def cancel_queued(self, run_id: int) -> bool:
-        query = _queued(run_id).values(
+        """Compare-and-set from queued to cancelled."""
+        queued = update(RunRow).where(RunRow.id == run_id, RunRow.state == RunState.QUEUED)
+        cancelled = queued.values(
             state=move(RunState.QUEUED, RunState.CANCELLED),
             cancel_requested=True,
             finished_at=DatabaseMoment(),
         )
         with self._database.write() as session:
-            return _count(session, query) == 1
+            return _has_changed(session, cancelled)
 
     def request_cancel(self, run_id: int) -> bool:
+        """Ask the holder of a live run to end it."""
         query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))
         with self._database.write() as session:
-            return _count(session, query.values(cancel_requested=True)) == 1
+            return _has_changed(session, query.values(cancel_requested=True))
 
     def lost(self) -> Sequence[Run]:
+        """The live runs whose lease is over."""
         query = select(RunRow).where(
             Few(RunRow.state.in_(LIVE)), RunRow.lease_until < DatabaseClock()
         )
-        with self._database.read() as session:
-            return [_run(row) for row in session.scalars(query.order_by(RunRow.id))]
+        return [_run(row) for row in self._database.rows(query.order_by(RunRow.id))]
 
     def give_up(self, lost: Run, state: RunState, error: RunError, at_once: bool = False) -> bool:
+        """Compare-and-set: end the attempt that `lost` tells of, if its lease is over or
+        `at_once`, and put the run into `state`: queued again, or a final one."""
         held = (
             RunRow.id == lost.id,
             RunRow.attempt == lost.attempt,
@@ -125,52 +127,53 @@ class SqlRuns:
             *(() if at_once else (RunRow.lease_until < DatabaseClock(),)),
         )
         with self._database.write() as session:
-            if not _count(session, update(RunRow).where(*held).values(token=None)):
+            if not _has_changed(session, update(RunRow).where(*held).values(token=None)):
                 return False
             _end_attempt(session, look_up(session, RunRow, lost.id), state, error)
             return True
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
+        """The first one first."""
         query = select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.number)
-        with self._database.read() as session:
-            return [_attempt(row) for row in session.scalars(query)]
+        return [value_of(StoredAttempt, row) for row in self._database.rows(query)]
 
     def beat(self, fence: Fence, lease: float) -> bool:
-        with self._database.write() as session:
-            hold(session, fence, lease_until=DatabaseClock() + lease)
+        """Renew the lease; True where a cancel was asked for."""
+        with held(self._database, fence, lease_until=DatabaseClock() + lease) as session:
             return look_up(session, RunRow, fence.run_id).cancel_requested
 
     def written(self, fence: Fence) -> int:
-        with self._database.write() as session:
-            hold(session, fence)
+        """The number of the attempt's newest numbered write; 0 where there is none."""
+        with held(self._database, fence) as session:
             return look_up(session, RunRow, fence.run_id).last_batch
 
     def begin(self, fence: Fence) -> None:
-        with self._database.write() as session:
-            hold(session, fence)
+        """From starting to running. Raises `IllegalMove`."""
+        with held(self._database, fence) as session:
             row = look_up(session, RunRow, fence.run_id)
             row.state = move(row.state, RunState.RUNNING)
 
     def isolated(self, fence: Fence, level: SandboxLevel) -> None:
-        with self._database.write() as session:
-            hold(session, fence, sandbox=level.value)
+        """Note the sandbox in which the ranks of this attempt are started."""
+        with held(self._database, fence, sandbox=level.value):
+            pass
 
     def resumed(self, fence: Fence, step: int) -> None:
-        with self._database.write() as session:
-            hold(session, fence)
+        """Note the checkpoint from which this attempt goes on."""
+        with held(self._database, fence) as session:
             row = session.get(AttemptRow, (fence.run_id, fence.attempt))
             if row is not None:
                 row.step = step
 
     def progress(self, fence: Fence, progress: RunProgress) -> None:
-        with self._database.write() as session:
-            hold(session, fence, progress=to_plain(RunProgress, progress))
+        with held(self._database, fence, progress=to_plain(RunProgress, progress)):
+            pass
 
     def finish(
         self, fence: Fence, state: RunState, summary: RunSummary, error: RunError | None
     ) -> None:
-        with self._database.write() as session:
-            hold(session, fence)
+        """To a final state, or back to queued for another attempt. Raises `IllegalMove`."""
+        with held(self._database, fence) as session:
             row = look_up(session, RunRow, fence.run_id)
             if state is not RunState.QUEUED:
                 row.summary = to_plain(RunSummary, summary)
@@ -178,6 +181,8 @@ class SqlRuns:
             _end_attempt(session, row, state, error)
 
     def delete(self, run_id: int) -> bool:
+        """Take an ended run away with all its records; False where there is no such run, or
+        it has not ended. What others measured or made from it stays."""
         with self._database.write() as session:
             return remove_run(session, run_id)
 
@@ -194,29 +199,13 @@ def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError
         attempt.error = told
     if state is not RunState.QUEUED:
         row.error, row.finished_at = told, now
-        _time(row)
+        if row.started_at is not None and now is not None:
+            row.seconds = (now - row.started_at).total_seconds()
 
 
-def _attempt(row: AttemptRow) -> StoredAttempt:
-    return StoredAttempt(
-        number=row.number,
-        node=row.node,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        outcome=row.outcome,
-        error=_maybe(RunError, row.error),
-        first_seq=row.first_seq,
-        step=row.step,
-    )
-
-
-def _queued(run_id: int) -> Update:
-    return update(RunRow).where(RunRow.id == run_id, RunRow.state == RunState.QUEUED)
-
-
-def _count(session: Session, query: Update) -> int:
+def _has_changed(session: Session, query: Update) -> bool:
     done = session.scalars(query.returning(RunRow.id).execution_options(synchronize_session=False))
-    return len(done.all())
+    return len(done.all()) == 1
 
 
 def _several(session: Session, ids: Sequence[int]) -> list[Run]:
@@ -226,40 +215,4 @@ def _several(session: Session, ids: Sequence[int]) -> list[Run]:
 
 
 def _run(row: RunRow) -> Run:
-    return _from(row, tuple(tag.tag for tag in row.tags))
-
-
-def _from(row: Any, tags: tuple[str, ...]) -> Run:
-    """From a row of the table, as an object or as columns."""
-    return Run(
-        id=row.id,
-        name=row.name,
-        spec=from_plain(RunSpec, row.spec),
-        state=row.state,
-        attempt=row.attempt,
-        node=row.node,
-        created_at=row.created_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-        progress=_maybe(RunProgress, row.progress),
-        summary=from_plain(RunSummary, row.summary),
-        error=_maybe(RunError, row.error),
-        cancel_requested=row.cancel_requested,
-        sandbox=SandboxLevel(row.sandbox) if row.sandbox else None,
-        owner=row.owner,
-        starred=row.starred,
-        note=row.note,
-        tags=tags,
-        origin_id=row.origin_id,
-        project_id=row.project_id,
-        cleared_at=row.cleared_at,
-    )
-
-
-def _time(row: RunRow) -> None:
-    if row.started_at is not None and row.finished_at is not None:
-        row.seconds = (row.finished_at - row.started_at).total_seconds()
-
-
-def _maybe(kind: Any, value: dict[str, Any] | None) -> Any:
-    return None if value is None else from_plain(kind, value)
+    return value_of(Run, row, tags=tuple(tag.tag for tag in row.tags))

@@ -1,14 +1,16 @@
 """Span batches in SQL: too many spans for a row each."""
 
 from collections.abc import Sequence
-from typing import cast
 
 from sqlalchemy import func, insert, select
 
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Timeline
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import SpanBatch, TimelineKind
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
+from backend.storage.look_up import value_of
 from backend.storage.tables.tables import SpanBatchRow
 
 
@@ -34,6 +36,7 @@ class SqlSpans:
                 session.execute(insert(SpanBatchRow), rows)
 
     def list(self, run_id: int, kind: TimelineKind, segment: int) -> Sequence[SpanBatch]:
+        """Those of the newest attempt that has any, by rank."""
         mine = (
             SpanBatchRow.run_id == run_id,
             SpanBatchRow.kind == kind,
@@ -45,20 +48,23 @@ class SqlSpans:
             .where(*mine, SpanBatchRow.attempt == newest)
             .order_by(SpanBatchRow.rank, SpanBatchRow.id)
         )
-        with self._database.read() as session:
-            return [_batch(row) for row in session.scalars(query)]
+        return [value_of(SpanBatch, row) for row in self._database.rows(query)]
 
-    def segments(self, run_id: int, kind: TimelineKind) -> Sequence[int]:
+    def timeline(
+        self, run_id: int, kind: TimelineKind, segment: int | None = None
+    ) -> Timeline | None:
+        """The spans of one segment (None = the last one); None where there are none."""
+        if segment is None:
+            segment = max(self.segments(run_id, kind), default=0)
+        found = Timeline.joined([decode(batch.data) for batch in self.list(run_id, kind, segment)])
+        return found if len(found) else None
+
+    def segments(self, run_id: int, kind: TimelineKind = "measured") -> Sequence[int]:
+        """The segments that have a timeline, ascending."""
         query = (
             select(SpanBatchRow.segment)
             .where(SpanBatchRow.run_id == run_id, SpanBatchRow.kind == kind)
             .distinct()
             .order_by(SpanBatchRow.segment)
         )
-        with self._database.read() as session:
-            return session.scalars(query).all()
-
-
-def _batch(row: SpanBatchRow) -> SpanBatch:
-    kind = cast(TimelineKind, row.kind)
-    return SpanBatch(kind, row.rank, row.segment, row.data, row.num_spans)
+        return self._database.rows(query)

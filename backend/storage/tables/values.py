@@ -82,21 +82,17 @@ def _utc(value: datetime) -> datetime:
         return (datetime.min if value.year == 1 else datetime.max).replace(tzinfo=UTC)
 
 
+def _written_as(element: type[FunctionElement[Any]], sqlite: str, postgresql: str) -> None:
+    """What an element without arguments is in the SQL of each database."""
+    for dialect, text in (("sqlite", sqlite), ("postgresql", postgresql)):
+        compiles(element, dialect)(lambda *_, text=text, **__: text)
+
+
 class DatabaseClock(FunctionElement[float]):
     """Unix seconds on the database's own clock: the only clock that decides leases."""
 
     type = Double()
     inherit_cache = True
-
-
-@compiles(DatabaseClock, "sqlite")
-def _sqlite_clock(*_: object, **__: object) -> str:
-    return "((julianday('now') - 2440587.5) * 86400.0)"
-
-
-@compiles(DatabaseClock, "postgresql")
-def _postgresql_clock(*_: object, **__: object) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)"
 
 
 class DatabaseMoment(FunctionElement[datetime]):
@@ -106,15 +102,16 @@ class DatabaseMoment(FunctionElement[datetime]):
     inherit_cache = True
 
 
-@compiles(DatabaseMoment, "sqlite")
-def _sqlite_moment(*_: object, **__: object) -> str:
-    """As SQLAlchemy writes times there, with six digits of a second."""
-    return "(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000')"
-
-
-@compiles(DatabaseMoment, "postgresql")
-def _postgresql_moment(*_: object, **__: object) -> str:
-    return "clock_timestamp()"
+_written_as(
+    DatabaseClock,
+    sqlite="((julianday('now') - 2440587.5) * 86400.0)",
+    postgresql="CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)",
+)
+_written_as(
+    DatabaseMoment,
+    sqlite="(strftime('%Y-%m-%d %H:%M:%f', 'now') || '000')",  # as SQLAlchemy writes times there
+    postgresql="clock_timestamp()",
+)
 
 
 class Few(FunctionElement[Any]):

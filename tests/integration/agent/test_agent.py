@@ -54,13 +54,13 @@ def assert_complete(stack, run: Run) -> None:
     assert summary.seconds_per_minibatch > 0
     assert summary.bubble is not None
     assert 0 <= summary.bubble <= 1
-    measured = stack.backend.runs.timeline(run.id, "measured")
-    predicted = stack.backend.runs.timeline(run.id, "predicted")
+    measured = stack.backend.runs.spans.timeline(run.id, "measured")
+    predicted = stack.backend.runs.spans.timeline(run.id, "predicted")
     actions = [{(s.rank, s.index, s.action) for s in t.spans} for t in (measured, predicted)]
     assert actions[0] == actions[1]
-    losses = [point.value for point in stack.backend.runs.metrics(run.id, "loss")]
+    losses = [point.value for point in stack.backend.runs.metrics.list(run.id, "loss")]
     assert losses[-1] < losses[0]
-    assert any(a.name.endswith(".safetensors") for a in stack.backend.runs.artifacts(run.id))
+    assert any(a.name.endswith(".safetensors") for a in stack.backend.runs.artifacts.list(run.id))
 
 
 def test_cancel_ends_every_process(stack, living: Living, eventually: Callable[..., None]):
@@ -145,7 +145,7 @@ def test_a_loss_that_is_not_finite_fails_the_run_and_keeps_what_was_known(stack)
     assert run.error is not None
     assert run.error.kind == "LossNotFinite"
     assert run.error.advice
-    assert stack.backend.runs.logs(run.id)
+    assert stack.backend.runs.logs.list(run.id)
 
 
 def test_a_killed_rank_fails_the_run_by_name(stack, living: Living, eventually):

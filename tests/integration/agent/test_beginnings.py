@@ -9,13 +9,13 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.codec import from_json
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Metrics
 from backend.runs.job import Job
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
 from workers.supervisor.setup.preparation import job_file, prepare
 from workers.supervisor.setup.resuming import CheckpointGone, resumed
 
@@ -61,7 +61,7 @@ def begun(backend: Backend, attempt: Attempt) -> tuple[Job, list[str]]:
 
 
 def num_losses(backend: Backend, attempt: Attempt) -> int:
-    return len(backend.runs.metrics(attempt.run.id, "loss"))
+    return len(backend.runs.metrics.list(attempt.run.id, "loss"))
 
 
 def test_the_newest_is_laid_out_where_the_ranks_may_read(backend: Backend, second: Attempt):
@@ -70,7 +70,7 @@ def test_the_newest_is_laid_out_where_the_ranks_may_read(backend: Backend, secon
     assert Path(job.checkpoint).parent == Path(job.definition).parent
     found = {path.name: path.read_text() for path in Path(job.checkpoint).iterdir()}
     assert found == {name: f"{name} after 4" for name in NAMES}
-    assert said == ["going on from the checkpoint of attempt 1 after 4 steps"]
+    assert said == ["continuing from the checkpoint of attempt 1 after 4 steps"]
     assert num_losses(backend, second) == 4
 
 
@@ -94,7 +94,7 @@ def test_without_any_that_is_whole_it_begins_anew(backend: Backend, second: Atte
 def test_a_run_that_was_to_go_on_from_one_that_is_gone_says_so(backend: Backend, second: Attempt):
     second.finish(RunState.CANCELLED, RunSummary())
     run = backend.runs.resume(second.run.id)
-    for checkpoint in backend.runs.checkpoints(second.run.id):
+    for checkpoint in backend.runs.checkpoints.list(second.run.id):
         (checkpoint.folder / NAMES[0]).unlink()
     with pytest.raises(CheckpointGone, match="cannot be read"):
         begun(backend, claim(backend, run))

@@ -85,8 +85,8 @@ def assert_told(run: Run, settings: Settings) -> None:
 
 def assert_intact(backend: Backend, run: Run) -> None:
     assert backend.runs.get(run.id) == run
-    assert "an early run" in [line.text for line in backend.runs.logs(run.id)]
-    assert [p.value for p in backend.runs.metrics(run.id, "accuracy")] == [0.5, 0.5]
+    assert "an early run" in [line.text for line in backend.runs.logs.list(run.id)]
+    assert [p.value for p in backend.runs.metrics.list(run.id, "accuracy")] == [0.5, 0.5]
 
 
 def test_a_rank_that_fills_the_disk(

@@ -30,16 +30,16 @@ def test_six_ranks_take_the_time_of_six_devices(stack):
     assert run.summary.epochs == 1
     assert run.summary.loss is None
     assert run.summary.seconds_per_minibatch > 0.95 * 0.012
-    measured = stack.backend.runs.timeline(run.id, "measured")
-    predicted = stack.backend.runs.timeline(run.id, "predicted")
+    measured = stack.backend.runs.spans.timeline(run.id, "measured")
+    predicted = stack.backend.runs.spans.timeline(run.id, "predicted")
     actions = [{(s.rank, s.index, s.action) for s in t.spans} for t in (measured, predicted)]
     assert actions[0] == actions[1]
-    assert any("Emulated: 2 s" in line.text for line in stack.backend.runs.all_logs(run.id))
+    assert any("Emulated: 2 s" in line.text for line in stack.backend.runs.logs.every(run.id))
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"emulate": -1.0}, "-1 seconds"), ({"target_accuracy": 0.9}, "nothing is learned")],
+    [({"emulate": -1.0}, "-1 seconds"), ({"target_accuracy": 0.9}, "learns nothing")],
 )
 def test_what_cannot_be_emulated(stack, changes, words):
     definition = stack.backend.definitions.add_zoo("mlp")

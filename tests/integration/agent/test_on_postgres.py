@@ -64,7 +64,10 @@ def test_a_run_is_kept_and_another_says_that_the_database_was_away(
 ):
     run = supervised(queued(TELLS))
     assert (run.state, run.summary.accuracy) == (RunState.SUCCEEDED, 0.5)
-    assert {line.text for line in backend.runs.logs(run.id)} >= {"hello from 0", "hello from 1"}
+    assert {line.text for line in backend.runs.logs.list(run.id)} >= {
+        "hello from 0",
+        "hello from 1",
+    }
 
     def lose_the_database(folder: Path) -> None:
         eventually(lambda: len(living(folder)) == 2)
@@ -78,7 +81,7 @@ def test_a_run_is_kept_and_another_says_that_the_database_was_away(
     lost = supervised(queued(SLEEPS.format(told=told)), lose_the_database)
     assert lost.error is not None
     assert lost.error.kind == "DatabaseUnreachable"
-    lines = [line.text for line in backend.runs.logs(lost.id)]
+    lines = [line.text for line in backend.runs.logs.list(lost.id)]
     assert len(lines) == len(set(lines))
     printed = {line for line in lines if line.endswith("without a database")}
     assert printed == (

@@ -60,11 +60,11 @@ def undisturbed(team, spec: TrainSpec) -> Run:
 
 
 def curve(team, run: Run) -> list[tuple[int, float]]:
-    return [(point.step, point.value) for point in team.backend.runs.metrics(run.id, "loss")]
+    return [(point.step, point.value) for point in team.backend.runs.metrics.list(run.id, "loss")]
 
 
 def weights(team, run: Run) -> dict[str, torch.Tensor]:
-    return load_file(team.backend.runs.artifact_path(run.id, "model.safetensors"))
+    return load_file(team.backend.runs.artifacts.path(run.id, "model.safetensors"))
 
 
 def is_equal(team, run: Run, other: Run) -> None:
@@ -78,7 +78,7 @@ def is_equal(team, run: Run, other: Run) -> None:
 def with_checkpoint(team, spec: TrainSpec) -> Run:
     """A run that is well on its way."""
     run = team.backend.runs.submit(spec)
-    team.wait(lambda: team.backend.runs.checkpoints(run.id))
+    team.wait(lambda: team.backend.runs.checkpoints.list(run.id))
     return run
 
 
@@ -102,8 +102,8 @@ def test_a_killed_rank_costs_no_step(team, spec: TrainSpec, undisturbed: Run, li
     assert (first.outcome, first.error.kind) == ("restarted", "RankKilled")
     assert second.outcome == "succeeded"
     assert second.step is not None
-    texts = [line.text for line in team.backend.runs.logs(run.id, after=second.first_seq - 1)]
-    assert any("going on from the checkpoint of attempt 1" in text for text in texts)
+    texts = [line.text for line in team.backend.runs.logs.list(run.id, after=second.first_seq - 1)]
+    assert any("continuing from the checkpoint of attempt 1" in text for text in texts)
 
 
 def test_a_killed_agent_costs_no_step(team, spec: TrainSpec, undisturbed: Run, living: Living):
@@ -120,7 +120,7 @@ def test_a_cancelled_run_keeps_what_it_had_and_is_resumed(team, spec: TrainSpec,
     run = with_checkpoint(team, spec)
     team.backend.runs.cancel(run.id)
     assert team.until_final(run.id).state is RunState.CANCELLED
-    kept = team.backend.runs.checkpoints(run.id)[0]
+    kept = team.backend.runs.checkpoints.list(run.id)[0]
     resumed = team.backend.runs.resume(run.id)
     assert resumed.origin_id == run.id
     is_equal(team, team.until_final(resumed.id), undisturbed)
@@ -134,5 +134,5 @@ def test_a_run_is_resumed_on_another_plan(team, spec: TrainSpec, undisturbed: Ru
     run = team.until_final(resumed.id)
     assert run.state is RunState.SUCCEEDED, run.error
     assert run.summary.accuracy > 0.5
-    kept = team.backend.runs.checkpoints(undisturbed.id)[0]
+    kept = team.backend.runs.checkpoints.list(undisturbed.id)[0]
     assert min(step for step, _ in curve(team, run)) == kept.mark.step

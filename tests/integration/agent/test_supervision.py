@@ -33,7 +33,7 @@ def work(rank, say, folder):
 
 
 def logged(backend: Backend, run: Run) -> list[tuple[int | None, str]]:
-    return [(line.rank, line.text) for line in backend.runs.logs(run.id)]
+    return [(line.rank, line.text) for line in backend.runs.logs.list(run.id)]
 
 
 def test_what_the_ranks_say_is_kept(backend: Backend, queued: Queued, supervised: Supervised):
@@ -43,8 +43,13 @@ def test_what_the_ranks_say_is_kept(backend: Backend, queued: Queued, supervised
     assert run.summary.loss == pytest.approx(0.4)
     assert run.summary.epochs == 2
     assert {(0, "hello from 0"), (1, "hello from 1")} <= set(logged(backend, run))
-    assert [point.value for point in backend.runs.metrics(run.id, "loss")] == [2.0, 1.0, 0.5, 0.3]
-    (artifact,) = backend.runs.artifacts(run.id)
+    assert [point.value for point in backend.runs.metrics.list(run.id, "loss")] == [
+        2.0,
+        1.0,
+        0.5,
+        0.3,
+    ]
+    (artifact,) = backend.runs.artifacts.list(run.id)
     assert artifact.path.read_bytes() == b"12345"
 
 
@@ -203,7 +208,7 @@ def test_a_rank_cannot_have_a_file_kept_that_is_not_its_own(
     run = supervised(queued(work))
     assert run.error is not None
     assert run.error.kind == "ReportOutside"
-    assert not backend.runs.artifacts(run.id)
+    assert not backend.runs.artifacts.list(run.id)
 
 
 def test_a_profile_that_cannot_be_read_is_a_clear_error(queued: Queued, supervised: Supervised):
@@ -245,7 +250,7 @@ def test_a_flood_of_events_delays_neither_their_order_nor_the_cancel(
     run = queued(work)
 
     def cancel(folder: Path) -> None:
-        eventually(lambda: len(backend.runs.metrics(run.id, "loss")) > 100)
+        eventually(lambda: len(backend.runs.metrics.list(run.id, "loss")) > 100)
         backend.runs.cancel(run.id)
         eventually(lambda: not living(folder), seconds=5)
 

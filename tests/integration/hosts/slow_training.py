@@ -41,12 +41,12 @@ def training(hosts) -> TrainSpec:
 
 def curve(hosts, run_id: int) -> list[tuple[int, float]]:
     """Every update's loss."""
-    return [(point.step, point.value) for point in hosts.backend.runs.metrics(run_id, "loss")]
+    return [(point.step, point.value) for point in hosts.backend.runs.metrics.list(run_id, "loss")]
 
 
 def newest(hosts, run_id: int) -> int:
     """The step of the newest checkpoint, in the middle of the epoch and with both hosts' files."""
-    kept = hosts.backend.runs.checkpoints(run_id)[0]
+    kept = hosts.backend.runs.checkpoints.list(run_id)[0]
     assert (kept.mark.epoch, len(kept.files)) == (0, 2)
     assert 0 < kept.mark.step < UPDATES
     return kept.mark.step

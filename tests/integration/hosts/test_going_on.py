@@ -33,12 +33,12 @@ def test_a_cancelled_run_keeps_what_it_had_and_is_resumed(hosts, spec: TrainSpec
 
 def test_a_node_that_is_lost_is_waited_for_and_costs_no_step(hosts, spec: TrainSpec, undisturbed):
     run = hosts.backend.runs.submit(replace(spec, checkpoints=CheckpointSpec(seconds=1)))
-    hosts.wait(lambda: hosts.backend.runs.checkpoints(run.id))
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
     step = newest(hosts, run.id)
     hosts.kill("host-1")
     hosts.wait(lambda: hosts.backend.runs.get(run.id).state is RunState.QUEUED)
     hosts.wait(lambda: not hosts.ranks_of(run.id))
-    assert "host-1 not alive" in hosts.backend.runs.why_waiting(hosts.backend.runs.get(run.id))
+    assert "host-1 is not alive" in hosts.backend.runs.why_waiting(hosts.backend.runs.get(run.id))
     hosts.begin("host-1")
     ended = hosts.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())

@@ -47,11 +47,11 @@ def test_two_hosts_train_as_one_process_would(two):
     spec = spread(case, added(two, case), per_host(two), tuple(two.names))
     run = two.finished(spec)
     assert (run.state, run.error) == (RunState.SUCCEEDED, None), two.logs()
-    saved = load_file(two.backend.runs.artifact_path(run.id, "model.safetensors"))
+    saved = load_file(two.backend.runs.artifacts.path(run.id, "model.safetensors"))
     expected = reference(case)
     for name, weight in expected.weights.items():
         assert (saved[name] - weight).abs().max() < 1e-10
-    text = [line.text for line in two.backend.runs.all_logs(run.id)]
+    text = [line.text for line in two.backend.runs.logs.every(run.id)]
     assert any("starting 1 rank(s) on host-0" in line for line in text)
     assert any(line.startswith("The clock of rank 1 (host 1) is") for line in text)
     (clock,) = run.summary.clocks
@@ -63,7 +63,7 @@ def test_the_timeline_is_on_one_clock(two):
     """The hosts' clocks are a thousand seconds apart; a receive still ends after its send."""
     case = Case("chain", "1f1b-flush", "sgd", (1, 1))
     run = two.finished(spread(case, added(two, case), per_host(two), tuple(two.names)))
-    timeline = two.backend.runs.timeline(run.id, "measured")
+    timeline = two.backend.runs.spans.timeline(run.id, "measured")
     assert timeline.num_ranks == 2
     assert timeline.makespan < 100
     sent = {s.action.message: s.start for s in timeline.spans if type(s.action).__name__ == "Send"}
@@ -80,21 +80,21 @@ def test_a_run_goes_on_from_a_checkpoint_of_two_hosts(two):
     spec = replace(spec, checkpoints=CheckpointSpec(updates=1, seconds=0, keep=50))
     whole = two.finished(spec)
     assert whole.state is RunState.SUCCEEDED, two.logs()
-    kept = sorted(two.backend.runs.checkpoints(whole.id), key=lambda each: each.mark.step)
+    kept = sorted(two.backend.runs.checkpoints.list(whole.id), key=lambda each: each.mark.step)
     assert len(kept) > 2
     assert {len(each.files) for each in kept} == {2}
     begin = kept[len(kept) // 2]
     rest = two.finished(replace(spec, checkpoint_id=begin.id))
     assert rest.state is RunState.SUCCEEDED, two.logs()
-    told = [line.text for line in two.backend.runs.all_logs(rest.id)]
+    told = [line.text for line in two.backend.runs.logs.every(rest.id)]
     assert any(f"after {begin.mark.step} steps" in line for line in told)
     ends = [
-        load_file(two.backend.runs.artifact_path(run.id, "model.safetensors"))
+        load_file(two.backend.runs.artifacts.path(run.id, "model.safetensors"))
         for run in (whole, rest)
     ]
     assert ends[0].keys() == ends[1].keys()
     assert all((ends[0][name] == ends[1][name]).all() for name in ends[0])
-    first = [point.step for point in two.backend.runs.metrics(rest.id, "loss")]
+    first = [point.step for point in two.backend.runs.metrics.list(rest.id, "loss")]
     assert min(first) == begin.mark.step
 
 
@@ -115,6 +115,6 @@ def test_four_hosts_with_a_stage_each(new_hosts):
     case = Case("residual", "2bw", "adam", (1, 1, 1, 1))
     run = hosts.finished(spread(case, added(hosts, case), per_host(hosts), tuple(hosts.names)))
     assert (run.state, run.error) == (RunState.SUCCEEDED, None), hosts.logs()
-    saved = load_file(hosts.backend.runs.artifact_path(run.id, "model.safetensors"))
+    saved = load_file(hosts.backend.runs.artifacts.path(run.id, "model.safetensors"))
     for name, weight in reference(case).weights.items():
         assert (saved[name] - weight).abs().max() < 1e-10

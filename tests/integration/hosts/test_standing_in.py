@@ -26,7 +26,7 @@ def hosts(new_hosts):
 @pytest.mark.parametrize("lost", ["host-1", "host-0"])
 def test_a_free_node_stands_in_and_no_step_is_lost(hosts, spec: TrainSpec, undisturbed, lost: str):
     run = hosts.backend.runs.submit(replace(spec, checkpoints=CheckpointSpec(seconds=1)))
-    hosts.wait(lambda: hosts.backend.runs.checkpoints(run.id))
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
     step = newest(hosts, run.id)
     hosts.kill(lost)
     ended = hosts.until_final(run.id)

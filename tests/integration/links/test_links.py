@@ -42,7 +42,7 @@ def play(backend: Backend, *nodes: str) -> LinkTest:
         parts[-1].start()
     for thread in parts:
         thread.join(LIMIT)
-    return backend.links.get(asked.id)
+    return backend.links.tests.get(asked.id)
 
 
 @pytest.mark.slow
@@ -53,7 +53,7 @@ def test_devices_of_one_node(backend: Backend) -> None:
     assert (link.one, link.other) == (0, 1)
     assert 1e6 < link.bandwidth < 1e12
     assert 0 < link.latency < 1
-    assert backend.links.latest() == found
+    assert backend.links.tests.latest() == found
     assert not backend.links.waiting("a")
 
 
@@ -78,8 +78,8 @@ def test_a_node_that_does_not_come_is_named(backend: Backend) -> None:
     asked = backend.links.ask(backend.nodes.list())
     backend.links.patience = 0.5
     Participant(backend.links, asked, "b", "127.0.0.1", lambda: True).play()
-    found = backend.links.get(asked.id)
-    assert (found.state, found.error) == (LinkState.FAILED, "a did not come")
+    found = backend.links.tests.get(asked.id)
+    assert (found.state, found.error) == (LinkState.FAILED, "a did not join")
 
 
 def test_a_test_that_nobody_carries_fails_by_itself(backend: Backend) -> None:
@@ -89,7 +89,7 @@ def test_a_test_that_nobody_carries_fails_by_itself(backend: Backend) -> None:
     deadline = time.monotonic() + LIMIT
     while backend.links.waiting("a") and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert "not all of its nodes came" in backend.links.get(asked.id).error
+    assert "not all of its nodes joined" in backend.links.tests.get(asked.id).error
 
 
 def test_one_device_has_no_links(backend: Backend) -> None:
@@ -101,8 +101,8 @@ def test_one_device_has_no_links(backend: Backend) -> None:
 def test_what_comes_after_the_end_changes_nothing(backend: Backend) -> None:
     backend.nodes.beat("a", PAIR)
     asked = backend.links.ask(backend.nodes.list())
-    backend.links.fail(asked.id, "stopped")
-    backend.links.finish(asked.id, ())
-    backend.links.meet(asked.id, "host:1")
-    found = backend.links.get(asked.id)
+    backend.links.tests.fail(asked.id, "stopped")
+    backend.links.tests.finish(asked.id, ())
+    backend.links.tests.meet(asked.id, "host:1")
+    found = backend.links.tests.get(asked.id)
     assert (found.state, found.error, found.meeting) == (LinkState.FAILED, "stopped", "")

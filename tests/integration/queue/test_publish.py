@@ -12,8 +12,7 @@ from backend.bootstrap import Backend, connect
 from backend.definitions.definition import Definition
 from backend.queue.client import PUBLISH_SECONDS, CeleryQueue, celery_app, ping, redis_client
 from backend.queue.embedded import EmbeddedRedis
-from backend.queue.messages import RUN, queue_name
-from backend.runs.ports import QueueUnreachable
+from backend.queue.messages import RUN, QueueUnreachable, queue_name
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
@@ -90,7 +89,7 @@ def test_a_stopped_redis_leaves_the_run_queued_and_a_new_one_wakes_again(
     assert not ping(settings)
     late = backend.runs.submit(ProfileSpec(definition.id))
     assert backend.runs.get(late.id).state is RunState.QUEUED
-    assert late.id in backend.dispatch.waiting()
+    assert late.id in backend.dispatch.waiting_for("here")
     assert str(settings.redis_socket) in (backend.runs.why_waiting(late) or "")
     server.start()
     assert ping(settings)

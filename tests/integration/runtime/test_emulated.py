@@ -16,8 +16,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.job import Job
-from backend.runs.request.emulation import Emulation
+from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
 
 PROJECT = Path(__file__).resolve().parents[3]

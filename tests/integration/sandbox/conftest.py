@@ -78,7 +78,7 @@ class Lab:
 
     def text(self, run: Run) -> str:
         """The whole log."""
-        return "\n".join(line.text for line in self.backend.runs.logs(run.id, limit=1000))
+        return "\n".join(line.text for line in self.backend.runs.logs.list(run.id, limit=1000))
 
     def _carried(self, run: Run, command: Callable[[Job], list[str]]) -> Run:
         attempt = self.backend.dispatch.claim(run.id, "tester")

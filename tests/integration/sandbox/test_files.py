@@ -74,7 +74,7 @@ def test_weights_of_another_model_are_refused_with_their_names(lab):
 
 
 def artifact(lab, run_id: int, name: str) -> Path:
-    return Path(lab.backend.runs.artifact_path(run_id, name))
+    return Path(lab.backend.runs.artifacts.path(run_id, name))
 
 
 LOOK = """

@@ -62,7 +62,7 @@ def test_the_ending_says_the_form(name: str, form: str) -> None:
 
 @pytest.mark.parametrize("name", ["net.onnx", "net", "net.pkl", "net.pt"])
 def test_other_endings_are_refused(name: str) -> None:
-    with pytest.raises(InvalidDefinition, match="no form of a definition") as raised:
+    with pytest.raises(InvalidDefinition, match="no known form of a definition") as raised:
         form_of(name)
     assert ".pt2" in raised.value.advice
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.people.audit import Access, AuditEntry, AuditOutcome, NotAllowed
+from backend.people.audit import AuditEntry, AuditOutcome
 from backend.people.rights import RIGHTS, Actor, Right, Role
+from backend.services.people.access import Access, NotAllowed
 
 
 class Written:

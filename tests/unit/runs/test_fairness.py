@@ -50,10 +50,10 @@ def test_a_share_counts():
 @pytest.mark.parametrize(
     ("quota", "load", "word"),
     [
-        ({"running": 2}, (2, 5, 0), "may run 2 at once and runs 2"),
+        ({"running": 2}, (2, 5, 0), "may have 2 live runs and has 2"),
         ({"running": 2}, (1, 5, 0), None),
         ({"devices": 4}, (1, 4, 0), "may hold 4 devices and holds 4"),
-        ({"running": 0}, (0, 0, 9), "may run 0"),
+        ({"running": 0}, (0, 0, 9), "may have 0"),
         ({"queued": 1}, (0, 0, 9), None),
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 from backend.cluster.cluster import Device
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.dispatch.nodes import Node
-from backend.runs.dispatch.stand_in import stood_in
 from backend.runs.request.spec import TrainSpec
+from backend.services.runs.stand_in import stood_in
 
 SMALL, LARGE = (Device("cpu", 2e9),), (Device("gpu", 8e9),)
 SPEC = TrainSpec(

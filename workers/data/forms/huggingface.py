@@ -1,6 +1,5 @@
 """A Hugging Face data set: what `datasets` saved to disk, or the files of the hub."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -15,6 +14,7 @@ from workers.data.split import DataSet
 
 STATE = "state.json"
 SPLITS = "dataset_dict.json"
+OF_THE_HUB = {".parquet": tables.parquet, ".csv": tables.csv}
 
 
 def load(request: DataRequest) -> DataSet:
@@ -23,16 +23,10 @@ def load(request: DataRequest) -> DataSet:
     if (top / SPLITS).is_file() or (top / STATE).is_file():
         train, held_out = _splits(top)
         return tables.joined(request, _files(train), _files(held_out), _read_stream)
-    for suffix, read in _of_the_hub().items():
+    for suffix, read in OF_THE_HUB.items():
         if any(top.rglob(f"*{suffix}")):
             return read(request)
-    raise DataFailed(
-        f"{top} holds no data set of Hugging Face", f"Give {FORMS['huggingface'].path}."
-    )
-
-
-def _of_the_hub() -> dict[str, Callable[[DataRequest], DataSet]]:
-    return {".parquet": tables.parquet, ".csv": tables.csv}
+    raise DataFailed(f"{top} is not a Hugging Face data set", f"Give {FORMS['huggingface'].path}.")
 
 
 def _splits(top: Path) -> tuple[Path, Path | None]:
@@ -53,7 +47,7 @@ def _files(folder: Path | None) -> list[Path]:
         return [folder / entry["filename"] for entry in state["_data_files"]]
     except (OSError, ValueError, KeyError) as fault:
         raise DataFailed(
-            f"{folder} is no part of a saved data set: {fault}", "Save it with save_to_disk."
+            f"{folder} is not part of a saved data set: {fault}", "Save it with save_to_disk."
         ) from None
 
 

@@ -40,7 +40,7 @@ def _read(file: Path) -> dict[str, Any]:
             return {name: arrays[name] for name in arrays.files}
     except (ValueError, OSError, BadZipFile, AttributeError) as fault:
         raise DataFailed(
-            f"{file.name} is no .npz of numbers: {fault}", "Write it with numpy.savez."
+            f"{file.name} is not an .npz file of numbers: {fault}", "Write it with numpy.savez."
         ) from None
 
 

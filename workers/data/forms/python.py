@@ -58,7 +58,7 @@ class Indexed:
         if not isinstance(samples, list | tuple) or len(samples) != 2:
             raise DataFailed(f"{self.file.name}: a sample is not (inputs, target)")
         if not all(map(is_samples, samples)):
-            raise DataFailed(f"{self.file.name}: a sample holds something that is no tensor")
+            raise DataFailed(f"{self.file.name}: a sample holds something that is not a tensor")
         name = f"samples {', '.join(map(str, wanted[:3]))}"
         inputs, targets = (tuple(s) if isinstance(s, list) else s for s in samples)
         checked = mapped(inputs, lambda t: finite(_single(t), name, self.file.name))
@@ -105,7 +105,9 @@ def _blaming(file: Path, what: str) -> Iterator[None]:
     except DataFailed:
         raise
     except (Exception, SystemExit) as error:
-        raise DataFailed(f"{describe(error, file)} (raised by {what})", "Mend the file.") from error
+        raise DataFailed(
+            f"{describe(error, file)} (raised by {what})", "Correct the file."
+        ) from error
 
 
 def _single(tensor: Tensor) -> Tensor:

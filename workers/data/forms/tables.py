@@ -8,6 +8,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import torch
 
+from backend.errors import first_line
 from backend.runs.request.data_forms import FORMS
 from workers.data.errors import DataFailed
 from workers.data.files import parted
@@ -53,8 +54,8 @@ def _read(file: Path, read: Read) -> pa.Table:
     try:
         return read(file)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as fault:
-        line = str(fault).splitlines()[0]
-        raise DataFailed(f"{file.name} cannot be read: {line}", "Write it again.") from None
+        reason = f"{file.name} cannot be read: {first_line(fault)}"
+        raise DataFailed(reason, "Write the file again.") from None
 
 
 def _check_alike(tables: list[pa.Table], files: list[Path]) -> None:

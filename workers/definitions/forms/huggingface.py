@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from backend.definitions.forms import task_of
+from backend.errors import first_line
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.samples import Batch
@@ -41,10 +42,7 @@ class HuggingFaceConfig:
 
     data_name = "synthetic"
     has_example = True
-
-    @property
-    def granularity(self) -> Granularity:
-        return "blocks"
+    granularity: ClassVar[Granularity] = "blocks"
 
     @property
     def loss(self) -> Loss:
@@ -176,6 +174,4 @@ def _loss(output: Tensor, target: Tensor) -> Tensor:
 
 
 def _failed(file: Path, error: Exception) -> DefinitionFailed:
-    lines = str(error).strip().splitlines()
-    told = lines[0] if lines else type(error).__name__
-    return DefinitionFailed(f"{file.name}: transformers cannot build it: {told}")
+    return DefinitionFailed(f"{file.name}: transformers cannot build it: {first_line(error)}")

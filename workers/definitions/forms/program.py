@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import Tensor, fx, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
+from backend.errors import first_line
 from workers.definitions.capture import plain_graph
 from workers.definitions.definition import Loss, cross_entropy
 from workers.definitions.errors import DefinitionFailed
@@ -24,10 +26,7 @@ class ExportedModel:
 
     data_name = "synthetic"
     has_example = True
-
-    @property
-    def granularity(self) -> Granularity:
-        return "fine"
+    granularity: ClassVar[Granularity] = "fine"
 
     @property
     def loss(self) -> Loss:
@@ -84,8 +83,7 @@ def load_program(file: Path) -> ExportedModel:
     try:
         return ExportedModel(file, torch.export.load(file))
     except Exception as error:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise DefinitionFailed(f"{file.name} cannot be loaded: {lines[0]}") from error
+        raise DefinitionFailed(f"{file.name} cannot be loaded: {first_line(error)}") from error
 
 
 def _place(owner: nn.Module, name: str, tensor: object) -> None:

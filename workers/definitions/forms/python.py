@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -26,6 +26,8 @@ class PythonFile:
     module: ModuleType
     parameters: Values
 
+    granularity: ClassVar[Granularity] = "fine"
+
     @property
     def data_name(self) -> str:
         """DATA, else "definition" or "synthetic" by what is defined."""
@@ -35,10 +37,6 @@ class PythonFile:
     @property
     def has_example(self) -> bool:
         return callable(getattr(self.module, "example", None))
-
-    @property
-    def granularity(self) -> Granularity:
-        return "fine"
 
     def model(self, seed: int = 0) -> nn.Module:
         torch.manual_seed(seed)

@@ -14,8 +14,7 @@ from backend.pipeline.actions import Action, Average, Step
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
 from backend.runs.events import Metrics, Progress
-from backend.runs.job import Job
-from backend.runs.request.emulation import Emulation
+from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.reorder import in_order
 from workers.runtime.compute.model import Layers

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-LOOPBACK = "127.0.0.1"
+from workers.address import LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,16 +4,14 @@ import os
 import signal
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from workers.sandbox.cell import GRACE
+from workers.sandbox.launcher import PATIENCE
 from workers.sandbox.room import work_folder
-
-GRACE = 2.0
-"""Seconds between SIGTERM and SIGKILL."""
-PATIENCE = 2.0
-"""Seconds that killed processes get to vanish."""
 
 
 def of_attempt(folder: Path, sessions: Collection[int]) -> list[psutil.Process]:
@@ -60,7 +58,5 @@ def _gone_within(seconds: float, folder: Path, sessions: Collection[int]) -> boo
 
 def _signal(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        try:
+        with suppress(psutil.Error):
             process.send_signal(number)
-        except psutil.Error:
-            continue

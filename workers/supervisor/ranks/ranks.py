@@ -42,15 +42,12 @@ class Ranks:
         try:
             for number, pipe in enumerate(self._cell.outputs):
                 lines.listen(place.ranks[number // 2], pipe)
-            self._remember()
+            agent, cell = orphans.Pid.of(os.getpid()), orphans.Pid.of(self._cell.pid)
+            orphans.remember(room.folder, agent, (cell,))
         except OSError:
             self.end()
             raise
         self._guard = Guard(limits, self._cell.pid, room.work)
-
-    def _remember(self) -> None:
-        agent, cell = orphans.Pid.of(os.getpid()), orphans.Pid.of(self._cell.pid)
-        orphans.remember(self._room.folder, agent, (cell,))
 
     def exceeded(self, now: float) -> RunError | None:
         """The limit that the run has exceeded at `now` (monotonic seconds)."""

@@ -86,4 +86,4 @@ def _open(step: str, flags: int, place: int, path: str) -> int:
 
 
 def _outside(path: str) -> ReportOutside:
-    return ReportOutside(f"a rank announced {path}, which is no plain file of its folder")
+    return ReportOutside(f"a rank announced {path}, which is not a regular file in its folder")

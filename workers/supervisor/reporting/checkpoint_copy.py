@@ -1,6 +1,5 @@
 """Checkpoints on their way from the ranks to where they are kept, in a thread of its own."""
 
-import hashlib
 import os
 import shutil
 import threading
@@ -11,12 +10,11 @@ from pathlib import Path
 from queue import Queue
 from typing import IO
 
+from backend.hashing import copied, to_disk
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Saved
 from workers.supervisor.reporting.announced import opened
 from workers.supervisor.spool.entries import CopiedCheckpoint
-
-CHUNK = 1 << 20
 
 
 class CheckpointCopier:
@@ -96,15 +94,11 @@ class CheckpointCopier:
 def copy_file(source: IO[bytes], path: Path) -> CheckpointFile:
     """Copy to `path`, whole or not at all, and through to the disk; what was copied."""
     unfinished = path.with_name(f".{path.name}.unfinished")
-    digest, size = hashlib.sha256(), 0
     with unfinished.open("wb") as copy:
-        while chunk := source.read(CHUNK):
-            digest.update(chunk)
-            size += copy.write(chunk)
-        copy.flush()
-        os.fsync(copy.fileno())
+        digest, size = copied(source, copy)
+        to_disk(copy)
     os.replace(unfinished, path)
-    return CheckpointFile(path.name, size, digest.hexdigest())
+    return CheckpointFile(path.name, size, digest)
 
 
 def _settle(folder: Path) -> None:

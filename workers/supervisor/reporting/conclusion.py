@@ -8,9 +8,9 @@ from functools import partial
 from math import inf
 
 from backend.errors import StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.run import RunSummary
+from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed
@@ -40,7 +40,7 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: thread
     except LeaseLost:
         raise
     except Exception as fault:
-        log.exception("run %d: last words not written", attempt.run.id)
+        log.exception("run %d: the last reports were not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, writer.folder)
     finish = partial(attempt.finish, ending.state, summary, ending.error)

@@ -9,7 +9,6 @@ from backend.codec import from_json
 from backend.errors import StageflowError
 from backend.pipeline.columns import decode
 from backend.profiles.profile import Profile
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.events import (
     Artifact,
     Event,
@@ -20,9 +19,10 @@ from backend.runs.events import (
     Spans,
     read_line,
 )
-from backend.runs.ports import LogText
+from backend.runs.history.records import LogText
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunProgress
+from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.ranks.lines import PrintedLine
 from workers.supervisor.reporting.announced import Announced, opened

@@ -24,7 +24,7 @@ def _error(fault: BaseException, folder: Path) -> RunError:
     if isinstance(fault, StageflowError):
         return RunError(type(fault).__name__, str(fault), fault.advice)
     detail = "".join(traceback.format_exception(fault))
-    advice = "The agent could not carry the run; its log holds the same trace."
+    advice = "The agent could not supervise the run; its log has the same traceback."
     return RunError("AgentFault", f"{type(fault).__name__}: {fault}", advice, detail)
 
 

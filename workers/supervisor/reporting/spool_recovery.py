@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.fence import LeaseLost
+from backend.services.runs.attempt import Attempt
 from backend.settings import Settings
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.sandbox.room import work_folder
@@ -44,7 +44,9 @@ def recovered(backend: Backend, path: Path) -> tuple[int, int] | None:
     try:
         left = Spool.left(path)
         with closing(left):
-            _write_if_held(backend, left)
+            _write(backend, backend.dispatch.holding(left.fence), left)
+    except (LeaseLost, NotFound) as fault:
+        log.warning("%d entries of a dead agent are refused: %s", left.num_waiting, fault)
     except (ValueError, LookupError, TypeError, InvalidInput, sqlite3.DatabaseError) as fault:
         _put_aside(path, fault)
         return None
@@ -57,13 +59,6 @@ def _put_aside(path: Path, fault: Exception) -> None:
     for file in spool.files_of(path):
         if file.exists():
             file.rename(file.with_name(f"{file.name}.unreadable"))
-
-
-def _write_if_held(backend: Backend, left: Spool) -> None:
-    try:
-        _write(backend, backend.dispatch.holding(left.fence), left)
-    except (LeaseLost, NotFound) as fault:
-        log.warning("%d entries of a dead agent are refused: %s", left.num_waiting, fault)
 
 
 def _write(backend: Backend, attempt: Attempt, left: Spool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from backend.errors import StageflowError
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, RunSpec, TrainSpec
+from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
@@ -27,7 +27,7 @@ def place_of(spec: RunSpec, settings: Settings) -> str:
     found = _found(spec.data.path, settings.data_folders)
     if found is None:
         raise DataNotAllowed(
-            f"{spec.data.path} does not lie in a folder that {settings.node} opens to runs",
+            f"{spec.data.path} is not in a folder that {settings.node} allows runs to read",
             _advice(settings),
         )
     return str(found)
@@ -48,11 +48,8 @@ def shown_of(job: Job) -> Path | None:
     Python file the folder in which it lies."""
     if not job.data or not isinstance(job.spec, TrainSpec):
         return None
-    return _whole(job.spec.data, Path(job.data))
-
-
-def _whole(data: DataSpec, path: Path) -> Path:
-    return path.parent if data.name == "python" else path
+    path = Path(job.data)
+    return path.parent if job.spec.data.name == "python" else path
 
 
 def _found(path: str, folders: tuple[Path, ...]) -> Path | None:
@@ -68,4 +65,4 @@ def _advice(settings: Settings) -> str:
     if not settings.data_folders:
         return "Set STAGEFLOW_DATA to the folders with data there, and start the agent again."
     told = os.pathsep.join(map(str, settings.data_folders))
-    return f"Runs may read {told}: put the data there, or mend the path."
+    return f"Runs may read {told}: put the data there, or correct the path."

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from backend.errors import StageflowError
+from backend.errors import StageflowError, first_line
 from backend.runs.request.spec import RunSpec
 from backend.settings import Settings
 from workers.supervisor.setup.data_place import hub_name
@@ -33,10 +33,10 @@ def fetched(spec: RunSpec, settings: Settings, goes_on: Callable[[], bool]) -> b
         if worker.is_alive() and not goes_on():
             return False
     if fault:
-        reason = str(fault[0]).strip().splitlines() or [type(fault[0]).__name__]
         raise HubUnreachable(
-            f"the data set {name!r} cannot be brought from the Hugging Face hub: {reason[0]}",
-            "Mend the name, let this node reach the hub, or give the path of a folder that "
+            f"the data set {name!r} cannot be downloaded from the Hugging Face hub: "
+            f"{first_line(fault[0])}",
+            "Correct the name, let this node reach the hub, or give the path of a folder that "
             "`datasets` saved (save_to_disk).",
         )
     return True

@@ -9,8 +9,7 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.codec import to_json
 from backend.errors import StageflowError
-from backend.runs.job import Job
-from backend.runs.request.emulation import Emulation
+from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
 from workers.sandbox.room import Room, work_folder

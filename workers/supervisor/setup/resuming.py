@@ -7,10 +7,10 @@ from pathlib import Path
 
 from backend.codec import to_json
 from backend.errors import StageflowError
-from backend.runs.attempts.attempt import Attempt
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.job import Job
 from backend.runs.request.spec import TrainSpec
+from backend.services.runs.attempt import Attempt
 from workers.supervisor.reporting.checkpoint_copy import copy_file
 from workers.supervisor.setup.preparation import job_file
 
@@ -40,8 +40,8 @@ def resumed(attempt: Attempt, job: Job, say: Callable[[str], None]) -> Job:
             say(f"{fault}; trying the one before")
             continue
         attempt.resumed(checkpoint)
-        mark = checkpoint.mark
-        say(f"going on from the checkpoint of attempt {checkpoint.attempt} after {mark.step} steps")
+        mark, made_by = checkpoint.mark, f"attempt {checkpoint.attempt}"
+        say(f"continuing from the checkpoint of {made_by} after {mark.step} steps")
         return beginning(job, place, mark.epoch, mark.samples)
     spec = attempt.run.spec
     if isinstance(spec, TrainSpec) and spec.checkpoint_id is not None:
@@ -70,7 +70,7 @@ def _lay_out(checkpoint: Checkpoint, place: Path) -> None:
             with (checkpoint.folder / file.name).open("rb") as source:
                 found = copy_file(source, place / file.name)
         except FileNotFoundError:
-            raise CheckpointDamaged(f"{checkpoint.folder / file.name} is not there") from None
+            raise CheckpointDamaged(f"{checkpoint.folder / file.name} does not exist") from None
         if found != file:
             raise CheckpointDamaged(f"{checkpoint.folder / file.name} is not what was written")
 

@@ -7,7 +7,7 @@ from typing import Any
 from backend.codec import from_plain
 from backend.errors import InvalidInput
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
-from backend.runs.ports import LogText
+from backend.runs.history.records import LogText
 
 
 @dataclass(frozen=True, slots=True)

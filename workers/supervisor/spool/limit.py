@@ -38,7 +38,7 @@ class SpoolLimit:
             taken = [self._without_printed(entry) for entry in taken]
         if had_none and self._has_left_out:
             text = (
-                f"the database takes no writes, and {size:,} bytes wait here: "
+                f"the database does not answer and {size:,} bytes wait on this node: "
                 "timelines, then printed lines, are left out from now on"
             )
             taken.append(_logged(text))
@@ -52,7 +52,7 @@ class SpoolLimit:
         if size or not self._has_left_out:
             return ()
         text = (
-            f"left out while the database took no writes: {self._num_timelines:,} timeline(s) "
+            f"left out while the database did not answer: {self._num_timelines:,} timeline(s) "
             f"and {self._num_lines:,} printed line(s)"
         )
         self._num_timelines = self._num_lines = 0

@@ -14,33 +14,27 @@ class Ending:
     error: RunError | None = None
 
 
+def _failed(kind: str, message: str, advice: str) -> Ending:
+    """The end of a run that failed."""
+    return Ending(RunState.FAILED, RunError(kind, message, advice))
+
+
 SUCCEEDED = Ending(RunState.SUCCEEDED)
 CANCELLED = Ending(RunState.CANCELLED)
-STOPPED = Ending(
-    RunState.FAILED,
-    RunError(
-        "AgentStopped",
-        "the node agent was stopped while the run was going on",
-        "Start the agent again (`stageflow up`) and launch the run again.",
-    ),
+STOPPED = _failed(
+    "AgentStopped",
+    "the node agent was stopped while the run was going on",
+    "Start the agent again (`stageflow up`) and launch the run again.",
 )
-
-CUT_OFF = Ending(
-    RunState.FAILED,
-    RunError(
-        "DatabaseUnreachable",
-        "the database was away for so long that the agent could not keep its lease",
-        "Look at the database and the network to it. What the ranks told meanwhile has been "
-        "written since.",
-    ),
+CUT_OFF = _failed(
+    "DatabaseUnreachable",
+    "the database did not answer for so long that the agent lost its lease",
+    "Check the database and the network to it. What the ranks reported meanwhile has been "
+    "written since.",
 )
-
-HELD_UP = Ending(
-    RunState.FAILED,
-    RunError(
-        "AgentHeldUp",
-        "a write of the agent took so long that it could not keep its lease",
-        "Look at the database and at the disks of this machine; set STAGEFLOW_LEASE to more "
-        "seconds to tolerate longer writes.",
-    ),
+HELD_UP = _failed(
+    "AgentHeldUp",
+    "a write of the agent took so long that it lost its lease",
+    "Check the database and the disks of this machine; set STAGEFLOW_LEASE to more seconds to "
+    "tolerate longer writes.",
 )

@@ -28,10 +28,10 @@ def told(event: RankError) -> RunError:
 def killed(rank: int, number: int) -> RunError:
     """The error of a rank that signal `number` ended."""
     advice = (
-        "Somebody ended it, or the system did because memory ran out: try a smaller microbatch "
-        "or more stages, and look at the machine's kernel log."
+        "A person ended it, or the system did because memory ran out: try a smaller microbatch or "
+        "more stages, and check the machine's kernel log."
         if number == signal.SIGKILL
-        else "Native code crashed. The log may hold its last words."
+        else "Native code crashed. Look at the end of the log."
     )
     return RunError("RankKilled", f"rank {rank} was killed by signal {number}", advice)
 
@@ -41,7 +41,7 @@ def ended(rank: int, code: int) -> RunError:
     return RunError(
         "RankEnded",
         f"rank {rank} ended with exit code {code} before its work was done",
-        "The log holds its last words; a definition must not call exit().",
+        "Look at the end of the log; a definition must not call exit().",
     )
 
 
@@ -49,8 +49,8 @@ def hung(rank: int, seconds: float) -> RunError:
     """The error of a rank that has been silent for `seconds`."""
     return RunError(
         "RankHung",
-        f"rank {rank} has given no sign of life for {seconds:.0f} s",
-        "A deadlock or a call that never returns: look at the end of the log.",
+        f"rank {rank} has not reported for {seconds:.0f} s",
+        "Look at the end of the log for a deadlock or a call that never returns.",
     )
 
 
@@ -59,6 +59,6 @@ def stalled(rank: int, seconds: float) -> RunError:
     return RunError(
         "RankHung",
         f"rank {rank} has finished no action for {seconds:.0f} s",
-        "A deadlock, or a peer that does not send; where an action may take so long, raise "
+        "Look for a deadlock or a peer that does not send; if an action may take so long, raise "
         "STAGEFLOW_STALL.",
     )

@@ -42,8 +42,8 @@ class NodesMissing(StageflowError):
     """A node that was reserved did not come."""
 
     advice = (
-        "Look at the log of its agent; the address that it was given must be reachable. With a "
-        "checkpoint the run tries it again by itself."
+        "Check the log of its agent; the leader's address must be reachable from there. A run with "
+        "a checkpoint tries again by itself."
     )
 
 
@@ -65,12 +65,6 @@ class Team:
         self.lost: set[str] = set()
         """Nodes that did not come, or went away."""
 
-    def __enter__(self) -> "Team":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.end()
-
     def gather(self, summon: Summon, goes_on: Callable[[], bool]) -> bool:
         """Wait until every other node has come; False where it need not go on. Raises
         `NodesMissing`, and what `summon` raises."""
@@ -86,7 +80,7 @@ class Team:
                 if time.monotonic() > deadline:
                     self.lost |= missing
                     names = ", ".join(sorted(missing))
-                    raise NodesMissing(f"{names} did not come within {JOIN:.0f} s")
+                    raise NodesMissing(f"{names} did not join within {JOIN:.0f} s")
                 with suppress(TimeoutError, BadFrame, OSError):
                     self._welcome(listener.accept()[0])
         return True
@@ -160,7 +154,7 @@ class Team:
             self._miss(node, str(fault))
         share = self._shares[node][1]
         if not set(share.ranks) <= self._codes.keys():
-            self._miss(node, "its connection closed")
+            self._miss(node, "it was closed")
 
     def _miss(self, node: str, why: str) -> None:
         if self._is_over:
@@ -168,10 +162,10 @@ class Team:
         self.lost.add(node)
         self.error = self.error or RunError(
             "NodeLost",
-            f"the agent of node {node} is gone: {why}",
-            "Look at that machine and its agent's log, and start it again (`stageflow worker`). "
-            "A run with a checkpoint goes on by itself as soon as its nodes are there; launch "
-            "one without again.",
+            f"the connection to the agent of node {node} is lost: {why}",
+            "Check that machine and its agent's log; start the agent again (`stageflow worker`). A "
+            "run with a checkpoint continues by itself once its nodes are alive; launch others "
+            "again.",
         )
 
     def _note(

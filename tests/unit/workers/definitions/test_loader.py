@@ -208,5 +208,5 @@ def test_an_unknown_parameter_is_named(write) -> None:
 def test_what_is_no_form(tmp_path: Path) -> None:
     file = tmp_path / "model.exe"
     file.write_bytes(b"MZ")
-    with pytest.raises(DefinitionFailed, match="no form of a definition"):
+    with pytest.raises(DefinitionFailed, match="no known form of a definition"):
         load(file)

@@ -121,5 +121,5 @@ def test_weights_that_do_not_fit(tied, tmp_path: Path, change, message: str) -> 
 
 def test_weights_that_are_none(tied, tmp_path: Path) -> None:
     (tmp_path / "w.safetensors").write_bytes(b"nothing")
-    with pytest.raises(DefinitionFailed, match="is no safetensors file"):
+    with pytest.raises(DefinitionFailed, match="is not a safetensors file"):
         prepare(tied, tied.example(2), weights=tmp_path / "w.safetensors")

@@ -46,7 +46,7 @@ def test_a_plain_file_is_read_and_then_removed(work: Path, start: str):
     ],
 )
 def test_nothing_else_is_opened(work: Path, tmp_path: Path, path: str):
-    with pytest.raises(ReportOutside, match="no plain file of its folder"), opened(work, path):
+    with pytest.raises(ReportOutside, match="not a regular file in its folder"), opened(work, path):
         pass
     assert (tmp_path / "secret").exists()
 

@@ -40,7 +40,7 @@ def test_what_lies_in_an_open_folder_is_found(path: str, settings: Settings, tmp
 )
 def test_all_else_is_refused(path: str, settings: Settings, tmp_path: Path):
     (tmp_path / "one" / "link.csv").symlink_to(tmp_path / "secret" / "secret.csv")
-    with pytest.raises(DataNotAllowed, match="that here opens to runs") as raised:
+    with pytest.raises(DataNotAllowed, match="that here allows runs to read") as raised:
         place_of(train(path.format(top=tmp_path)), settings)
     assert str(tmp_path / "one") in raised.value.advice
 

@@ -38,7 +38,7 @@ def test_a_hub_that_does_not_answer_is_told(tmp_path: Path) -> None:
         timeout=240,
         check=True,
     )
-    assert "'somebody/nothing' cannot be brought from the Hugging Face hub" in done.stdout
+    assert "'somebody/nothing' cannot be downloaded from the Hugging Face hub" in done.stdout
     assert "save_to_disk" in done.stdout
     assert not (tmp_path / "hub" / "somebody" / "nothing").exists()
 

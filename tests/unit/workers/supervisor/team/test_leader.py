@@ -53,8 +53,9 @@ def eventually(holds: Callable[[], object]) -> None:
 
 @pytest.fixture
 def team(tmp_path: Path) -> Iterator[Team]:
-    with Team(SHARES, "127.0.0.1", 4711, tmp_path) as team:
-        yield team
+    team = Team(SHARES, "127.0.0.1", 4711, tmp_path)
+    yield team
+    team.end()
 
 
 @pytest.fixture
@@ -136,7 +137,7 @@ def test_a_member_that_goes_away_is_named(team: Team, member: Member) -> None:
     member.connection.send(rank=1, exit=0)
     member.connection.close()
     eventually(lambda: team.error)
-    assert (team.error.kind, "node b is gone" in team.error.message) == ("NodeLost", True)
+    assert (team.error.kind, "node b is lost" in team.error.message) == ("NodeLost", True)
     assert team.lost == {"b"}
 
 
@@ -164,7 +165,7 @@ def test_who_does_not_know_the_secret_is_not_let_in(
     team: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("workers.supervisor.team.leader.JOIN", 0.5)
-    with pytest.raises(NodesMissing, match="b did not come"):
+    with pytest.raises(NodesMissing, match="b did not join"):
         Member(team).join(secret="guessed")
     assert team.lost == {"b"}
 

@@ -1,29 +1,30 @@
 """Model definitions: taken in, checked without running them, kept by version."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from backend.definitions.check import check
 from backend.definitions.definition import Definition, InvalidDefinition, Source
 from backend.definitions.forms import FORMS, Description, form_of
-from backend.definitions.ports import DefinitionStore
 from backend.definitions.zoo import ZooEntry, zoo, zoo_file
 from backend.errors import NotFound
-from backend.people.audit import Access
 from backend.people.rights import Right
+from backend.services.people.access import Access
+from backend.storage.definitions import SqlDefinitions
 from backend.whole import is_whole
 
 MAX_NAME = 100
 
 
+@dataclass(frozen=True)
 class DefinitionService:
     """Everything pages and commands do with definitions. `listed` shows those of the chosen
     project, `store` those of every one that the actor sees."""
 
-    def __init__(self, store: DefinitionStore, listed: DefinitionStore, access: Access) -> None:
-        self._store = store
-        self._listed = listed
-        self._access = access
+    _store: SqlDefinitions
+    _listed: SqlDefinitions
+    _access: Access
 
     def add(self, filename: str, data: bytes, name: str | None = None) -> Definition:
         """Keep a file under `name` (by default its own). Equal bytes under an old name give

@@ -2,45 +2,54 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from backend.errors import InvalidInput, NotFound
-from backend.runs.attempts.attempt import Attempt
+from backend.notifications.notifier import Notifier
+from backend.queue.client import CeleryQueue
+from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.fence import Fence, LeaseLost
-from backend.runs.attempts.recovery import give_up
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
-from backend.runs.dispatch.leases import REAPER, node_lease, node_taken
-from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.leases import REAPER, NodeTaken
 from backend.runs.dispatch.placement import Share, shares, turn
-from backend.runs.dispatch.reservations import Summons
-from backend.runs.dispatch.stand_in import placed
-from backend.runs.ports import Notifier, Queue, QueueUnreachable, Stores
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
+from backend.services.runs.attempt import Attempt
+from backend.services.runs.recovery import give_up
+from backend.services.runs.stand_in import placed
+from backend.services.runs.stores import Stores
+from backend.storage.nodes.reservations import SqlReservations
 
 
+@dataclass(frozen=True)
 class DispatchService:
     """`lease` in seconds; `place` tells this agent from all others."""
 
-    def __init__(
-        self, stores: Stores, queue: Queue, notifier: Notifier, lease: float, place: str = ""
-    ) -> None:
-        self._stores = stores
-        self._queue = queue
-        self._notifier = notifier
-        self._lease = lease
-        self._place = place
+    _stores: Stores
+    _queue: CeleryQueue
+    _notifier: Notifier
+    _lease: float
+    _place: str = ""
+
+    @property
+    def reservations(self) -> SqlReservations:
+        """Which share of a run a node is asked to take, and whether it has."""
+        return self._stores.reservations
 
     def go_by(self, node: str) -> None:
         """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
-        holder = self._stores.leases.take(node_lease(node), self._place, self._lease)
+        holder = self._stores.leases.take(f"node {node}", self._place, self._lease)
         if holder != self._place:
-            raise node_taken(node, holder, self._lease)
+            raise NodeTaken(
+                f"the name {node} belongs to the agent of {holder}",
+                "Set another STAGEFLOW_NODE for this agent, or stop the other one: its name is "
+                f"free after {self._lease:.0f} s.",
+            )
 
     def leave(self, node: str) -> None:
         """The agent of that name ends: nobody need wait for its leases."""
-        for name in (node_lease(node), REAPER):
+        for name in (f"node {node}", REAPER):
             self._stores.leases.drop(name, self._place)
 
     def claim(self, run_id: int, node: str) -> Attempt | None:
@@ -54,7 +63,7 @@ class DispatchService:
             (queued,) = self._stores.runs.several([run_id]) or (None,)
             if queued is None:
                 return None
-            spec = placed(queued, self._stores, self._lease, node)
+            spec = placed(queued, self._stores, node)
         try:
             nodes = [share.node for share in self._shares(spec)]
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
@@ -74,10 +83,6 @@ class DispatchService:
         if run.attempt != fence.attempt or not run.state.is_live:
             raise LeaseLost(f"attempt {fence.attempt} no longer holds run {fence.run_id}")
         return Attempt(run, fence.token, self._stores, self._notifier, self._lease)
-
-    def waiting(self) -> Sequence[int]:
-        """Ids of the queued runs, oldest first: what an agent looks for by itself."""
-        return self._stores.runs.waiting()
 
     def expire(self) -> Sequence[int]:
         """Give up the live runs whose lease is over: each is queued again where it can go on
@@ -103,33 +108,22 @@ class DispatchService:
         loads = self._stores.loads
         first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
         queued = self._stores.runs.several([each.run_id for each in first])
-        specs = {run.id: placed(run, self._stores, self._lease, node) for run in queued}
-        return turn(node, specs, self._alive())
+        specs = {run.id: placed(run, self._stores, node) for run in queued}
+        return turn(node, specs, self._stores.nodes.alive())
 
     def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
         """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
         attempt.summon(address, port, secret)
-        for share in shares(run.spec, self._alive())[1:]:
+        for share in shares(run.spec, self._stores.nodes.alive())[1:]:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, share.node)
-
-    def summons(self, node: str) -> Summons | None:
-        """Which run `node` is to take a share of."""
-        return self._stores.reservations.summons(node)
-
-    def answer(self, summons: Summons, node: str) -> bool:
-        """`node` takes its share; False where it has."""
-        return self._stores.reservations.answered(summons, node)
 
     def shares(self, spec: RunSpec) -> Sequence[Share]:
         """Which ranks run on which of the nodes that `spec` names; () where it names none.
         Raises `InvalidInput` where they do not fit."""
-        return shares(spec, self._stores.nodes.list(self._lease))
+        return shares(spec, self._stores.nodes.list())
 
     def _shares(self, spec: RunSpec) -> Sequence[Share]:
         """Among the nodes that are alive, which only a run that names some has to know."""
         named = isinstance(spec, TrainSpec) and spec.nodes
-        return shares(spec, self._alive()) if named else ()
-
-    def _alive(self) -> Sequence[Node]:
-        return [node for node in self._stores.nodes.list(self._lease) if node.alive]
+        return shares(spec, self._stores.nodes.alive()) if named else ()

@@ -1,47 +1,29 @@
 """Ended runs lose what takes most room when their project's rule says so."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
-from backend.people.audit import Access
-from backend.people.project import Project, Retention
-from backend.people.projects import ProjectStore
+from backend.people.project import Project
 from backend.people.rights import Right
-from backend.runs.attempts.checkpoints import CheckpointStore
+from backend.services.people.access import Access
+from backend.storage.people.projects import SqlProjects
+from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.runs.retention import SqlClearing
 
 PERIOD = 3600.0
 """Seconds between two looks of an agent."""
 
 
-class ClearingStore(Protocol):
-    def due(self, project_id: int, rule: Retention, before: datetime) -> Sequence[int]:
-        """Ended runs that are still whole, ended `before`, and are not kept by the rule nor
-        needed by a run that waits or is live; the oldest first."""
-        ...
-
-    def clear(self, run_id: int) -> bool:
-        """Take the rows of log, timelines and checkpoints away, once: False where somebody else
-        did, or the run has not ended."""
-        ...
-
-
+@dataclass(frozen=True)
 class RetentionService:
     """Any number of processes may clean at once: each run is cleared by one."""
 
-    def __init__(
-        self,
-        projects: ProjectStore,
-        store: ClearingStore,
-        checkpoints: CheckpointStore,
-        access: Access,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._projects = projects
-        self._store = store
-        self._checkpoints = checkpoints
-        self._access = access
-        self._clock = clock
+    _projects: SqlProjects
+    _store: SqlClearing
+    _checkpoints: SqlCheckpoints
+    _access: Access
+    _clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def due(self) -> Sequence[tuple[Project, Sequence[int]]]:
         """What `clean` would take from, by project. Raises `NotAllowed`."""

@@ -1,24 +1,14 @@
 """Who works on what, and who waits for what."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from backend.runs.history.listing import RunFilter, RunOrder
+from backend.runs.dispatch.nodes import Node
+from backend.runs.history.listing import QueuedRun, RunFilter, RunOrder
 from backend.runs.run import Run
-from backend.runs.service import RunService
-from backend.runs.states import RunState
+from backend.runs.states import LIVE, RunState
+from backend.services.runs.runs import RunService
 
 SHOWN = 100
-LIVE = tuple(state for state in RunState if state.is_live)
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedRun:
-    """`place` in the queue from 1; `reason` says for people why it does not run yet."""
-
-    run: Run
-    place: int
-    reason: str
 
 
 def carried(runs: RunService) -> Mapping[str, tuple[Run, ...]]:
@@ -36,7 +26,7 @@ def queue(runs: RunService) -> list[QueuedRun]:
     waiting = runs.list(RunFilter(states=(RunState.QUEUED,)), SHOWN, order=oldest).runs
     if not waiting:
         return []
-    fault, line, alive, busy = runs.why_stopped(), runs.line(), runs.alive(), _busy(runs)
+    fault, line, alive, busy = runs.why_stopped(), runs.line(), runs.nodes.alive(), _busy(runs)
     places = {run_id: place for place, run_id in enumerate(line, start=1)}
     found = []
     for run in sorted(waiting, key=lambda run: places.get(run.id, len(places) + run.id)):
@@ -48,7 +38,7 @@ def queue(runs: RunService) -> list[QueuedRun]:
 
 def _busy(runs: RunService) -> Mapping[str, str]:
     """What each node carries, in words: the number of a run is for those who see it."""
-    held = runs.busy()
+    held = runs.loads.busy()
     seen = {run.id for run in runs.several(sorted(set(held.values())))}
     return {
         node: f"{node} with {f'run {run_id}' if run_id in seen else 'a run of another project'}"
@@ -56,9 +46,10 @@ def _busy(runs: RunService) -> Mapping[str, str]:
     }
 
 
-def _turn(place: int, alive: Sequence[str], busy: Mapping[str, str]) -> str:
+def _turn(place: int, alive: Sequence[Node], busy: Mapping[str, str]) -> str:
     if place > 1:
-        return f"{place - 1} before it; a node carries one run at a time."
-    if not set(alive) <= busy.keys():
-        return "A node is free and takes it within seconds."
-    return f"Next. Every node is busy: {', '.join(busy[node] for node in sorted(alive))}."
+        return f"{place - 1} before it in the queue; a node executes one run at a time."
+    names = sorted(node.name for node in alive)
+    if not set(names) <= busy.keys():
+        return "A node is free and starts it within seconds."
+    return f"It is next. Every node is busy: {', '.join(busy[name] for name in names)}."

@@ -6,10 +6,10 @@ from backend.errors import InvalidInput
 from backend.prediction.predict import check_plan
 from backend.profiles.devices import peak
 from backend.runs.dispatch.placement import shares
-from backend.runs.ports import Stores
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.services.runs.stores import Stores
 
 
 def validate(spec: RunSpec, stores: Stores) -> None:
@@ -78,22 +78,22 @@ def _validate_data(data: DataSpec) -> None:
 def _validate_emulation(spec: TrainSpec) -> None:
     if not (isfinite(spec.emulate) and spec.emulate >= 0):
         raise InvalidInput(
-            f"{spec.emulate:g} seconds cannot be waited for each profiled one", "Try 1."
+            f"{spec.emulate:g} seconds for each profiled second is below 0 or not finite", "Try 1."
         )
     if spec.emulate and spec.plan_id is None:
         raise InvalidInput(
-            "emulated devices wait for the seconds of a profile, and this plan has none",
+            "emulated devices need the times of a profile, and this plan has none",
             "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
         )
     if spec.emulate and spec.has_target:
         raise InvalidInput(
-            "on emulated devices nothing is learned, so no target is reached",
+            "a run on emulated devices learns nothing and reaches no target",
             "Leave the target out.",
         )
 
 
 def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
-    shares(spec, stores.nodes.list(inf))
+    shares(spec, stores.nodes.list())
     if spec.nodes and spec.emulate:
         raise InvalidInput(
             "emulated devices share one machine's clock", "Leave the nodes out: one is enough."

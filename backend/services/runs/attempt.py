@@ -5,27 +5,22 @@ from contextlib import suppress
 from pathlib import Path
 
 from backend.errors import StageflowError
+from backend.notifications.notifier import Notifier
 from backend.profiles.profile import Profile
-from backend.runs.attempts.checkpoints import (
-    Checkpoint,
-    CheckpointFile,
-    Mark,
-    beginnings,
-    may_restart,
-)
+from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark, may_restart
 from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
-from backend.runs.history.records import SpanBatch, StoredArtifact, TimelineKind
-from backend.runs.ports import LogText, Notifier, Stores
-from backend.runs.predicted import predicted_batches
+from backend.runs.history.records import LogText, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
+from backend.services.runs.predicted import predicted_batches
+from backend.services.runs.stores import Stores
 
 
 class Attempt:
-    """Gotten from `RunService.claim`. Every method raises `LeaseLost`, and changes nothing,
+    """Made by `DispatchService.claim`. Every method raises `LeaseLost`, and changes nothing,
     once the run was given up, taken over or ended. `lease` in seconds."""
 
     def __init__(
@@ -81,7 +76,7 @@ class Attempt:
 
     def beginnings(self) -> Sequence[Checkpoint]:
         """The checkpoints from which this attempt may go on, the best first."""
-        return beginnings(self.run, self._stores.checkpoints)
+        return self._stores.checkpoints.beginnings(self.run)
 
     def resumed(self, checkpoint: Checkpoint) -> None:
         """The attempt goes on from there: what was measured later will be measured again."""
@@ -90,7 +85,7 @@ class Attempt:
         self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
 
     def begun_anew(self) -> None:
-        """The attempt goes on from nowhere: what earlier ones measured will be measured again."""
+        """The attempt starts from the beginning: earlier measurements will be made again."""
         if self.number > 1:
             self._stores.metrics.forget(self.fence, 0)
 
@@ -132,7 +127,7 @@ class Attempt:
         self._stores.runs.finish(self.fence, state, summary, error)
         if state is RunState.QUEUED:
             return
-        with suppress(StageflowError):  # it has ended, whoever hears of it
+        with suppress(StageflowError):  # the run has ended, whether or not anybody is told
             self._notifier.notify(self._stores.runs.get(self.run.id))
 
     def _counts_alike(self, checkpoint: Checkpoint) -> bool:
@@ -146,5 +141,4 @@ class Attempt:
 
     def _may_restart(self, error: RunError | None) -> bool:
         now = self._stores.runs.get(self.run.id)
-        newest = next(iter(beginnings(now, self._stores.checkpoints)), None)
-        return may_restart(now, error, newest)
+        return may_restart(now, error, self._stores.checkpoints.newest(now))

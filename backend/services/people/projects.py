@@ -1,71 +1,28 @@
-"""Projects: made, renamed, put away, and who belongs to each."""
+"""Projects: made, renamed, archived, and who belongs to each."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
-from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.accounts import proper_name
-from backend.people.audit import Access
-from backend.people.person import Person
-from backend.people.ports import PersonStore
+from backend.errors import InvalidInput, NotFound
 from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Retention
 from backend.people.rights import Right, Role
+from backend.services.people.access import Access
+from backend.services.people.accounts import proper_name
+from backend.storage.people.people import SqlPeople
+from backend.storage.people.projects import SqlProjects
 from backend.whole import is_whole
 
 ROLES = (Role.VIEWER, Role.EDITOR, Role.ADMIN)
 """What a member of a project can be."""
 
 
-class ProjectArchived(StageflowError):
-    """Something new was to come into a project that is put away."""
-
-    advice = "Choose another project, or take it out again: stageflow project restore NAME"
-
-
-class QuotaReached(StageflowError):
-    """A project would have more than it may have at once."""
-
-    advice = "Wait, delete what is not needed, or ask an administrator for more."
-
-
-class ProjectStore(Protocol):
-    """Names are told apart without regard to case."""
-
-    def add(self, name: str) -> Project:
-        """Raises `InvalidInput` where a project has the name."""
-        ...
-
-    def get(self, project_id: int) -> Project:
-        """Raises `NotFound`."""
-        ...
-
-    def find(self, name: str) -> Project | None: ...
-
-    def list(self) -> Sequence[Project]:
-        """The first one first, the others by name."""
-        ...
-
-    def keep(self, project: Project) -> None:
-        """Write down what has changed. Raises `InvalidInput` where another has the name."""
-        ...
-
-    def members(self, project_id: int) -> Sequence[Member]:
-        """By name."""
-        ...
-
-    def set_role(self, project_id: int, person_id: int, role: Role | None) -> None:
-        """Give a person a role in a project; None takes it away."""
-        ...
-
-
+@dataclass(frozen=True)
 class ProjectService:
     """What is not seen is not there; who sees a project but may not change it is told so."""
 
-    def __init__(self, store: ProjectStore, people: PersonStore, access: Access) -> None:
-        self._store = store
-        self._people = people
-        self._access = access
+    _store: SqlProjects
+    _people: SqlPeople
+    _access: Access
 
     def list(self) -> Sequence[Project]:
         """Those that this actor sees, the first one first, the others by name."""
@@ -96,9 +53,11 @@ class ProjectService:
         return self._change(project_id, "rename", lambda old: replace(old, name=proper))
 
     def archive(self, project_id: int, archived: bool = True) -> Project:
-        """Put it away, or take it out again: what is in it stays. Raises `InvalidInput`."""
+        """Archive or restore it: what is in it stays. Raises `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
-            raise InvalidInput("the first project stays", "Make others, and rename this one.")
+            raise InvalidInput(
+                "the first project cannot be archived", "Rename it, or archive another one."
+            )
         verb = "archive" if archived else "restore"
         return self._change(project_id, verb, lambda old: replace(old, archived=archived))
 
@@ -129,26 +88,23 @@ class ProjectService:
         """Give somebody a role in it; None lets them go. Raises `NotFound`, `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
             raise InvalidInput(
-                "in the first project the roles of the team hold", "Change it on the People page."
+                "in the first project everybody has their team role",
+                "Change it on the People page.",
             )
         if role is not None and role not in ROLES:
-            raise InvalidInput(f"{role.value} is no role in a project", f"Use {', '.join(ROLES)}.")
+            raise InvalidInput(
+                f"{role.value} is not a role in a project", f"Use {', '.join(ROLES)}."
+            )
         self._store.get(project_id)
         word = f"project {project_id}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)
-        self._store.set_role(project_id, self._person(name).id, role)
+        self._store.set_role(project_id, self._people.named(name).id, role)
 
     def _change(self, project_id: int, verb: str, changed: Callable[[Project], Project]) -> Project:
         found = self._store.get(project_id)
         self._access.require(Right.MANAGE, verb, f"project {found.name}", project_id)
         self._store.keep(changed(found))
         return self._store.get(project_id)
-
-    def _person(self, name: str) -> Person:
-        found = self._people.find(name)
-        if found is None:
-            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
-        return found[0]
 
 
 def checked_quota(quota: Quota) -> Quota:

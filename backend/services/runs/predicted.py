@@ -5,8 +5,8 @@ import numpy as np
 from backend.pipeline.columns import encode
 from backend.prediction.predict import predicted_program
 from backend.runs.history.records import SpanBatch
-from backend.runs.ports import Stores
 from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.services.runs.stores import Stores
 
 
 def predicted_batches(

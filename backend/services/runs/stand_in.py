@@ -5,28 +5,26 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
-from backend.runs.attempts.checkpoints import beginnings
 from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import shares
-from backend.runs.ports import Stores
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
+from backend.services.runs.stores import Stores
 
 ENOUGH = 0.99
 """The share of a device's memory that will do: machines of one kind differ by some megabytes."""
 
 
-def placed(run: Run, stores: Stores, lease: float, asking: str = "") -> RunSpec:
+def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
     """What a queued run is asked for, with the nodes that its next attempt may take; `asking`
     is the node that would like to carry it. A run that was not begun yet waits for its own
-    nodes. `lease` in seconds."""
+    nodes."""
     spec = run.spec
     if run.attempt == 0 or not isinstance(spec, TrainSpec) or not spec.nodes:
         return spec
-    newest = next(iter(beginnings(run, stores.checkpoints)), None) if asking else None
+    newest = stores.checkpoints.newest(run) if asking else None
     leader = asking if newest is not None and newest.is_here else ""
-    nodes, busy = stores.nodes.list(lease), stores.loads.busy()
-    return replace(spec, nodes=stood_in(spec, nodes, busy, leader))
+    return replace(spec, nodes=stood_in(spec, stores.nodes.list(), stores.loads.busy(), leader))
 
 
 def stood_in(
@@ -52,17 +50,17 @@ def stood_in(
     return tuple(taken)
 
 
-def away(run: Run, stores: Stores, lease: float) -> str:
+def away(run: Run, stores: Stores) -> str:
     """Which of a run's nodes are not alive, and what to do, for people; "" where all are."""
-    alive = {node.name for node in stores.nodes.list(lease) if node.alive}
+    alive = {node.name for node in stores.nodes.alive()}
     named = run.spec.nodes if isinstance(run.spec, TrainSpec) else ()
     missing = ", ".join(name for name in named if name not in alive)
     if not missing:
         return ""
     others = (
-        "; a free node with the same devices would do as well, to lead it one with its checkpoints"
+        "; a free node with the same devices can replace it (a leader if it has the checkpoints)"
     )
-    return f"{missing} not alive; start the agent there{others if run.attempt else ''}"
+    return f"{missing} is not alive. Start its agent{others if run.attempt else ''}"
 
 
 def _fits(one: Node, other: Node) -> bool:

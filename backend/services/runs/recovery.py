@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 from backend.errors import StageflowError
+from backend.notifications.notifier import Notifier
 from backend.planning.plan import Plan
-from backend.runs.attempts.checkpoints import Checkpoint, beginnings, may_restart
-from backend.runs.ports import Notifier, Stores
+from backend.runs.attempts.checkpoints import Checkpoint, may_restart
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError
 from backend.runs.states import RunState
+from backend.services.runs.stores import Stores
 
 AGENT_LOST = RunError(
     "AgentLost",
-    "the node agent gave no sign of life for the length of its lease",
-    "Look at the agent's machine, start it with `stageflow up`, and launch the run again.",
+    "the node agent did not renew its lease",
+    "Check the agent's machine, start the agent (`stageflow up`) and launch the run again.",
 )
 
 
@@ -24,7 +25,7 @@ class NothingToResume(StageflowError):
 def give_up(run: Run, stores: Stores, notifier: Notifier, at_once: bool = False) -> bool:
     """End the attempt of a lost agent: the run is queued again where it can go on by itself,
     and fails otherwise. False where somebody else did it."""
-    newest = next(iter(beginnings(run, stores.checkpoints)), None)
+    newest = stores.checkpoints.newest(run)
     state = RunState.QUEUED if may_restart(run, AGENT_LOST, newest) else RunState.FAILED
     given_up = stores.runs.give_up(run, state, AGENT_LOST, at_once)
     if given_up and state is RunState.FAILED:
@@ -37,7 +38,7 @@ def resumption(
 ) -> tuple[TrainSpec, Checkpoint]:
     """What a run that goes on with an ended one is asked for, and where it begins; see
     `RunService.resume`. Raises `NothingToResume` and `NotFound`."""
-    newest = next(iter(beginnings(run, stores.checkpoints)), None)
+    newest = stores.checkpoints.newest(run)
     if newest is None or not isinstance(run.spec, TrainSpec):
         raise NothingToResume(f"run {run.id} has no checkpoint", "Launch it again instead.")
     spec = replace(run.spec, checkpoint_id=newest.id, epochs=epochs or run.spec.epochs)

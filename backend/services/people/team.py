@@ -1,15 +1,17 @@
 """The team: who belongs to it with which role, and the tokens of each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 
-from backend.errors import InvalidInput, NotFound, StageflowError
-from backend.people.accounts import INVITATION, Clock, proper_name, utc_now
-from backend.people.audit import Access, NotAllowed
+from backend.errors import InvalidInput, NotFound
 from backend.people.person import Person, Scope, Token
-from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Right, Role
 from backend.people.secret import digest, new_secret
+from backend.services.people.access import Access, NotAllowed
+from backend.services.people.accounts import INVITATION, Clock, proper_name, utc_now
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
 
 PREFIX = "sf_"
 """Tokens begin so, for people and for programs that look for leaked secrets."""
@@ -17,22 +19,14 @@ HINT = 8
 MAX_DAYS = 366
 
 
-class LastAdministrator(StageflowError):
-    """Nobody would be left who may decide about people."""
-
-    advice = "Make somebody else an administrator first."
-
-
+@dataclass(frozen=True)
 class TeamService:
     """What administrators decide about people. Every method raises `NotAllowed`."""
 
-    def __init__(
-        self, people: PersonStore, keys: KeyStore, access: Access, clock: Clock = utc_now
-    ) -> None:
-        self._people = people
-        self._keys = keys
-        self._access = access
-        self._clock = clock
+    _people: SqlPeople
+    _keys: SqlKeys
+    _access: Access
+    _clock: Clock = utc_now
 
     def check(self) -> None:
         """Goes on where this actor may decide about people."""
@@ -53,24 +47,18 @@ class TeamService:
     def invite(self, name: str) -> str:
         """The secret of a new link for somebody who is there: their password is forgotten or
         they never joined. Raises `NotFound`."""
-        person = self._named(name)
+        person = self._people.named(name)
         self._access.require(Right.MANAGE, "invite", person.name)
         return self._invite(person)
 
     def change(self, name: str, role: Role | None = None, disabled: bool | None = None) -> Person:
         """Another role, or in or out. Raises `NotFound`, `LastAdministrator`."""
-        person = self._named(name)
+        person = self._people.named(name)
         words = [role.value] if role else []
         words += [] if disabled is None else ["disabled" if disabled else "enabled"]
         self._access.require(Right.MANAGE, "make", f"{person.name} {' and '.join(words)}")
         self._people.change(person.id, role, disabled)
         return self._people.get(person.id)
-
-    def _named(self, name: str) -> Person:
-        found = self._people.find(name)
-        if found is None:
-            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
-        return found[0]
 
     def _invite(self, person: Person) -> str:
         secret = new_secret()
@@ -78,13 +66,13 @@ class TeamService:
         return secret
 
 
+@dataclass(frozen=True)
 class TokenService:
     """One person's tokens, made and ended by that person."""
 
-    def __init__(self, keys: KeyStore, access: Access, clock: Clock = utc_now) -> None:
-        self._keys = keys
-        self._access = access
-        self._clock = clock
+    _keys: SqlKeys
+    _access: Access
+    _clock: Clock = utc_now
 
     def list(self) -> Sequence[Token]:
         """The newest first."""
@@ -131,6 +119,6 @@ class TokenService:
         if person_id is None:
             raise NotAllowed(
                 "tokens belong to people who sign in",
-                "Where nobody signs in, STAGEFLOW_API_TOKEN is the one for all.",
+                "Without sign-in, set STAGEFLOW_API_TOKEN.",
             )
         return person_id

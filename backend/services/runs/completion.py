@@ -7,8 +7,8 @@ from backend.definitions.definition import InvalidDefinition
 from backend.definitions.forms import form_of
 from backend.definitions.parameters import checked
 from backend.errors import InvalidInput
-from backend.runs.ports import Stores
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
+from backend.services.runs.stores import Stores
 
 
 def completed(spec: RunSpec, stores: Stores) -> RunSpec:
@@ -45,7 +45,7 @@ def _check_weights(spec: TrainSpec, stores: Stores, project: int) -> None:
     if spec.weights_id is not None:
         kept = stores.definitions.get(spec.weights_id)
         if form_of(kept.filename) != "weights":
-            raise InvalidDefinition(f"{kept.label} is no safetensors file", "Upload one.")
+            raise InvalidDefinition(f"{kept.label} is not a safetensors file", "Upload one.")
         _check_project(f"{kept.label}", kept.project_id, project)
 
 

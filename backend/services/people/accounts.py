@@ -1,14 +1,17 @@
 """Accounts: who is invited, how they sign in, and how that ends."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
-from backend.people.audit import AuditLog, AuditOutcome
+from backend.people.audit import AuditOutcome
 from backend.people.person import Identity, Invitation, Person, Session
-from backend.people.ports import KeyStore, PersonStore
 from backend.people.rights import Actor, Role
 from backend.people.secret import digest, hashed, matches, new_secret
+from backend.storage.people.audit import SqlAuditLog
+from backend.storage.people.keys import SqlKeys
+from backend.storage.people.people import SqlPeople
 
 MAX_NAME = 64
 IDLE = timedelta(days=7)
@@ -40,16 +43,14 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(frozen=True)
 class AccountService:
     """What somebody may do who has not come in yet, and with a session of their own."""
 
-    def __init__(
-        self, people: PersonStore, keys: KeyStore, log: AuditLog, clock: Clock = utc_now
-    ) -> None:
-        self._people = people
-        self._keys = keys
-        self._log = log
-        self._clock = clock
+    _people: SqlPeople
+    _keys: SqlKeys
+    _log: SqlAuditLog
+    _clock: Clock = utc_now
 
     def sign_in(self, name: str, password: str, client: str = "") -> str:
         """The secret of a new session. Raises `SignInFailed`; from the sixth failure in a row
@@ -73,7 +74,7 @@ class AccountService:
         they join as `newcomers`, or stay out without one. Raises `SignInFailed`."""
         person = self._people.of_identity(who.issuer, who.subject) or self._tied(who, newcomers)
         if person.disabled:
-            raise self._failure(person.name, f"{person.name} may not come in")
+            raise self._failure(person.name, f"the account {person.name} is disabled")
         self._log.add(person.name, "sign in", client, AuditOutcome.DONE)
         return self._open(person.id, client, self._clock())
 
@@ -85,7 +86,7 @@ class AccountService:
             person = self._people.add(self._free_name(who), newcomers)
             self._log.add(person.name, "join", f"as {newcomers.value}", AuditOutcome.DONE)
         else:
-            raise self._failure(who.email or who.name, "nobody has invited you")
+            raise self._failure(who.email or who.name, "there is no account or invitation for you")
         self._people.tie(person.id, who.issuer, who.subject)
         return self._people.get(person.id)
 
@@ -185,6 +186,6 @@ def proper_name(name: str) -> str:
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME or not name.isprintable():
         raise InvalidInput(
-            f"{name[:MAX_NAME]!r} is no name", f"Use 1 to {MAX_NAME} printable characters."
+            f"{name[:MAX_NAME]!r} is not a valid name", f"Use 1 to {MAX_NAME} printable characters."
         )
     return name

@@ -1,0 +1,68 @@
+"""Profiles that people add, and those that a run may use in place of measuring again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.people.rights import Right
+from backend.profiles.devices import peak
+from backend.profiles.profile import Profile
+from backend.runs.dispatch.nodes import Node
+from backend.runs.profiles import StoredProfile
+from backend.runs.request.spec import ProfileSpec
+from backend.services.people.access import Access
+from backend.storage.definitions import SqlDefinitions
+from backend.storage.profiles import SqlProfiles
+
+DEPENDED_ON = ("python", "stageflow", "torch")
+"""The versions that times depend on."""
+
+
+@dataclass(frozen=True)
+class ProfileService:
+    """`listed` shows the chosen project's, `store` all that the actor sees."""
+
+    _store: SqlProfiles
+    _listed: SqlProfiles
+    _definitions: SqlDefinitions
+    _access: Access
+
+    def get(self, profile_id: int) -> StoredProfile:
+        """Raises `NotFound`."""
+        return self._store.get(profile_id)
+
+    def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
+        """Newest first."""
+        return self._listed.list(definition_id)
+
+    def measured(self, spec: ProfileSpec, nodes: Sequence[Node]) -> Sequence[StoredProfile]:
+        """What is kept of all that `spec` asks for, its own size last: measured with as many
+        repetitions at least, on a device and with the versions of one of `nodes`; () where
+        anything is missing."""
+        kept = self._store.list(spec.definition_id)
+        sizes = [size for size in dict.fromkeys(spec.further) if size != spec.microbatch]
+        found = [
+            next((k for k in kept if _answers(k.profile, spec, size, nodes)), None)
+            for size in (*sizes, spec.microbatch)
+        ]
+        return [each for each in found if each is not None] if None not in found else ()
+
+    def add(self, profile: Profile, definition_id: int, run_id: int | None = None) -> StoredProfile:
+        """Keep a profile of a definition. Raises `NotFound` on an unknown definition."""
+        project = self._definitions.get(definition_id).project_id
+        self._access.require(Right.EDIT, "add", f"profile of model {definition_id}", project)
+        return self._store.add(profile, definition_id, run_id)
+
+
+def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Node]) -> bool:
+    """Whether a profile says what `spec` asks for at microbatches of `size`."""
+    asked = (size, spec.parameters, spec.granularity, spec.precision)
+    given = (profile.microbatch, profile.parameters, profile.granularity, profile.precision)
+    if asked != given or profile.is_partial:
+        return False
+    if spec.peak:
+        return profile.device == peak(spec.peak, spec.precision).name
+    return profile.repetitions >= spec.repetitions and any(
+        profile.device in {device.name for device in node.devices}
+        and all(profile.versions.get(n) == node.versions.get(n) for n in DEPENDED_ON)
+        for node in nodes
+    )
