@@ -8,10 +8,7 @@ from app.components.cluster.node_list import node_list
 from app.components.cluster.queue_list import queue_list
 from app.components.launch.node_notice import node_notice
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.figures import Figure, figures
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import Figure, card, empty_state, figures, page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
 from backend.runs.dispatch.occupancy import SHOWN, carried, queue

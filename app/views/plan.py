@@ -29,12 +29,8 @@ from app.components.plan.stage_table import stage_table
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
 from app.components.shell.error_box import error_box
-from app.components.shell.figures import figures
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view
 from app.naming import rank_names
@@ -59,13 +55,9 @@ class Found:
     kept: StoredPlan | None
 
 
+@missing("Plan", Page.PLAN, "New plan")
 def page() -> None:
     """The inputs, the plans that there are, and the chosen one drawn."""
-    with missing("Plan", Page.PLAN, "Plan anew"):
-        _page()
-
-
-def _page() -> None:
     profiles = services.backend().profiles.list()
     if not profiles:
         page_header("Plan", LINE)
@@ -73,7 +65,6 @@ def _page() -> None:
             "No profile yet",
             "A plan is made from a profile: what each layer costs. Profile a model first.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     saved = opened_plan()

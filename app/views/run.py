@@ -11,11 +11,8 @@ from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
 from app.components.run.training_view import training_view
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
 from app.components.shell.error_box import run_error_box
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import plain
 from app.naming import cleared
 from app.server.sessions import refresh_interval
@@ -28,22 +25,13 @@ from backend.runs.states import RunState
 REFRESH = 2.5
 
 
+@missing("Run", Page.RUNS, "All runs")
 def page() -> None:
     """The run that ?id= names, else the newest."""
-    with missing("Run", Page.RUNS, "All runs"):
-        _page()
-
-
-def _page() -> None:
     run = _find()
     if run is None:
         page_header("Run", "One run, live.")
-        empty_state(
-            "No run yet",
-            "Profile a model, or launch a training from a plan.",
-            Page.MODELS,
-            "Go to Models",
-        )
+        empty_state("No run yet", "Profile a model, or launch a training by a plan.", Page.MODELS)
         return
     run_header(run)
     final = run.state.is_final

@@ -10,9 +10,7 @@ from app.components.runs.run_filter import run_filter
 from app.components.runs.run_selection import selection_bar
 from app.components.runs.run_table import run_order, run_table
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
 from app.session import state
@@ -34,7 +32,6 @@ def page() -> None:
             "Profile a model: that is the first run. Its profile leads to a plan, the plan to "
             "a training run.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     wanted, columns = run_filter()

@@ -21,10 +21,8 @@ from app.components.plan.planning_view import (
 )
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
+from app.components.shell.layout import card, empty_state, page_header
 from app.components.shell.number_field import whole_field
-from app.components.shell.page_header import page_header
 from app.formats import plain
 from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
 from app.session import state
@@ -51,7 +49,6 @@ def page() -> None:
             "No profile yet",
             "Schedules are compared on what your own layers cost. Profile a model first.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     wanted = plan_form(profiles, choosing=False)

@@ -6,8 +6,7 @@ from app import services
 from app.components.launch.node_notice import node_notice
 from app.components.run.tour_view import tour_view
 from app.components.runs.newest_runs import SHOWN, newest_runs
-from app.components.shell.card import card
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, page_header
 from app.components.shell.step_list import ChecklistStep, step_list
 from app.session.state import Page
 from backend.bootstrap import Backend

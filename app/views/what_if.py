@@ -11,8 +11,7 @@ from app.components.plan.plan_form import plan_form
 from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import empty_state, page_header
 from app.components.shell.pick import pick
 from app.queries import planner
 from app.queries.background import Background
@@ -34,7 +33,6 @@ def page() -> None:
             "No profile yet",
             "Other clusters are tried on what your own layers cost. Profile a model first.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     wanted = plan_form(profiles)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.charts.frame import CONFIG
 from app.charts.what_if import what_if
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import NOTHING, count, number, rate
 from app.naming import plan_name
 from backend.comparison.sweep import along

@@ -7,9 +7,8 @@ from app.components.model.definition_actions import clone, download, remove
 from app.components.model.definition_list import back, form_word
 from app.components.profile.profile_form import profile_form
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
 from app.components.shell.grid import Column, grid
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, page_header
 from app.formats import NOTHING, ago, count, plain, seconds, size
 from app.session import state
 from app.session.state import Page

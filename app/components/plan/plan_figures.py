@@ -1,6 +1,6 @@
 """The figures of a plan: how fast, against what, how much waits, does it fit, what travels."""
 
-from app.components.shell.figures import Figure, Tone
+from app.components.shell.layout import Figure, Tone
 from app.formats import change, count, percent, rate, seconds, size, times
 from backend.cluster.cluster import Cluster
 from backend.prediction.answer import Answer

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.components.shell.card import card
 from app.components.shell.grid import Column, grid
+from app.components.shell.layout import card
 from app.formats import ago, count, plain, rate
 from app.naming import plan_name
 from app.session.state import Page, Param

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.components.plan.choices import choices
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import percent, plain, seconds, times
 from backend.prediction.answer import Answer
 

@@ -8,7 +8,7 @@ import streamlit as st
 from app.charts.frame import CONFIG
 from app.charts.profile_pair import profile_pair
 from app.components.profile.layer_table import decimals
-from app.components.shell.figures import Figure, figures
+from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
 from app.formats import change, count, seconds, size, time_unit
 from app.session.state import Param

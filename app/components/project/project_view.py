@@ -7,8 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.components.project.project_list import show
 from app.components.shell.allowed import closed
-from app.components.shell.card import card
 from app.components.shell.grid import Column, grid
+from app.components.shell.layout import card
 from app.formats import count, plain
 from app.gate.visitors import forget
 from app.session import state

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import services
 from app.components.launch.resume_form import kept, place
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import NOTHING, ago, moment, size
 from app.session import state
 from backend.runs.attempts.attempts import StoredAttempt

@@ -14,7 +14,7 @@ from app.charts.canvas import canvas_bytes, opening, row_names
 from app.charts.deviations import Cause, spent
 from app.charts.frame import CONFIG
 from app.components.run.deviation_view import deviation_view
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.components.timeline.timeline_canvas import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names

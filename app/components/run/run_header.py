@@ -7,7 +7,7 @@ from app.components.run.run_actions import run_actions
 from app.components.runs.run_words import plan_label, took
 from app.components.runs.state_badge import state_badge
 from app.components.shell.allowed import why_not
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import page_header
 from app.formats import moment, plain
 from app.session import state
 from app.session.state import Page

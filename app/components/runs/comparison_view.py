@@ -9,7 +9,7 @@ import streamlit as st
 from app import services
 from app.charts.overlay import Curve, overlay, rows
 from app.components.runs.comparison_summary import comparison_summary
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import count, plain
 from app.session.state import Param
 from backend.comparison.runs import (

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from app.components.runs.run_columns import COLUMNS, NAME
-from app.components.shell.card import card
 from app.components.shell.grid import Column, grid
+from app.components.shell.layout import card
 from backend.runs.run import Run
 
 SHOWN = 5
