@@ -5,7 +5,6 @@ import streamlit as st
 from app import services
 from app.components.run.artifact_list import artifact_list
 from app.components.run.attempt_view import attempt_view
-from app.components.run.log_tail import all_lines, log_tail
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
@@ -67,7 +66,7 @@ def _live(run_id: int, was_final: bool) -> None:
             artifact_list(run_id, artifacts)
     attempt_view(run)
     with card("Log"):
-        log_view(run, log_tail(run_id), services.later(lambda its: list(all_lines(its, run_id))))
+        log_view(run)
 
 
 def _message(run: Run) -> None:

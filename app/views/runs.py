@@ -14,7 +14,7 @@ from app.components.shell.layout import card, empty_state, page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
 from app.session import state
-from app.session.state import Page, Param
+from app.session.state import Page, Param, bound
 from backend.runs.history.listing import RunFilter
 
 PER_PAGE = 20
@@ -66,7 +66,7 @@ def _shown_page() -> int:
 def _page_number(pages: int) -> int:
     if pages <= 1:
         return 1
-    return st.pagination(pages, key=Param.PAGE.value, bind="query-params")
+    return st.pagination(pages, **bound(Param.PAGE))
 
 
 page()

@@ -15,7 +15,7 @@ from app.components.shell.layout import empty_state, page_header
 from app.components.shell.pick import pick
 from app.queries import planner
 from app.queries.background import Background
-from app.session.state import Page, Param
+from app.session.state import Page, Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
 from backend.profiles.devices import Precision, find
 
@@ -57,8 +57,7 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
             MEASURES,
             default=SPEED,
             required=True,
-            key=Param.SHOW.value,
-            bind="query-params",
+            **bound(Param.SHOW),
         )
         price = st.number_input(
             "Price per device and hour",
@@ -67,15 +66,13 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
             PRICE,
             step=0.1,
             format="%.2f",
-            key=Param.PRICE.value,
-            bind="query-params",
+            **bound(Param.PRICE),
             help="In your currency",
             width=190,
         )
         others = st.text_input(
             "Other prices by type",
-            key=Param.PRICES.value,
-            bind="query-params",
+            **bound(Param.PRICES),
             placeholder="H100 4.50, T4 0.35",
             help="Types of devices whose price is another one",
             width=220,

@@ -191,9 +191,8 @@ class RunService:
         """Up to `limit` lines behind sequence number `after`."""
         return self._stores.logs.list(run_id, after, limit)
 
-    def all_logs(self, run_id: int) -> Iterator[LogLine]:
-        """Every line, read in portions."""
-        after = 0
+    def all_logs(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
+        """Every line behind sequence number `after`, read in portions."""
         while lines := self.logs(run_id, after):
             yield from lines
             after = lines[-1].seq

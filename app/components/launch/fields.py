@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.session.state import Param
+from app.session.state import Param, bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +57,5 @@ class Fields:
 
     def _key(self, param: Param) -> dict[str, Any]:
         if self.bound:
-            return {"key": param.value, "bind": "query-params"}
+            return bound(param)
         return {"key": f"launch-{param.value}"}

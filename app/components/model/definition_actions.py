@@ -7,6 +7,8 @@ import streamlit as st
 from app import services
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.confirm import confirm
+from app.components.shell.download import download
 from app.formats import plain
 from app.session import state
 from app.session.state import Param
@@ -28,17 +30,11 @@ def show(definition_id: int | None) -> NoReturn:
     st.rerun()
 
 
-def download(definition: Definition) -> None:
+def download_file(definition: Definition) -> None:
     """The file as it was uploaded."""
-    st.download_button(
-        "Download",
-        data=services.later(lambda its: its.definitions.source(definition.id)),
-        file_name=definition.filename,
-        mime=MIME[form_of(definition.filename)],
-        icon=":material/download:",
-        on_click="ignore",
-        key=f"download-{definition.id}",
-    )
+    data = services.later(lambda its: its.definitions.source(definition.id))
+    mime = MIME[form_of(definition.filename)]
+    download("Download", data, definition.filename, mime, key=f"download-{definition.id}")
 
 
 def clone(definition: Definition) -> None:
@@ -59,15 +55,18 @@ def _clone(definition: Definition, name: str) -> None:
 
 def remove(definition: Definition) -> None:
     """Deleting asks once more; where runs or profiles need the file it says which."""
-    barred = why_not(definition.project_id)
-    with st.popover("Delete", icon=":material/delete:", **closed(barred)):
-        st.markdown(f"Delete **{plain(definition.label)}** and its file for good?")
-        if st.button("Delete it", type="primary", key=f"delete-{definition.id}"):
-            _delete(definition)
 
+    def delete() -> None:
+        services.backend().definitions.delete(definition.id)
+        state.notify(f"{definition.label} is deleted")
+        show(None)
 
-@guarded
-def _delete(definition: Definition) -> None:
-    services.backend().definitions.delete(definition.id)
-    state.notify(f"{definition.label} is deleted")
-    show(None)
+    confirm(
+        "Delete",
+        "delete",
+        f"Delete **{plain(definition.label)}** and its file for good?",
+        "Delete it",
+        delete,
+        key=f"delete-{definition.id}",
+        barred=why_not(definition.project_id),
+    )

@@ -8,8 +8,8 @@ from app.components.model.definition_actions import remove, show
 from app.components.profile.profile_form import profile_form
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
-from app.components.shell.grid import Column, grid
-from app.formats import ago, plain, size
+from app.components.shell.grid import Column, grid, text, when
+from app.formats import plain, size
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
@@ -19,6 +19,12 @@ WORDS: dict[Form, str] = {
     "program": "program",
     "weights": "weights",
 }
+FACTS: tuple[Column[Definition], ...] = (
+    text("Version", 0.8, lambda d: f"v{d.version}"),
+    text("Digest", 1.3, lambda d: f":small[`{d.digest[:10]}`]"),
+    text("Size", 0.9, lambda d: size(d.size)),
+    when("Added", 1.1, lambda d: d.created_at),
+)
 
 
 def form_word(definition: Definition) -> str:
@@ -32,11 +38,8 @@ def definition_list(definitions: Sequence[Definition]) -> None:
         "definitions",
         (
             Column("Model", 2.4, _name),
-            Column("Form", 1.1, lambda d: st.markdown(f":gray[{form_word(d)}]")),
-            Column("Version", 0.8, lambda d: st.markdown(f"v{d.version}")),
-            Column("Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]")),
-            Column("Size", 0.9, lambda d: st.markdown(size(d.size))),
-            Column("Added", 1.1, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
+            text("Form", 1.1, lambda d: f":gray[{form_word(d)}]"),
+            *FACTS,
             Column("", 1.4, _profile_button),
         ),
         definitions,
@@ -45,18 +48,7 @@ def definition_list(definitions: Sequence[Definition]) -> None:
 
 def weights_list(weights: Sequence[Definition]) -> None:
     """One row per file of weights."""
-    grid(
-        "weights",
-        (
-            Column("Weights", 2.4, _name),
-            Column("Version", 0.8, lambda d: st.markdown(f"v{d.version}")),
-            Column("Digest", 1.3, lambda d: st.markdown(f":small[`{d.digest[:10]}`]")),
-            Column("Size", 0.9, lambda d: st.markdown(size(d.size))),
-            Column("Added", 1.1, lambda d: st.markdown(f":gray[{ago(d.created_at)}]")),
-            Column("", 1.4, remove),
-        ),
-        weights,
-    )
+    grid("weights", (Column("Weights", 2.4, _name), *FACTS, Column("", 1.4, remove)), weights)
 
 
 def _name(definition: Definition) -> None:

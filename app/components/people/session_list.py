@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid
-from app.formats import NOTHING, ago, plain
+from app.components.shell.grid import Column, grid, small, when
 from app.gate.visitors import forget
 from backend.people.accounts import AccountService
 from backend.people.person import Session
@@ -21,9 +20,9 @@ def session_list(accounts: AccountService, person_id: int, name: str) -> None:
     grid(
         "sessions",
         (
-            Column("Browser", 4.0, lambda s: st.markdown(f":small[{plain(s.client) or NOTHING}]")),
-            Column("Signed in", 1.2, lambda s: st.markdown(ago(s.created_at))),
-            Column("Last used", 1.2, lambda s: st.markdown(ago(s.seen_at))),
+            small("Browser", 4.0, lambda s: s.client),
+            when("Signed in", 1.2, lambda s: s.created_at),
+            when("Last used", 1.2, lambda s: s.seen_at),
             Column("", 0.8, end),
         ),
         accounts.sessions(person_id),

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid
-from app.formats import NOTHING, ago, plain
+from app.components.shell.grid import Column, grid, text, when
+from app.formats import NOTHING, plain
 from backend.people.person import Scope, Token
 from backend.people.project import Project
 from backend.people.team import TokenService
@@ -15,7 +15,7 @@ SCOPES = {"read only": Scope.READ, "read and write": Scope.WRITE}
 
 
 def token_form(tokens: TokenService, projects: Sequence[Project]) -> None:
-    """Name, scope, reach and life of a new token; afterwards its secret, in a box to copy."""
+    """Name, scope, projects and life of a new token; afterwards its secret, in a box to copy."""
     names = {0: "all of mine"} | {each.id: plain(each.name) for each in projects}
     with st.form("new-token", border=False):
         cells = st.columns([1.7, 1.3, 1.4, 1.2, 1.4], vertical_alignment="bottom")
@@ -46,20 +46,20 @@ def token_list(tokens: TokenService, projects: Sequence[Project]) -> None:
     grid(
         "tokens",
         (
-            Column("Name", 2.0, lambda t: st.markdown(f"**{plain(t.name)}**")),
-            Column("Token", 1.6, lambda t: st.markdown(f":small[`{t.hint}…`]")),
-            Column("May", 0.8, lambda t: st.markdown(t.scope.value)),
-            Column("Projects", 1.0, lambda t: st.markdown(_reach(t, names))),
-            Column("Made", 1.1, lambda t: st.markdown(ago(t.created_at))),
-            Column("Last used", 1.1, lambda t: st.markdown(ago(t.used_at))),
-            Column("Ends", 1.2, lambda t: st.markdown(_end(t))),
+            text("Name", 2.0, lambda t: f"**{plain(t.name)}**"),
+            text("Token", 1.6, lambda t: f":small[`{t.hint}…`]"),
+            text("May", 0.8, lambda t: t.scope.value),
+            text("Projects", 1.0, lambda t: _projects(t, names)),
+            when("Made", 1.1, lambda t: t.created_at),
+            when("Last used", 1.1, lambda t: t.used_at),
+            text("Ends", 1.2, _end),
             Column("", 0.8, revoke),
         ),
         found,
     )
 
 
-def _reach(token: Token, names: Mapping[int, str]) -> str:
+def _projects(token: Token, names: Mapping[int, str]) -> str:
     return "all" if token.project is None else names.get(token.project, NOTHING)
 
 

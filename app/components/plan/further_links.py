@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app.components.plan.wanted import Wanted
-from app.session.links import target
+from app.session.links import page_link
 from app.session.state import Page, Param
 
 NOT_COMPARED = (Param.PLANNER, Param.SCHEDULE, Param.BATCH)
@@ -14,15 +14,5 @@ def further_links(wanted: Wanted) -> None:
     asked = {param.value: str(value) for param, value in wanted.params.items() if value}
     without = {name: value for name, value in asked.items() if name not in NOT_COMPARED}
     with st.container(horizontal=True):
-        st.page_link(
-            target(Page.SCHEDULES),
-            label="Compare schedules",
-            icon=":material/view_timeline:",
-            query_params=without,
-        )
-        st.page_link(
-            target(Page.WHAT_IF),
-            label="What if…",
-            icon=":material/query_stats:",
-            query_params=asked,
-        )
+        page_link(Page.SCHEDULES, "Compare schedules", ":material/view_timeline:", **without)
+        page_link(Page.WHAT_IF, "What if…", ":material/query_stats:", **asked)

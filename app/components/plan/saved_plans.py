@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.components.shell.grid import Column, grid
+from app.components.shell.grid import Column, grid, small, text, when
 from app.components.shell.layout import card
-from app.formats import ago, count, plain, rate
+from app.formats import count, plain, rate
 from app.naming import plan_name
-from app.session.state import Page, Param
+from app.session.links import page_link
+from app.session.state import Page, Param, bound
 from backend.runs.plans import StoredPlan
 
 SHOWN = 8
@@ -21,35 +22,19 @@ def saved_plans() -> None:
     if not found:
         return
     with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
-        many = len(found) > SHOWN and _all()
-        grid("plans", COLUMNS, found if many else found[:SHOWN])
-
-
-def _all() -> bool:
-    return st.toggle("Show all", key=Param.ALL.value, bind="query-params")
+        is_long = len(found) > SHOWN and not st.toggle("Show all", **bound(Param.ALL))
+        grid("plans", COLUMNS, found[:SHOWN] if is_long else found)
 
 
 def _name(stored: StoredPlan) -> None:
-    st.page_link(
-        Page.PLAN.value,
-        label=f"**{stored.id}** · {plain(stored.name)}",
-        query_params={"plan": str(stored.id)},
-    )
-
-
-def _small(text: str) -> None:
-    st.markdown(f":small[{plain(text)}]")
+    page_link(Page.PLAN, f"**{stored.id}** · {plain(stored.name)}", plan=stored.id)
 
 
 COLUMNS: Sequence[Column[StoredPlan]] = (
     Column("Plan", 2.4, _name),
-    Column("Partition", 2.0, lambda kept: _small(plan_name(kept.plan))),
-    Column("Profile", 0.8, lambda kept: _small(str(kept.profile_id))),
-    Column("Throughput", 1.1, lambda kept: st.markdown(rate(kept.prediction.samples_per_second))),
-    Column(
-        "Devices",
-        1.4,
-        lambda kept: _small(f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
-    ),
-    Column("Saved", 1.1, lambda kept: st.markdown(f":gray[{ago(kept.created_at)}]")),
+    small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
+    small("Profile", 0.8, lambda kept: str(kept.profile_id)),
+    text("Throughput", 1.1, lambda kept: rate(kept.prediction.samples_per_second)),
+    small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
+    when("Saved", 1.1, lambda kept: kept.created_at),
 )

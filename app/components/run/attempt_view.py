@@ -1,13 +1,13 @@
 """What came of each attempt at a run, and the checkpoints that are kept of it."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.components.launch.resume_form import kept, place
+from app.components.shell.download import download
 from app.components.shell.layout import card
 from app.formats import NOTHING, ago, moment, size
 from app.session import state
@@ -55,22 +55,12 @@ def _checkpoint(checkpoint: Checkpoint) -> None:
         )
         with st.popover("Download", icon=":material/download:"):
             for file in checkpoint.files:
-                _file(checkpoint, checkpoint.folder / file.name, file.size)
-
-
-def _file(checkpoint: Checkpoint, path: Path, num_bytes: int) -> None:
-    is_here = path.is_file()
-    st.download_button(
-        f"{path.name} ({size(num_bytes)})",
-        data=_reader(path),
-        file_name=f"run-{checkpoint.run_id}-update-{checkpoint.mark.step}-{path.name}",
-        key=f"checkpoint-{checkpoint.id}-{path.name}",
-        type="tertiary",
-        disabled=not is_here,
-        help=None if is_here else "It lies on another machine",
-        on_click="ignore",
-    )
-
-
-def _reader(path: Path) -> Callable[[], bytes]:
-    return lambda: path.read_bytes()
+                path = checkpoint.folder / file.name
+                download(
+                    f"{file.name} ({size(file.size)})",
+                    path.read_bytes,
+                    f"run-{checkpoint.run_id}-update-{checkpoint.mark.step}-{file.name}",
+                    key=f"checkpoint-{checkpoint.id}-{file.name}",
+                    barred=None if path.is_file() else "The file is on another machine.",
+                    in_menu=True,
+                )

@@ -1,7 +1,5 @@
 """What can be done with one run beside looking at it: export, launch, resume, delete, label."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from app import services
@@ -9,6 +7,8 @@ from app.components.launch.resume_form import resume_form
 from app.components.runs.run_selection import forget
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.confirm import confirm
+from app.components.shell.download import download
 from app.exports.catalog import EXPORTS, Export
 from app.session import state
 from app.session.state import Page
@@ -23,7 +23,7 @@ def run_actions(run: Run) -> None:
     with st.popover("Export", icon=":material/download:"):
         has_timeline = bool(services.backend().runs.segments(run.id))
         for export in EXPORTS.values():
-            _download(run, export, has_timeline)
+            _export(run, export, has_timeline)
     if st.button(
         "Clone",
         icon=":material/content_copy:",
@@ -37,52 +37,47 @@ def run_actions(run: Run) -> None:
         _delete(run, barred)
 
 
-def _download(run: Run, export: Export, has_timeline: bool) -> None:
-    st.download_button(
+def _export(run: Run, export: Export, has_timeline: bool) -> None:
+    download(
         export.title,
-        data=_reader(run.id, export),
-        file_name=export.file_name(run),
-        mime=export.media,
+        services.later(lambda its: export.write(its, its.runs.get(run.id))),
+        export.file_name(run),
+        export.media,
         key=f"export-{export.name}",
-        type="tertiary",
-        disabled=export.needs_timeline and not has_timeline,
-        on_click="ignore",
+        barred=None if has_timeline or not export.needs_timeline else "The run has no timeline.",
+        in_menu=True,
     )
 
 
-def _reader(run_id: int, export: Export) -> Callable[[], bytes]:
-    return services.later(lambda its: export.write(its, its.runs.get(run_id)))
-
-
 def _retry(run: Run, barred: str | None) -> None:
-    with st.popover("Retry", icon=":material/replay:", key="retry-menu", **closed(barred)):
-        st.markdown("Run the same again, with the same values, as a new run?")
-        if st.button("Run it again", type="primary", key="retry-confirmed"):
-            _run_again(run.id)
-
-
-@guarded
-def _run_again(run_id: int) -> None:
-    again = services.backend().runs.retry(run_id)
-    state.go(Page.RUN, id=again.id)
+    confirm(
+        "Retry",
+        "replay",
+        "Run the same again, with the same values, as a new run?",
+        "Run it again",
+        lambda: state.go(Page.RUN, id=services.backend().runs.retry(run.id).id),
+        key="retry",
+        barred=barred,
+    )
 
 
 def _delete(run: Run, barred: str | None) -> None:
-    with st.popover("Delete", icon=":material/delete:", key="delete-menu", **closed(barred)):
-        st.markdown(
-            "Delete this run for good, with its log, metrics, timelines and files? "
-            "A profile that it measured stays."
-        )
-        if st.button("Delete the run", type="primary", key="delete-confirmed"):
-            _deleted(run.id)
+    def delete() -> None:
+        services.backend().runs.delete(run.id)
+        forget([run.id])
+        state.notify(f"Run {run.id} is deleted")
+        state.go(Page.RUNS)
 
-
-@guarded
-def _deleted(run_id: int) -> None:
-    services.backend().runs.delete(run_id)
-    forget([run_id])
-    state.notify(f"Run {run_id} is deleted")
-    state.go(Page.RUNS)
+    confirm(
+        "Delete",
+        "delete",
+        "Delete this run for good, with its log, metrics, timelines and files? "
+        "A profile that it measured stays.",
+        "Delete the run",
+        delete,
+        key="delete",
+        barred=barred,
+    )
 
 
 def _labels(run: Run, barred: str | None) -> None:
@@ -105,8 +100,7 @@ def _labels(run: Run, barred: str | None) -> None:
 @guarded
 def _save(run_id: int, tags: str, note: str) -> None:
     _change(run_id, Change(note=note, tags=tidy(tags.split(","))))
-    state.notify("Saved")
-    st.rerun()
+    state.done("Saved")
 
 
 @guarded

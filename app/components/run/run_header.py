@@ -4,12 +4,13 @@ import streamlit as st
 
 from app import services
 from app.components.run.run_actions import run_actions
-from app.components.runs.run_words import plan_label, took
-from app.components.runs.state_badge import state_badge
+from app.components.runs.run_words import plan_label, state_badge, took
 from app.components.shell.allowed import why_not
+from app.components.shell.confirm import confirm
 from app.components.shell.layout import page_header
 from app.formats import moment, plain
 from app.session import state
+from app.session.links import page_link
 from app.session.state import Page
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -37,19 +38,19 @@ def _onwards(run: Run) -> None:
 
 
 def _cancel(run: Run) -> None:
-    barred = why_not(run.project_id)
-    with st.popover(
+    def cancel() -> None:
+        services.backend().runs.cancel(run.id)
+        state.done(f"Run {run.id} is being cancelled")
+
+    confirm(
         "Cancel",
-        icon=":material/stop_circle:",
-        disabled=run.cancel_requested or barred is not None,
-        help=barred,
-        key="cancel-menu",
-    ):
-        st.markdown("End this run and all its processes? What it has recorded is kept.")
-        if st.button("Cancel the run", type="primary", key="cancel-confirmed"):
-            services.backend().runs.cancel(run.id)
-            state.notify(f"Run {run.id} is being cancelled")
-            st.rerun()
+        "stop_circle",
+        "End this run and all its processes? What it has recorded is kept.",
+        "Cancel the run",
+        cancel,
+        key="cancel",
+        barred="The run is being cancelled." if run.cancel_requested else why_not(run.project_id),
+    )
 
 
 def run_line(run: Run) -> None:
@@ -70,10 +71,6 @@ def run_line(run: Run) -> None:
             st.badge(plain(tag), icon=":material/sell:", color="blue")
         st.caption(" · ".join(parts))
         if run.origin_id is not None:
-            st.page_link(
-                Page.RUN.value,
-                label=f"from run {run.origin_id}",
-                query_params={"id": str(run.origin_id)},
-            )
+            page_link(Page.RUN, f"from run {run.origin_id}", id=run.origin_id)
     if run.note:
         st.caption(plain(run.note))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -11,7 +10,7 @@ from app.charts.overlay import Curve, overlay, rows
 from app.components.runs.comparison_summary import comparison_summary
 from app.components.shell.layout import card
 from app.formats import count, plain
-from app.session.state import Param
+from app.session.state import Param, bound
 from backend.comparison.runs import (
     CurveAxis,
     Reached,
@@ -29,7 +28,6 @@ from backend.runs.run import Run
 
 POINTS = 1000
 SHARES = ("accuracy",)
-BOUND: dict[str, Any] = {"bind": "query-params"}
 
 
 def comparison_view(runs: Sequence[Run]) -> None:
@@ -76,9 +74,8 @@ def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]
         float(int(1000 * usual) / 10),
         step=0.5,
         format="%.1f",
-        key=Param.TARGET.value,
+        **bound(Param.TARGET),
         width=200,
-        **BOUND,
     )
     return float(chosen) / 100
 
@@ -97,21 +94,17 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
             names,
             default="loss" if "loss" in names else names[0],
             required=True,
-            key=Param.METRIC.value,
-            **BOUND,
+            **bound(Param.METRIC),
         )
         axis = st.segmented_control(
             "Over",
             [axis.value for axis in CurveAxis],
             default=CurveAxis.UPDATES.value,
             required=True,
-            key=Param.AXIS.value,
-            **BOUND,
+            **bound(Param.AXIS),
         )
-        weight = st.slider(
-            "Smoothing", 0.0, 0.99, 0.0, 0.01, key=Param.SMOOTHING.value, width=200, **BOUND
-        )
-        log = st.toggle("Logarithmic", key=Param.LOG.value, **BOUND)
+        weight = st.slider("Smoothing", 0.0, 0.99, 0.0, 0.01, width=200, **bound(Param.SMOOTHING))
+        log = st.toggle("Logarithmic", **bound(Param.LOG))
     lines = [
         _line(
             run,
@@ -151,7 +144,7 @@ def _title(axis: CurveAxis) -> str:
 
 
 def _parameters(runs: Sequence[Run]) -> None:
-    only = st.toggle("Only what differs", True, key=Param.DIFFERING.value, **BOUND)
+    only = st.toggle("Only what differs", True, **bound(Param.DIFFERING))
     shown = differing(runs) if only else every(runs)
     if not shown:
         st.caption("These runs were asked for with the same parameters.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from app.components.runs.run_columns import COLUMNS, NAME
-from app.components.shell.grid import Column, grid
+from app.components.shell.grid import grid
 from app.components.shell.layout import card
 from backend.runs.run import Run
 
@@ -15,6 +15,5 @@ def newest_runs(runs: Sequence[Run]) -> None:
     """Nothing where there is none."""
     if not runs:
         return
-    columns = (NAME, *(COLUMNS[name] for name in CHOSEN))
     with card("Newest runs"):
-        grid("newest", tuple(Column(c.title, c.width, c.draw) for c in columns), runs)
+        grid("newest", (NAME, *(COLUMNS[name] for name in CHOSEN)), runs)

@@ -6,7 +6,7 @@ from app.charts.bars import bars_of
 from app.charts.canvas import canvas_bytes, opening, row_names
 from app.components.timeline.action_table import action_table
 from app.components.timeline.timeline_canvas import timeline_canvas
-from app.session.state import Param
+from app.session.state import Param, bound
 from backend.pipeline.timeline import Timeline
 
 ALT = "When each rank computes, sends and waits: one row per rank, time to the right"
@@ -20,5 +20,5 @@ def timeline_view(key: str, found: Timeline, rank_names: tuple[str, ...] = ()) -
     param = Param.WINDOW.value
     data = canvas_bytes(bars, names=names, alt=ALT, param=param, first=opening(bars))
     timeline_canvas(f"{key}-canvas", data)
-    if st.toggle("As a table", key=Param.TABLE.value, bind="query-params"):
+    if st.toggle("As a table", **bound(Param.TABLE)):
         action_table(key, bars, rank_names)
