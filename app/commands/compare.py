@@ -1,11 +1,12 @@
 """Every planner under every schedule, in one table."""
 
-from app.commands.planning import HEAD, Json, PlanOptions, asking, plain, row
+from app.commands.options.shared import Json, taking
+from app.commands.planning import HEAD, PlanOptions, options, plain, row
 from app.terminal import out, print_json, print_table
 from backend.prediction.answer import compare as compared
 
 
-@asking
+@taking(options)
 def compare(asked: PlanOptions, as_json: Json = False) -> None:
     """Every planner and schedule side by side, the fastest first.
 

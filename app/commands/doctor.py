@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from app import formats
+from app.commands.options.shared import Json
 from app.server import launch
 from app.terminal import print_json, print_table
 from backend.bootstrap import connect
@@ -40,7 +41,7 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Check every stored run and read every kept file.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at Python, torch, devices, port, Redis, database, disk, workers and sandbox.
 

@@ -6,6 +6,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.terminal import print_json, print_table
 
 
@@ -13,7 +14,7 @@ def models(
     add: Annotated[
         str, typer.Option("--add", help="Keep this Python file or zoo model first.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """List the kept model definitions and the zoo.
 

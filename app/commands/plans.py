@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from app.commands.options.acting import connect
-from app.commands.planning import HEAD, Json, PlanOptions, asking, plain, row
+from app.commands.options.shared import Json, taking
+from app.commands.planning import HEAD, PlanOptions, options, plain, row
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
@@ -14,7 +15,7 @@ from backend.prediction.answer import Answer, cut_by_hand, rank
 from backend.prediction.question import PLANNER_NAMES
 
 
-@asking
+@taking(options)
 def plan(
     asked: PlanOptions,
     planner: Annotated[

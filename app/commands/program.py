@@ -1,6 +1,5 @@
 """`stageflow program`: what every rank does, taken away in a form, and read from a file."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,9 +7,10 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import STDOUT, Json, Output, write
 from app.commands.planning import Batch, ClusterFile, Devices, find_cluster, find_profile
 from app.commands.simulate import figures, rows
-from app.terminal import err, out, print_json, print_table
+from app.terminal import out, print_json, print_table
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import bubble
 from backend.pipeline.exchange.forms import FORMS, form_named, read_any
@@ -37,7 +37,7 @@ def export_program(
     ] = None,
     chunks: Annotated[int, typer.Option(min=1, help="Without a plan: stages per position.")] = 1,
     format: Form = "text",
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+    output: Output = STDOUT,
 ) -> None:
     """Write the program of a plan, or of a schedule on equal stages, as a file.
 
@@ -58,11 +58,7 @@ def export_program(
         kept = backend.plans.get(plan)
         profile = backend.profiles.get(kept.profile_id).profile
         data = exported(profile, kept.cluster, kept.plan, form, microbatches or 0)
-    if str(output) == "-":
-        sys.stdout.buffer.write(data)
-        return
-    output.write_bytes(data)
-    err.print(f"wrote {output}")
+    write(output, data)
 
 
 @app.command("import")
@@ -76,7 +72,7 @@ def import_program(
     batch: Batch = None,
     forward: Forward = 1.0,
     backward: Backward = 2.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Verify a program from a file, and run it on a clock.
 

@@ -7,6 +7,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.terminal import out, print_json, print_table
 from backend.people.project import Project, Quota, Retention
 from backend.people.rights import Role
@@ -18,7 +19,6 @@ app = typer.Typer(
 )
 Name = Annotated[str, typer.Argument(help="The project's name or number.")]
 Person = Annotated[str, typer.Argument(help="The name with which the person signs in.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 NONE = -1
 """On the command line: no limit."""
 Limit = Annotated[int | None, typer.Option(min=NONE, help="-1 = no limit.")]

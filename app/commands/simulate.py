@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from app.commands.options.shared import Json
 from app.terminal import out, print_json, print_table
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import idle_causes, total
@@ -40,7 +41,7 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option(help="Write the timeline as a Chrome trace for Perfetto.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run a schedule on a clock: equal stages, times given by hand.
 

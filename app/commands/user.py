@@ -6,6 +6,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.commands.serve import welcome_url
 from app.naming import person_state
 from app.terminal import out, print_json, print_table
@@ -21,9 +22,7 @@ Wanted = Annotated[
 
 
 @app.command("list")
-def list_people(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
+def list_people(as_json: Json = False) -> None:
     """List everybody."""
     people = connect().team.list()
     if as_json:
