@@ -3,7 +3,8 @@
 import streamlit as st
 
 from app import services
-from app.charts.bars import Bars, bars_of, read_bars
+from app.charts.bars import Bars, bars_of
+from app.exports.last_segment import segment_bars
 from app.queries import planner
 from app.queries.predictions import plan_of
 from backend.errors import StageflowError
@@ -15,19 +16,20 @@ KEPT = 8
 MOST_SIMULATED = 60_000  # actions that are simulated while a page waits
 
 
-def segment_bars(run: Run, kind: TimelineKind, segment: int, *, closed: bool) -> Bars | None:
+def bars_of_run(run: Run, kind: TimelineKind, segment: int, *, closed: bool) -> Bars | None:
     """The spans of one segment; None where there are none. What is `closed` (nothing more
     comes) is read once while the server runs."""
+    backend = services.backend()
     if not closed:
-        return _read(run.id, kind, segment)
-    return _closed(services.backend().settings.sql_url, run.id, kind, segment)
+        return segment_bars(backend, run.id, kind, segment)
+    return _closed(backend.settings.sql_url, run.id, kind, segment)
 
 
 def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
     """What was predicted of a measured segment: as it is stored at the run's end, before that
     simulated for as many microbatches. None where the run names no plan that is kept, and for
     a long segment of a run that has not ended."""
-    stored = segment_bars(run, "predicted", segment, closed=run.state.is_final)
+    stored = bars_of_run(run, "predicted", segment, closed=run.state.is_final)
     plan = plan_of(run)
     if stored is not None or plan is None or len(measured) > MOST_SIMULATED:
         return stored
@@ -42,10 +44,4 @@ def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
 
 @st.cache_resource(show_spinner="Reading the timeline…", max_entries=KEPT)
 def _closed(database: str, run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
-    return _read(run_id, kind, segment)
-
-
-def _read(run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
-    batches = services.backend().runs.span_batches(run_id, kind, segment)
-    found = read_bars([batch.data for batch in batches])
-    return found if len(found) else None
+    return segment_bars(services.backend(), run_id, kind, segment)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.launch.resume_form import resume_form
-from app.components.runs.run_selection import forget
+from app.components.runs.run_selection import change_labels, forget
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.confirm import confirm
@@ -86,8 +86,8 @@ def _labels(run: Run, barred: str | None) -> None:
         icon=":material/star:" if run.starred else ":material/star_border:",
         help=barred or ("Take the star away" if run.starred else "Mark it, to find it again"),
         disabled=barred is not None,
-        on_click=_change,
-        args=(run.id, Change(starred=not run.starred)),
+        on_click=change_labels,
+        args=([run.id], Change(starred=not run.starred)),
     )
     notes = st.popover("Notes", icon=":material/edit_note:", **closed(barred))
     with notes, st.form("labels", border=False):
@@ -99,10 +99,5 @@ def _labels(run: Run, barred: str | None) -> None:
 
 @guarded
 def _save(run_id: int, tags: str, note: str) -> None:
-    _change(run_id, Change(note=note, tags=tidy(tags.split(","))))
+    change_labels([run_id], Change(note=note, tags=tidy(tags.split(","))))
     state.done("Saved")
-
-
-@guarded
-def _change(run_id: int, change: Change) -> None:
-    services.backend().labels.change([run_id], change)
