@@ -139,9 +139,9 @@ def text(path: Path) -> str:
     """What the file holds. Raises `InvalidInput`."""
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as fault:
+    except UnicodeDecodeError as fault:
         raise InvalidInput(
-            f"{path} cannot be read: {fault}", "Give the path of a text file."
+            f"{path} is not text: {fault}", "Give the path of a text file."
         ) from None
 
 

@@ -11,7 +11,6 @@ from app.commands.options.shared import STDOUT, Json, Output, write
 from app.commands.planning import Batch, ClusterFile, Devices, find_cluster, find_profile
 from app.commands.simulate import figures, rows
 from app.terminal import out, print_json, print_table
-from backend.errors import InvalidInput
 from backend.pipeline.bubbles import bubble
 from backend.pipeline.exchange.forms import FORMS, form_named, read_any
 from backend.pipeline.program import Program
@@ -85,7 +84,7 @@ def import_program(
 
         stageflow program import order.txt --profile 1 --devices 4 --json
     """
-    program = read_any(_content(file))
+    program = read_any(file.read_bytes())
     if profile:
         layers, _ = find_profile(profile, batch)
         found = examined(program, layers, find_cluster(cluster, devices))
@@ -98,13 +97,6 @@ def import_program(
         _print(found)
     if found.faults:
         raise typer.Exit(1)
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as fault:
-        raise InvalidInput(f"{file} cannot be read: {fault}", "Give the path of a file.") from None
 
 
 def _uniform(program: Program, durations: UniformDurations) -> Imported:

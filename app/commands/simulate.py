@@ -56,7 +56,9 @@ def simulate(
     times |= {"backward-weight": backward_weight, "transfer": transfer}
     for name, seconds in times.items():
         if not isfinite(seconds):
-            raise InvalidInput(f"--{name} {seconds} is no number of seconds", "Such as 0.018.")
+            raise InvalidInput(
+                f"--{name} {seconds} is not a number of seconds", "For example: 0.018"
+            )
     shape = uniform_shape(schedule, positions, microbatches, chunks, advance)
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
@@ -64,7 +66,7 @@ def simulate(
     rate = bubble_rate(timeline, shape.microbatches * durations.microbatch_seconds)
     told = figures(program, timeline, rate)
     if trace:
-        _write(trace, write_trace(timeline, shape))
+        trace.write_text(write_trace(timeline, shape))
     if as_json:
         return print_json(told)
     print_table("", ["", ""], rows(told))
@@ -104,12 +106,3 @@ def rows(told: dict[str, Any]) -> list[tuple[str, str]]:
     shown = [(name, str(value)) for name, value in told.items() if "causes" not in name]
     idle = [(f"idle: {cause}", f"{value:g}") for cause, value in told["causes"].items()]
     return shown + idle
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as fault:
-        raise InvalidInput(
-            f"{path} cannot be written: {fault}", "Give a path in a folder that is there."
-        ) from None

@@ -119,7 +119,6 @@ class Param(StrEnum):
 class Key(StrEnum):
     """What lasts for one visitor's session and is not worth a link."""
 
-    CLUSTER = "custom-cluster"
     NOTICE = "notice"
     SELECTED = "selected-runs"
     EDITS = "plan-edits"

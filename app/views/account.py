@@ -3,8 +3,7 @@
 import streamlit as st
 
 from app import services
-from app.components.people.session_list import session_list
-from app.components.people.token_list import token_form, token_list
+from app.components.people.account_lists import session_list, token_form, token_list
 from app.components.shell.layout import card, empty_state, page_header
 from app.formats import plain
 from app.gate.rules import SIGN_IN

@@ -5,17 +5,16 @@ from functools import partial
 
 import streamlit as st
 
-from app import services
 from app.components.comparison.what_if_view import MEASURES, SPEED, what_if_view
 from app.components.plan.plan_form import plan_form
 from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.layout import empty_state, page_header
+from app.components.shell.layout import page_header
 from app.components.shell.pick import pick
 from app.queries import planner
 from app.queries.background import Background
-from app.session.state import Page, Param, bound
+from app.session.state import Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
 from backend.profiles.devices import Precision, find
 
@@ -27,15 +26,7 @@ PRICE = 2.0
 def page() -> None:
     """The question, and the curves as far as they are."""
     page_header("What if", LINE)
-    profiles = services.backend().profiles.list()
-    if not profiles:
-        empty_state(
-            "No profile yet",
-            "Other clusters are tried on what your own layers cost. Profile a model first.",
-            Page.MODELS,
-        )
-        return
-    wanted = plan_form(profiles)
+    wanted = plan_form("Other clusters are tried on what your own layers cost.")
     if wanted is None:
         return
     measure, prices, precision = _measure(wanted)

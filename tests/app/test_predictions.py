@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.queries import planner
-from app.queries.predictions import prediction_of
-from app.queries.segments import bars_of_run, predicted_bars
+from app.queries.segments import bars_of_run, predicted_bars, prediction_of
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import InvalidInput

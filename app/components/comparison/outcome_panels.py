@@ -11,7 +11,7 @@ from app.charts.held import held
 from app.charts.shares import idle
 from app.components.comparison.outcome_table import stage_rows
 from app.components.shell.layout import card
-from app.components.timeline.timeline_canvas import timeline_canvas
+from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import percent, plain, seconds
 from app.naming import rank_names
 from app.queries.outcomes import Outcome

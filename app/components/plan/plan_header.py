@@ -5,7 +5,7 @@ import streamlit as st
 from app import services
 from app.charts.placement import describe
 from app.components.launch.run_form import run_form, why_not_run
-from app.components.plan.share import share_plan
+from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
 from app.components.shell.allowed import why_not
 from app.components.shell.boundary import guarded

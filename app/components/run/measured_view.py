@@ -15,7 +15,7 @@ from app.charts.frame import CONFIG
 from app.charts.shares import attribution
 from app.components.run.deviation_view import deviation_view
 from app.components.shell.layout import card
-from app.components.timeline.timeline_canvas import timeline_canvas
+from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
 from app.queries.segments import bars_of_run, predicted_bars

@@ -11,7 +11,7 @@ from app.charts.deviations import waiting
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.shell.layout import card, figures
-from app.queries.predictions import prediction_of
+from app.queries.segments import prediction_of
 from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.spec import TrainSpec

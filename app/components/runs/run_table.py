@@ -8,12 +8,14 @@ import streamlit as st
 from app.components.runs.run_columns import COLUMNS, NAME, SORTS
 from app.components.runs.run_selection import pick_box, pick_page_box
 from app.components.shell.grid import Column, grid
+from app.components.shell.layout import card
 from app.session import state
 from app.session.state import Param
 from backend.runs.history.listing import RunOrder, RunSort
 from backend.runs.run import Run
 
 ASCENDING = "asc"
+NEWEST = ("State", "Plan", "Accuracy", "Owner", "Asked for")
 UPWARDS = (RunSort.NAME, RunSort.OWNER, RunSort.STATE)
 """What a first click sorts from A to Z; everything else from the largest down."""
 
@@ -31,6 +33,13 @@ def run_table(runs: Sequence[Run], columns: Sequence[str], order: RunOrder) -> N
     picked: Column[Run] = Column("", 0.35, pick_box, lambda: pick_page_box(runs))
     shown = (replace(column, head=_heading(column.title, order)) for column in (NAME, *chosen))
     grid("runs", (picked, *shown), runs)
+
+
+def newest_runs(runs: Sequence[Run]) -> None:
+    """The last few runs of the team; nothing where there is none."""
+    if runs:
+        with card("Newest runs"):
+            grid("newest", (NAME, *(COLUMNS[name] for name in NEWEST)), runs)
 
 
 def _heading(title: str, order: RunOrder) -> Callable[[], object] | None:

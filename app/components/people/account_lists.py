@@ -1,12 +1,14 @@
-"""Tokens: made, listed, ended. A token's secret is shown once."""
+"""What belongs to a person: their tokens, whose secrets are shown once, and their browsers."""
 
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid, text, when
+from app.components.shell.grid import Column, grid, small, text, when
 from app.formats import NOTHING, plain
-from backend.people.person import Scope, Token
+from app.gate.visitors import forget
+from backend.people.accounts import AccountService
+from backend.people.person import Scope, Session, Token
 from backend.people.project import Project
 from backend.people.team import TokenService
 
@@ -65,3 +67,24 @@ def _projects(token: Token, names: Mapping[int, str]) -> str:
 
 def _end(token: Token) -> str:
     return f"{token.expires_at:%Y-%m-%d}" if token.expires_at else NOTHING
+
+
+def session_list(accounts: AccountService, person_id: int, name: str) -> None:
+    """One row per session, the newest first, with the way to end it."""
+
+    def end(session: Session) -> None:
+        if st.button("End", key=f"end-session-{session.id}", type="tertiary"):
+            accounts.end_session(person_id, name, session.id)
+            forget()
+            st.rerun()
+
+    grid(
+        "sessions",
+        (
+            small("Browser", 4.0, lambda s: s.client),
+            when("Signed in", 1.2, lambda s: s.created_at),
+            when("Last used", 1.2, lambda s: s.seen_at),
+            Column("", 0.8, end),
+        ),
+        accounts.sessions(person_id),
+    )
