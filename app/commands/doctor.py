@@ -1,4 +1,4 @@
-"""`stageflow doctor`: is everything here that a job needs?"""
+"""`stageflow doctor`: whether this machine has everything that a job needs."""
 
 import platform
 import shutil
@@ -145,7 +145,7 @@ def _redis(settings: Settings) -> Finding:
         f"no answer at {settings.broker_place}",
         "`stageflow up` starts the embedded one."
         if settings.uses_embedded_redis
-        else "Start it, or mend STAGEFLOW_REDIS_URL.",
+        else "Start it, or correct STAGEFLOW_REDIS_URL.",
     )
 
 
@@ -191,7 +191,7 @@ def _sandbox(settings: Settings) -> Finding:
     levels = {name: SandboxLevel(level) for name, level in told.items() if level}
     if not levels:
         here = shutil.which("bwrap") or "no bubblewrap on this machine"
-        return Finding("sandbox", None, here, "A node agent tries it out when it starts.")
+        return Finding("sandbox", None, here, "A node agent tests it when it starts.")
     found = ", ".join(f"{name}: {level}" for name, level in levels.items())
     if all(level is SandboxLevel.BUBBLEWRAP for level in levels.values()):
         return Finding("sandbox", True, found)

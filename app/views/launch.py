@@ -28,7 +28,7 @@ def page() -> None:
     if not plans:
         page_header("Launch", "Train by a plan.")
         return empty_state(
-            "No plan is kept yet",
+            "No saved plan yet",
             "Plan a profiled model and save the plan; or open a run and clone it.",
             Page.PLAN,
         )

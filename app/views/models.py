@@ -35,7 +35,7 @@ def _kept() -> None:
     definitions = services.backend().definitions
     found, weights = definitions.list(), definitions.weights()
     if found:
-        with card("Kept models", f"{count(len(found), 'version')}, newest first"):
+        with card("Models", f"{count(len(found), 'version')}, newest first"):
             definition_list(found)
     else:
         empty_state(

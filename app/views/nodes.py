@@ -19,7 +19,7 @@ REFRESH = 3.0
 
 def page() -> None:
     """Live, so that a node that starts appears by itself."""
-    page_header("Nodes", "The machines that run jobs, and the queue before them.")
+    page_header("Nodes", "The machines that run jobs, and the queue.")
     st.fragment(_live, run_every=refresh_interval(REFRESH))()
 
 
@@ -53,15 +53,15 @@ def _live() -> None:
             "nodes",
         )
     if nodes:
-        with card("Nodes", "the freshest sign of life first"):
+        with card("Nodes", "last seen first"):
             node_list(nodes, working, held)
-        with card("Links", "what plans move over them"):
+        with card("Links", "bandwidth and latency between the nodes"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:
             queue_list(waiting)
         else:
-            st.caption("Nothing waits.")
+            st.caption("No run is waiting.")
 
 
 page()

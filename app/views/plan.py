@@ -27,8 +27,7 @@ from app.components.plan.saved_plans import saved_plans
 from app.components.plan.stage_table import stage_table
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view
-from app.components.shell.boundary import guarded
-from app.components.shell.error_box import error_box
+from app.components.shell.boundary import error_box, guarded
 from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view

@@ -9,8 +9,7 @@ from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
 from app.components.run.training_view import training_view
-from app.components.shell.boundary import guarded
-from app.components.shell.error_box import run_error_box
+from app.components.shell.boundary import guarded, run_error_box
 from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import plain
 from app.naming import cleared

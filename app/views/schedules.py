@@ -115,7 +115,7 @@ def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
         st.warning(said, icon=":material/warning:")
     outcomes = [one for one in found if isinstance(one, Outcome)]
     if not outcomes:
-        st.caption("None of these pairs can be on this cluster.")
+        st.caption("None of these plans fits this cluster.")
         return
     with card("Side by side"):
         outcome_table(outcomes, _reference(wanted))

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from app.components.comparison.what_if_view import MEASURES, SPEED, what_if_view
+from app.components.comparison.what_if_view import REMARKS, SPEED, what_if_view
 from app.components.plan.plan_form import plan_form
 from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
@@ -45,7 +45,7 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="row-measure"):
         measure = st.segmented_control(
             "Show",
-            MEASURES,
+            list(REMARKS),
             default=SPEED,
             required=True,
             **bound(Param.SHOW),

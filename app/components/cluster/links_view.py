@@ -38,7 +38,7 @@ def links_view(nodes: Sequence[Node]) -> None:
         ):
             state.go(Page.PLAN, cluster=write_cluster(test.cluster()))
     if test is None:
-        st.caption("Not measured yet: plans take what you say of the links.")
+        st.caption("Not measured yet: plans use the bandwidths that you give.")
     elif test.error:
         st.warning(
             plain(f"The links could not be measured: {test.error}."), icon=":material/error:"

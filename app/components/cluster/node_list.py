@@ -1,4 +1,4 @@
-"""The machines that run jobs: what they have, what they run, when they were heard."""
+"""The machines that run jobs: what they have, what they run, when they were last seen."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
@@ -13,8 +13,8 @@ from backend.runs.dispatch.nodes import Node, Use
 from backend.runs.run import Run
 
 OFF = (
-    "Compared with the database's clock. Runs, leases and queues go by that one; the times of "
-    "log lines and curves are the node's. Set its clock (NTP)."
+    "Difference from the database's clock, which runs, leases and queues use. The times of log "
+    "lines and curves are the node's. Synchronise its clock (NTP)."
 )
 
 
@@ -32,7 +32,7 @@ def node_list(
             text("Devices", 1.8, lambda node: plain(devices(node.devices))),
             Column("In use", 2.8, _use),
             small("Versions", 2.0, versions),
-            when("Heard", 1.0, lambda node: node.heartbeat_at),
+            when("Last seen", 1.0, lambda node: node.heartbeat_at),
         ),
         nodes,
     )

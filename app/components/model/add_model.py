@@ -22,7 +22,7 @@ FORMS_FOR_PEOPLE = """
 | `.py` | a Python file with a factory, `def model()` |
 | `.json` | the `config.json` of a Hugging Face model; it needs no weights |
 | `.pt2` | a program saved by `torch.export.save` |
-| `.safetensors` | weights for a model that is kept here |
+| `.safetensors` | weights for a model that is stored here |
 """
 
 
@@ -57,8 +57,8 @@ def _contract() -> None:
         st.markdown(FORMS_FOR_PEOPLE)
         st.markdown(CONTRACT)
         st.caption(
-            "It is read, never run, by this website; a node runs it in a process of its own. "
-            "The same content is kept once; new content under an old name is its next version."
+            "The dashboard reads the file and never runs it; a node runs it in its own process. "
+            "The same content is stored once; new content under an existing name is a new version."
         )
         example = zoo_file(EXAMPLE)
         download("Download an example", example.read_bytes, example.name, "text/x-python")

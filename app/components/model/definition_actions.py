@@ -1,6 +1,6 @@
 """What can be done with one definition: take it away, copy it, delete it."""
 
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import streamlit as st
 
@@ -15,11 +15,20 @@ from app.session.state import Param
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
-MIME: dict[Form, str] = {
-    "python": "text/x-python",
-    "huggingface": "application/json",
-    "program": "application/octet-stream",
-    "weights": "application/octet-stream",
+
+class FormLook(NamedTuple):
+    """How the files of a form are shown: a word, the media type, the language of their text."""
+
+    word: str
+    mime: str = "application/octet-stream"
+    language: str = ""
+
+
+LOOK: dict[Form, FormLook] = {
+    "python": FormLook("Python", "text/x-python", "python"),
+    "huggingface": FormLook("Hugging Face", "application/json", "json"),
+    "program": FormLook("program"),
+    "weights": FormLook("weights"),
 }
 
 
@@ -33,7 +42,7 @@ def show(definition_id: int | None) -> NoReturn:
 def download_file(definition: Definition) -> None:
     """The file as it was uploaded."""
     data = services.later(lambda its: its.definitions.source(definition.id))
-    mime = MIME[form_of(definition.filename)]
+    mime = LOOK[form_of(definition.filename)].mime
     download("Download", data, definition.filename, mime, key=f"download-{definition.id}")
 
 

@@ -4,21 +4,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from app.components.model.definition_actions import remove, show
+from app.components.model.definition_actions import LOOK, remove, show
 from app.components.profile.profile_form import profile_form
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.grid import Column, grid, text, when
 from app.formats import plain, size
 from backend.definitions.definition import Definition
-from backend.definitions.forms import Form, form_of
+from backend.definitions.forms import form_of
 
-WORDS: dict[Form, str] = {
-    "python": "Python",
-    "huggingface": "Hugging Face",
-    "program": "program",
-    "weights": "weights",
-}
 FACTS: tuple[Column[Definition], ...] = (
     text("Version", 0.8, lambda d: f"v{d.version}"),
     text("Digest", 1.3, lambda d: f":small[`{d.digest[:10]}`]"),
@@ -29,7 +23,7 @@ FACTS: tuple[Column[Definition], ...] = (
 
 def form_word(definition: Definition) -> str:
     """What it is, for people: "zoo", "Hugging Face" ..."""
-    return "zoo" if definition.source == "zoo" else WORDS[form_of(definition.filename)]
+    return "zoo" if definition.source == "zoo" else LOOK[form_of(definition.filename)].word
 
 
 def definition_list(definitions: Sequence[Definition]) -> None:

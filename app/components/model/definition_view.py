@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import services
-from app.components.model.definition_actions import clone, download_file, remove
+from app.components.model.definition_actions import LOOK, clone, download_file, remove
 from app.components.model.definition_list import back, form_word
 from app.components.profile.profile_form import profile_form
 from app.components.shell.boundary import guarded
@@ -17,8 +17,6 @@ from backend.definitions.definition import Definition
 from backend.definitions.forms import Description
 from backend.profiles.files import read_profile_file
 from backend.runs.profiles import StoredProfile
-
-LANGUAGES = {"python": "python", "huggingface": "json"}
 
 
 def definition_view(definition: Definition) -> None:
@@ -109,7 +107,7 @@ def _given(stored: StoredProfile) -> str:
 
 
 def _file(definition: Definition, found: Description) -> None:
-    if (language := LANGUAGES.get(found.form)) is None:
+    if not (language := LOOK[found.form].language):
         return
     text = services.backend().definitions.source(definition.id).decode("utf-8", "replace")
     with card("File", plain(definition.filename)):

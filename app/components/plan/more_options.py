@@ -117,7 +117,7 @@ def _further(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[s
         list(by_id),
         format_func=lambda number: f"{number} · microbatch {by_id[number].profile.microbatch}",
         key=key,
-        placeholder="choose" if by_id else "there is none of this model",
+        placeholder="choose" if by_id else "none of this model",
         disabled=not by_id,
         help="Measured times at these sizes; at other sizes times are in proportion.",
         on_change=lambda: state.put(Param.FURTHER, ",".join(map(str, st.session_state[key]))),

@@ -43,7 +43,7 @@ def profile_form(definition: Definition) -> None:
         precision = left.selectbox("Precision", list(PRECISION), format_func=PRECISION.__getitem__)
         peak = right.selectbox("Times", ["", *DEVICES], format_func=_where)
         values = _parameter_fields(parameters, f"parameter-{definition.id}")
-        again = st.checkbox("Measure again, even if a profile of this is kept")
+        again = st.checkbox("Measure again, even if this profile exists")
         if not st.form_submit_button("Start profiling", type="primary"):
             return
     fields = {
@@ -63,7 +63,7 @@ def _start(definition: Definition, spec: ProfileSpec, again: bool) -> None:
     backend = services.backend()
     kept = () if again else backend.profiles.measured(spec, backend.nodes.list())
     if kept:
-        state.notify("A profile of this is kept")
+        state.notify("This profile has been measured already")
         state.go(Page.PROFILE, id=kept[-1].id)
     run = backend.runs.submit(spec, f"profile {definition.name}")
     state.go(Page.RUN, id=run.id)

@@ -31,7 +31,7 @@ def project_form(projects: ProjectService, access: Access) -> None:
         asked = cells[1].form_submit_button("Make project", icon=":material/add:", **closed(denied))
     if asked:
         made = projects.add(name)
-        state.notify(f"{made.name} is there")
+        state.notify(f"{made.name} is created")
         show(made.id)
 
 
@@ -59,11 +59,11 @@ def role_in(access: Access, project_id: int) -> str:
 
 
 def quota_words(project: Project) -> str:
-    """As "2 runs, 8 devices"; "as much as there is" without limits."""
+    """As "2 runs, 8 devices"; "no limit" without one."""
     quota = project.quota
     named = ((quota.running, "runs"), (quota.devices, "devices"), (quota.queued, "queued"))
     parts = [f"{number} {word}" for number, word in named if number is not None]
-    return ", ".join(parts) or "as much as there is"
+    return ", ".join(parts) or "no limit"
 
 
 def _name(project: Project) -> None:

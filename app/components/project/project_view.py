@@ -108,7 +108,9 @@ def _quota_form(projects: ProjectService, project: Project, denied: str | None) 
             state.done("The limits are set")
 
 
-SHARE = "Free devices go to the project that holds least of its share: 2 gets twice as many as 1."
+SHARE = (
+    "Free devices go to the project that uses least of its share; share 2 gets twice as many as 1."
+)
 
 
 def _number(cell: DeltaGenerator, label: str, value: int | None, denied: str | None) -> int | None:
@@ -125,7 +127,7 @@ def _retention_form(projects: ProjectService, project: Project, denied: str | No
         starred = cells[2].checkbox("Stars keep runs whole", kept.starred, disabled=bool(denied))
         if st.form_submit_button("Set retention", **closed(denied)):
             projects.retain(project.id, Retention(days, last or 0, starred))
-            state.done("The rule is set; it is applied within an hour")
+            state.done("The rule is set and applied within an hour")
 
 
 def _name_form(projects: ProjectService, project: Project, denied: str | None) -> None:
@@ -138,13 +140,13 @@ def _name_form(projects: ProjectService, project: Project, denied: str | None) -
         state.done("The project has a new name")
     if project.id == DEFAULT_PROJECT:
         return
-    word = "Take out of the archive" if project.archived else "Archive"
+    word = "Restore" if project.archived else "Archive"
     if st.button(word, icon=":material/archive:", disabled=bool(denied), help=denied or ARCHIVED):
         projects.archive(project.id, not project.archived)
         state.done(f"{project.name} is {'open' if project.archived else 'archived'}")
 
 
-ARCHIVED = "What is in it stays; nothing new comes in."
+ARCHIVED = "Its contents are kept; nothing new can be added."
 
 
 def back() -> None:

@@ -28,7 +28,7 @@ def attempt_view(run: Run) -> None:
             st.dataframe(table, hide_index=True, key="attempts", alt="Every attempt and its end")
     checkpoints = runs.checkpoints(run.id)
     if checkpoints:
-        with card("Checkpoints", "newest first; a training goes on from one"):
+        with card("Checkpoints", "newest first; a training can be resumed from one"):
             for checkpoint in checkpoints:
                 _checkpoint(checkpoint)
 

@@ -84,7 +84,7 @@ def _labels(run: Run, barred: str | None) -> None:
     st.button(
         "Starred" if run.starred else "Star",
         icon=":material/star:" if run.starred else ":material/star_border:",
-        help=barred or ("Take the star away" if run.starred else "Mark it, to find it again"),
+        help=barred or ("Remove the star" if run.starred else "Mark the run with a star"),
         disabled=barred is not None,
         on_click=change_labels,
         args=([run.id], Change(starred=not run.starred)),

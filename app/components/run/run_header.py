@@ -62,7 +62,7 @@ def run_line(run: Run) -> None:
     if run.started_at:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]
     else:
-        parts += [f"asked for {moment(run.created_at, zone)}"]
+        parts += [f"submitted {moment(run.created_at, zone)}"]
     parts += [f"by {plain(run.owner)}"] if run.owner else []
     parts += [f"sandbox: {run.sandbox}"] if run.sandbox else []
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

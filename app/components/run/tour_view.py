@@ -8,8 +8,7 @@ from app import services
 from app.components.run.run_progress import RECENT, run_progress
 from app.components.runs.run_words import run_link, state_badge
 from app.components.shell.allowed import closed, why_not
-from app.components.shell.boundary import guarded
-from app.components.shell.error_box import error_box
+from app.components.shell.boundary import error_box, guarded
 from app.example import Tour
 from app.formats import plain
 from app.server.sessions import refresh_interval

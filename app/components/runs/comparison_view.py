@@ -84,7 +84,7 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
     service = services.backend().runs
     names = sorted({name for run in runs for name in service.metric_names(run.id)})
     if not names:
-        st.caption("None of these runs has told a metric yet.")
+        st.caption("None of these runs has reported a metric yet.")
         return
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="medium", key="row-metrics"
@@ -147,7 +147,7 @@ def _parameters(runs: Sequence[Run]) -> None:
     only = st.toggle("Only what differs", True, **bound(Param.DIFFERING))
     shown = differing(runs) if only else every(runs)
     if not shown:
-        st.caption("These runs were asked for with the same parameters.")
+        st.caption("These runs have the same parameters.")
         return
     columns: dict[str, list[str]] = {"Parameter": [f"`{name}`" for name in shown]}
     for number, run in enumerate(runs):
