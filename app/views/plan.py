@@ -22,8 +22,7 @@ from app.components.plan.planning_view import (
     searches,
     stopped_note,
 )
-from app.components.plan.saved_plan import is_as_opened, opened_plan
-from app.components.plan.saved_plans import saved_plans
+from app.components.plan.saved_plans import is_as_opened, opened_plan, saved_plans
 from app.components.plan.stage_table import stage_table
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from app import services
-from app.components.run.artifact_list import artifact_list
-from app.components.run.attempt_view import attempt_view
+from app.components.run.attempt_view import artifact_list, attempt_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from app import services
-from app.components.model.definition_actions import LOOK, clone, download_file, remove
-from app.components.model.definition_list import back, form_word
+from app.components.model.definition_list import LOOK, back, clone, download_file, form_word, remove
 from app.components.profile.profile_form import profile_form
 from app.components.shell.boundary import guarded
 from app.components.shell.grid import Column, grid, small, text, when

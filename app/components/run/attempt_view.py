@@ -1,4 +1,4 @@
-"""What came of each attempt at a run, and the checkpoints that are kept of it."""
+"""What a run leaves behind: files, the outcome of each attempt, checkpoints."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,11 @@ from app import services
 from app.components.launch.resume_form import kept, place
 from app.components.shell.download import download
 from app.components.shell.layout import card
-from app.formats import NOTHING, ago, moment, size
+from app.formats import NOTHING, ago, moment, plain, size
 from app.session import state
 from backend.runs.attempts.attempts import StoredAttempt
 from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.history.records import StoredArtifact
 from backend.runs.run import Run
 
 
@@ -64,3 +65,20 @@ def _checkpoint(checkpoint: Checkpoint) -> None:
                     barred=None if path.is_file() else "The file is on another machine.",
                     in_menu=True,
                 )
+
+
+def artifact_list(run_id: int, artifacts: Sequence[StoredArtifact]) -> None:
+    """Name, size, digest and a download each."""
+    for artifact in artifacts:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"{plain(artifact.name)} &ensp;:gray[:small[{size(artifact.size)} · "
+                f"sha256 {artifact.sha256[:10]}]]",
+                width="stretch",
+            )
+            _download(run_id, artifact)
+
+
+def _download(run_id: int, artifact: StoredArtifact) -> None:
+    data = services.later(lambda its: its.runs.artifact_path(run_id, artifact.name).read_bytes())
+    download("Download", data, artifact.path.name, key=f"artifact-{run_id}-{artifact.name}")
