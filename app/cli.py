@@ -7,7 +7,6 @@ import typer
 from app.commands import (
     audit,
     backup,
-    compare,
     db,
     demo,
     doctor,
@@ -43,7 +42,7 @@ for command in (
     models.models,
     jobs.profile,
     plans.plan,
-    compare.compare,
+    plans.compare,
     simulate.simulate,
     jobs.run,
     history.runs,

@@ -1,17 +1,34 @@
 """Seconds, bytes and ratios as text for eyes: the only place where units are converted."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, tzinfo
+from functools import wraps
 from math import isfinite
+from typing import Concatenate, ParamSpec
 
 SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
+P = ParamSpec("P")
 
 
-def seconds(value: float | None) -> str:
+def of_numbers(
+    write: Callable[Concatenate[float, P], str],
+) -> Callable[Concatenate[float | None, P], str]:
+    """`write`, and `NOTHING` for what is not a finite number."""
+
+    @wraps(write)
+    def written(value: float | None, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        if value is None or not isfinite(value):
+            return NOTHING
+        return write(value, *args, **kwargs)
+
+    return written
+
+
+@of_numbers
+def seconds(value: float) -> str:
     """A short time with three digits: "3.20 ms", "46.7 ms", "1.24 s"; above two minutes as
     `duration`."""
-    if value is None or not isfinite(value):
-        return NOTHING
     if abs(value) >= 120:
         return duration(value)
     factor, unit = time_unit(value)
@@ -31,10 +48,9 @@ def time_unit(extent: float) -> tuple[float, str]:
     return (1e9, "ns") if extent else (1.0, "s")
 
 
-def duration(value: float | None) -> str:
+@of_numbers
+def duration(value: float) -> str:
     """A long time in its two largest parts: "42 s", "1 min 12 s", "2 h 05 min", "3 d 4 h"."""
-    if value is None or not isfinite(value):
-        return NOTHING
     whole = round(value)
     if whole < 60:
         return f"{whole}{SPACE}s"
@@ -52,10 +68,9 @@ def clock(ahead: float) -> str:
     return f"clock {duration(abs(ahead))} {'ahead' if ahead > 0 else 'behind'}"
 
 
-def size(value: float | None) -> str:
+@of_numbers
+def size(value: float) -> str:
     """Bytes with a binary unit: "512 B", "26.4 MiB", "1.40 GiB"."""
-    if value is None or not isfinite(value):
-        return NOTHING
     factor, unit = size_unit(value)
     amount = f"{value:.0f}" if unit == "B" else _three(value * factor)
     return f"{amount}{SPACE}{unit}"
@@ -69,35 +84,34 @@ def size_unit(extent: float) -> tuple[float, str]:
     return 1.0, "B"
 
 
-def bandwidth(value: float | None) -> str:
+@of_numbers
+def bandwidth(value: float) -> str:
     """Bytes per second with a decimal unit, as links are sold: "12.0 GB/s"."""
-    if value is None or not isfinite(value):
-        return NOTHING
-    for limit, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
-        if abs(value) >= limit:
-            return f"{_three(value / limit)}{SPACE}{unit}"
-    return f"{value:.0f}{SPACE}B/s"
+    return _decimal(value, "B/s")
 
 
-def operations(value: float | None) -> str:
+@of_numbers
+def operations(value: float) -> str:
     """Floating point operations with a decimal unit: "1.20 GFLOP"."""
-    if value is None or not isfinite(value):
-        return NOTHING
-    for limit, unit in ((1e12, "TFLOP"), (1e9, "GFLOP"), (1e6, "MFLOP"), (1e3, "kFLOP")):
-        if abs(value) >= limit:
-            return f"{_three(value / limit)}{SPACE}{unit}"
-    return f"{value:.0f}{SPACE}FLOP"
+    return _decimal(value, "FLOP")
 
 
-def rate(value: float | None) -> str:
+def _decimal(value: float, unit: str) -> str:
+    for power, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= power:
+            return f"{_three(value / power)}{SPACE}{prefix}{unit}"
+    return f"{value:.0f}{SPACE}{unit}"
+
+
+@of_numbers
+def rate(value: float) -> str:
     """Things per second: "1,372/s", "17.1/s"."""
-    return NOTHING if value is None or not isfinite(value) else f"{_three(value)}/s"
+    return f"{_three(value)}/s"
 
 
-def percent(value: float | None, digits: int = 1) -> str:
+@of_numbers
+def percent(value: float, digits: int = 1) -> str:
     """A share: 0.021 is "2.1 %"."""
-    if value is None or not isfinite(value):
-        return NOTHING
     return f"{value * 100:.{digits}f}{SPACE}%".replace("-", "−")
 
 
@@ -110,10 +124,9 @@ def change(value: float, base: float) -> str:
     return f"{share * 100:+.{digits}f}{SPACE}%".replace("-", "−")
 
 
-def times(value: float | None) -> str:
+@of_numbers
+def times(value: float) -> str:
     """A factor: "1.03×", "5.1×"."""
-    if value is None or not isfinite(value):
-        return NOTHING
     return f"{value:.2f}×" if abs(value) < 2 else f"{_three(value, digits=2)}×"
 
 
@@ -126,9 +139,10 @@ def count(value: int | None, noun: str = "", plural: str = "") -> str:
     return f"{value:,}{SPACE}{noun if value == 1 else plural or noun + 's'}"
 
 
-def number(value: float | None) -> str:
+@of_numbers
+def number(value: float) -> str:
     """A plain figure such as a loss, with three digits."""
-    return NOTHING if value is None or not isfinite(value) else _three(value)
+    return _three(value)
 
 
 def ago(value: datetime | None, now: datetime | None = None) -> str:

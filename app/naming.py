@@ -63,11 +63,11 @@ def person_state(person: Person) -> str:
 
 
 def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
-    """That its project's rule took from the run, and what; None where it did not."""
+    """What the project's rule of retention deleted of the run; None where nothing."""
     if run.cleared_at is None:
         return None
     day = run.cleared_at.astimezone(zone or UTC).date()
     return (
-        f"Log, timelines and checkpoints were taken away by the project's rule on {day}. "
-        "Figures, metrics, notes and files stay."
+        f"The project's rule of retention deleted log, timelines and checkpoints on {day}. "
+        "Figures, metrics, notes and files are kept."
     )

@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 class SignedOut(StageflowError):
     """The visitor's session has ended while the page was open."""
 
-    advice = "Load the page again to sign in: you come back to where you are."
+    advice = "Reload the page to sign in; it then returns here."
 
 
 def backend() -> Backend:

@@ -9,6 +9,7 @@ from app.api.problems import Refused
 from app.server.connection import connected
 from backend.bootstrap import Backend
 from backend.people.rights import Actor
+from backend.services.runs.runs import RunService
 
 ACTOR = "stageflow.actor"
 """Where in an ASGI scope the gate leaves who acts."""
@@ -25,6 +26,12 @@ class Caller:
         what `connected` raises."""
         found = connected().acting(self.actor)
         return found.within(project_id) if project_id else found
+
+    def runs(self, run_id: int) -> RunService:
+        """The service of runs. Raises `NotFound` where the caller sees no such run."""
+        runs = self.services().runs
+        runs.get(run_id)
+        return runs
 
 
 async def caller(request: Request) -> Caller:

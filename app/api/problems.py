@@ -90,7 +90,7 @@ def _ours(error: Exception) -> ServerFault:
     log.error("api failed", error_id=number, exc_info=error)
     return ServerFault(
         "this request could not be answered; the fault is Stageflow's, not yours",
-        f"Report error {number}: the server's log holds the rest under that number.",
+        f"Report error {number}: the server's log has the details under that number.",
     )
 
 

@@ -15,6 +15,7 @@ DATA, CHECKPOINT, WAITING, IDLE = "data", "checkpoint", "waiting", "idle"
 CAUSES = {f.letter: f.word for f in FACTS.values() if f.form is not Form.SEND} | {"<": WAITING}
 """What a rank's second was spent on: per kind the word for it; beside them `DATA`, `CHECKPOINT`
 and `IDLE`."""
+SPENT_ON = dict.fromkeys((*CAUSES.values(), DATA, CHECKPOINT, WAITING, IDLE))
 COMPUTES = [KINDS.index(facts.letter) for facts in FACTS.values() if facts.form is Form.COMPUTE]
 NONE: Mapping[str, Bars] = {}
 

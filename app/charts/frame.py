@@ -4,7 +4,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.charts.palette import GRID, NEUTRAL
+from app.charts.palette import GRID
 
 
 def figure(height: int, *, legend: bool = True) -> go.Figure:
@@ -30,20 +30,6 @@ def figure(height: int, *, legend: bool = True) -> go.Figure:
             "xaxis": {"showgrid": False, "zeroline": False, "automargin": True},
             "yaxis": {"gridcolor": GRID, "zeroline": False, "automargin": True},
         }
-    )
-
-
-def caption(drawing: go.Figure, text: str) -> None:
-    """Write `text` small at the top right, outside the plot."""
-    drawing.add_annotation(
-        text=text,
-        xref="paper",
-        yref="paper",
-        x=1,
-        y=1,
-        yanchor="bottom",
-        showarrow=False,
-        font={"size": 11, "color": NEUTRAL},
     )
 
 

@@ -13,7 +13,7 @@ OPTIMIZER = "#CC79A7"
 COMMUNICATION = "#F0E442"
 SYNCHRONISATION = "#D55E00"
 CHECKPOINT = "#7A1F3D"  # wine, likewise
-DATA = "#5B3A8E"  # violet, darker than every other hue: told apart by lightness too
+DATA = "#5B3A8E"  # violet, darker than every other hue: distinguishable by lightness too
 
 IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black
@@ -31,10 +31,12 @@ COLOURS = {
     "optimizer": OPTIMIZER,
     "send": COMMUNICATION,
     "receive": COMMUNICATION,
-    "transfer": COMMUNICATION,
     "all-reduce": SYNCHRONISATION,
     "averaging": SYNCHRONISATION,
-    "waiting": IDLE,
+    "data": DATA,
+    "checkpoint": CHECKPOINT,
+    "waiting": NEUTRAL,
+    "idle": IDLE,
 }
 
 
@@ -46,9 +48,3 @@ def on(colour: str) -> str:
 def stage(number: int) -> str:
     """The hue of a stage; it only ever fills backgrounds and swatches."""
     return STAGES[number % len(STAGES)]
-
-
-def faint(colour: str, alpha: float) -> str:
-    """`colour` ("#rrggbb") with an alpha."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {alpha:g})"

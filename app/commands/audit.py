@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.exports.audit import csv_of
 from app.terminal import print_json, print_table
 
@@ -15,7 +16,7 @@ def audit(
     limit: Annotated[
         int, typer.Option(min=1, max=10_000, help="How many entries, the newest first.")
     ] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print every entry as CSV.")] = False,
 ) -> None:
     """Print who did what, and who was not allowed to.

@@ -11,7 +11,7 @@ from app.commands.serve import Host, Port, settings_for
 from app.server import launch
 from app.server.watch import watch
 from app.terminal import err, out, print_table
-from backend.bootstrap import Backend, connect
+from backend.bootstrap import connect
 from backend.runs.plans import StoredPlan
 from backend.runs.run import Run
 from backend.storage import schema
@@ -45,28 +45,15 @@ def demo(
         launch.agent(backend) as agent,
     ):
         err.print(f"Dashboard: {url}", highlight=False)
-        plan = _plan(backend, _profile(backend), devices)
-        run = _train(backend, plan, epochs, target)
+        profiled = follow(backend, submit(backend, *example.profiling(backend)))
+        assert profiled.summary.profile_id is not None
+        plan, reason = example.plan(backend, profiled.summary.profile_id, devices)
+        err.print(f"Plan {plan.plan.label}: {reason}", highlight=False)
+        run = follow(backend, submit(backend, *example.training(backend, plan, epochs, target)))
         _summary(plan, run, f"{url}/run?id={run.id}")
         if serve:
             out.print("The dashboard stays up. Stop with Ctrl-C.")
             watch(dashboard, agent, redis)
-
-
-def _profile(backend: Backend) -> int:
-    run = follow(backend, submit(backend, *example.profiling(backend)))
-    assert run.summary.profile_id is not None
-    return run.summary.profile_id
-
-
-def _plan(backend: Backend, profile_id: int, devices: int) -> StoredPlan:
-    kept, reason = example.plan(backend, profile_id, devices)
-    err.print(f"Plan {kept.plan.label}: {reason}", highlight=False)
-    return kept
-
-
-def _train(backend: Backend, plan: StoredPlan, epochs: int, target: float) -> Run:
-    return follow(backend, submit(backend, *example.training(backend, plan, epochs, target)))
 
 
 def _summary(plan: StoredPlan, run: Run, url: str) -> None:

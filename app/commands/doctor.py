@@ -1,4 +1,4 @@
-"""`stageflow doctor`: is everything here that a job needs?"""
+"""`stageflow doctor`: whether this machine has everything that a job needs."""
 
 import platform
 import shutil
@@ -12,11 +12,13 @@ import typer
 from rich.text import Text
 
 from app import formats
+from app.commands.options.shared import Json
 from app.server import launch
 from app.terminal import print_json, print_table
 from backend.bootstrap import connect
 from backend.errors import StageflowError
 from backend.queue.client import ping
+from backend.runs.dispatch.nodes import Node
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings, load_settings
 from backend.storage import schema
@@ -40,7 +42,7 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Check every stored run and read every kept file.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at Python, torch, devices, port, Redis, database, disk, workers and sandbox.
 
@@ -113,9 +115,12 @@ def _torch(_: Settings) -> Finding:
         )
 
 
+def _alive(settings: Settings) -> list[Node]:
+    return [node for node in connect(settings).nodes.list() if node.alive]
+
+
 def _devices(settings: Settings) -> Finding:
-    nodes = [node for node in connect(settings).nodes.list() if node.alive]
-    names = [device.name for node in nodes for device in node.devices]
+    names = [device.name for node in _alive(settings) for device in node.devices]
     if not names:
         return Finding("devices", None, "none registered", "A node agent registers its devices.")
     return Finding(
@@ -140,7 +145,7 @@ def _redis(settings: Settings) -> Finding:
         f"no answer at {settings.broker_place}",
         "`stageflow up` starts the embedded one."
         if settings.uses_embedded_redis
-        else "Start it, or mend STAGEFLOW_REDIS_URL.",
+        else "Start it, or correct STAGEFLOW_REDIS_URL.",
     )
 
 
@@ -165,7 +170,7 @@ def _disk(settings: Settings) -> Finding:
 
 
 def _workers(settings: Settings) -> Finding:
-    alive = [node.name for node in connect(settings).nodes.list() if node.alive]
+    alive = [node.name for node in _alive(settings)]
     if alive:
         return Finding("workers", True, ", ".join(alive))
     return Finding("workers", None, "none alive", "Start one: stageflow up, or stageflow worker")
@@ -173,7 +178,7 @@ def _workers(settings: Settings) -> Finding:
 
 def _clocks(settings: Settings) -> Finding:
     """Compared with the database's, by which leases go."""
-    alive = [node for node in connect(settings).nodes.list() if node.alive]
+    alive = _alive(settings)
     off = [f"{node.name}: {formats.clock(node.ahead)}" for node in alive if node.is_off]
     if off:
         return Finding("clocks", None, ", ".join(off), "Set the clocks of these machines (NTP).")
@@ -182,11 +187,11 @@ def _clocks(settings: Settings) -> Finding:
 
 def _sandbox(settings: Settings) -> Finding:
     """What the agents have found out about their nodes; runs below the minimum are refused."""
-    nodes = [node for node in connect(settings).nodes.list() if node.alive]
-    levels = {n.name: SandboxLevel(n.versions["sandbox"]) for n in nodes if "sandbox" in n.versions}
+    told = {node.name: node.versions.get("sandbox") for node in _alive(settings)}
+    levels = {name: SandboxLevel(level) for name, level in told.items() if level}
     if not levels:
         here = shutil.which("bwrap") or "no bubblewrap on this machine"
-        return Finding("sandbox", None, here, "A node agent tries it out when it starts.")
+        return Finding("sandbox", None, here, "A node agent tests it when it starts.")
     found = ", ".join(f"{name}: {level}" for name, level in levels.items())
     if all(level is SandboxLevel.BUBBLEWRAP for level in levels.values()):
         return Finding("sandbox", True, found)

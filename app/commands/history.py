@@ -1,15 +1,14 @@
 """Runs of the team, found again: list, show, logs, cancel, delete, export."""
 
-import sys
 import time
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import STDOUT, Json, Output, write
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
 from app.naming import cleared
@@ -20,7 +19,6 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` lists it.")]
 
 
@@ -172,7 +170,7 @@ def delete(
 
 def export(
     run_id: RunId,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+    output: Output = STDOUT,
     format: Annotated[
         str, typer.Option("--format", "-f", help=f"One of: {', '.join(EXPORTS)}.")
     ] = "json",
@@ -189,9 +187,4 @@ def export(
     """
     chosen = export_named(format)
     backend = connect()
-    data = chosen.write(backend, backend.runs.get(run_id))
-    if str(output) == "-":
-        sys.stdout.buffer.write(data)
-        return
-    output.write_bytes(data)
-    err.print(f"wrote {output}")
+    write(output, chosen.write(backend, backend.runs.get(run_id)))

@@ -1,7 +1,7 @@
 """Jobs for a node agent: profile a definition, train it by a plan."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,34 +9,23 @@ from app import formats
 from app.commands.follow import follow, node_agent
 from app.commands.history import show
 from app.commands.options.acting import connect
-from app.commands.options.checkpoints import Keep, SaveSeconds, SaveUpdates
-from app.commands.options.data import (
-    Buckets,
-    Data,
-    HeldOut,
-    Inputs,
-    Last,
-    Length,
-    Targets,
-    data_spec,
-)
-from app.commands.options.updates import (
-    Clip,
-    Decay,
-    Precision,
-    WarmUp,
-    WeightDecay,
-    precision_of,
-)
+from app.commands.options.shared import Detach, Json, taking
+from app.commands.options.training import checkpoint_spec, data_spec, optimizer_spec
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
 from backend.definitions.parameters import parsed
 from backend.errors import InvalidInput
-from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
-from backend.runs.request.spec import CheckpointSpec, OptimizerSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.request.spec import (
+    CheckpointSpec,
+    DataSpec,
+    OptimizerSpec,
+    ProfileSpec,
+    RunSpec,
+    TrainSpec,
+)
 from backend.runs.run import Run
 
 Model = Annotated[
@@ -46,7 +35,6 @@ Model = Annotated[
         "(vgg_digits), or NAME or NAME@VERSION."
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
@@ -68,11 +56,13 @@ def profile(
         list[str] | None, typer.Option("--set", help="A parameter of the model: NAME=VALUE.")
     ] = None,
     layers: Annotated[str, typer.Option(help="fine, or blocks: a block is one layer.")] = "",
-    precision: Annotated[str, typer.Option(help="float32 or bfloat16.")] = "float32",
+    precision: Annotated[Literal["float32", "bfloat16"], typer.Option()] = "float32",
     peak: Annotated[
         str, typer.Option(help="Run nothing: times of this device's roofline (h100, a100, ...).")
     ] = "",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is kept.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Measure again what has been measured.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the profile as JSON.")
     ] = None,
@@ -138,7 +128,7 @@ def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> St
     with node_agent(backend):
         kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
         if kept:
-            err.print(f"profile {kept[-1].id} is kept of that; --fresh measures again")
+            err.print(f"profile {kept[-1].id} has been measured already; --fresh measures again")
             return kept[-1]
         run = follow(backend, submit(backend, spec, f"profile {name}"))
     assert run.summary.profile_id is not None
@@ -151,12 +141,16 @@ def assignments(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise InvalidInput(f"--set {text} is no NAME=VALUE", "For example: --set width=128")
+            raise InvalidInput(f"--set {text} is not NAME=VALUE", "For example: --set width=128")
         found[name.strip()] = value.strip()
     return found
 
 
+@taking(data_spec, optimizer_spec, checkpoint_spec)
 def run(
+    data: DataSpec,
+    optimizer: OptimizerSpec,
+    checkpoints: CheckpointSpec,
     plan_id: Annotated[
         int, typer.Option("--plan", help="Id of a saved plan (stageflow plan --save).")
     ],
@@ -168,24 +162,10 @@ def run(
         float | None,
         typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
     ] = None,
-    data: Data = "",
-    inputs: Inputs = "",
-    targets: Targets = "",
-    held_out: HeldOut = 0.2,
-    length: Length = 64,
-    last: Last = "drop",
-    buckets: Buckets = "",
-    optimizer: Annotated[str, typer.Option(help=f"One of {', '.join(OPTIMIZERS)}.")] = "momentum",
-    learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
-    weight_decay: WeightDecay = 0.0,
-    clip: Clip = None,
-    warm_up: WarmUp = 0.0,
-    decay: Decay = "none",
-    precision: Precision = "float32",
+    precision: Annotated[
+        Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
+    ] = "float32",
     seed: int = 0,
-    save_updates: SaveUpdates = 0,
-    save_seconds: SaveSeconds = 30.0,
-    keep: Keep = 3,
     weights: Annotated[
         str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
     ] = "",
@@ -197,12 +177,12 @@ def run(
         typer.Option(
             min=0,
             metavar="SCALE",
-            help="Compute nothing: wait so many seconds for each that the plan's profile says, on "
-            "links as slow in proportion. Any number of ranks fits on any machine.",
+            help="Compute nothing: wait SCALE seconds for each second of the plan's profile, with "
+            "links slowed in proportion. Any number of ranks fits on any machine.",
         ),
     ] = 0.0,
     name: str = "",
-    detach: Annotated[bool, typer.Option("--detach", help="Queue it and return.")] = False,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Train a model by a saved plan, on a node agent.
@@ -226,16 +206,9 @@ def run(
         definition_id=profile.definition_id,
         plan=stored.prediction.plan,
         plan_id=stored.id,
-        data=data_spec(data, inputs, targets, held_out, length, last, buckets),
-        optimizer=optimizer_spec(
-            optimizer,
-            learning_rate,
-            weight_decay=weight_decay,
-            clip_norm=clip,
-            warm_up=warm_up,
-            decay=decay,
-        ),
-        precision=precision_of(precision),
+        data=data,
+        optimizer=optimizer,
+        precision=precision,
         epochs=epochs,
         target_accuracy=target,
         target_loss=target_loss,
@@ -243,7 +216,7 @@ def run(
         weights_id=backend.definitions.resolve(weights).id if weights else None,
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
-        checkpoints=CheckpointSpec(save_updates, save_seconds, keep),
+        checkpoints=checkpoints,
     )
     definition = backend.definitions.get(profile.definition_id)
     if detach:
@@ -252,10 +225,3 @@ def run(
     with node_agent(backend):
         final = follow(backend, submit(backend, spec, name or definition.name))
     return show(final.id, as_json)
-
-
-def optimizer_spec(name: str, learning_rate: float, **more: object) -> OptimizerSpec:
-    """Raises `InvalidInput` for an unknown optimizer or decay."""
-    asked = {"name": name, "learning_rate": learning_rate, **more}
-    chosen: OptimizerSpec = from_plain(OptimizerSpec, asked)
-    return chosen

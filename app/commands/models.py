@@ -6,16 +6,17 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.terminal import print_json, print_table
 
 
 def models(
     add: Annotated[
-        str, typer.Option("--add", help="Keep this Python file or zoo model first.")
+        str, typer.Option("--add", help="Add this Python file or zoo model first.")
     ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
-    """List the kept model definitions and the zoo.
+    """List the stored model definitions and the zoo.
 
     Examples:
 
@@ -30,9 +31,7 @@ def models(
     if as_json:
         return print_json({"models": list(kept), "zoo": list(zoo)})
     print_table(
-        formats.count(len(kept), "kept version")
-        if kept
-        else "No model kept yet: profile one to keep it",
+        formats.count(len(kept), "version") if kept else "No model yet: profile one to add it",
         ["model", "source", "size", "content", "added"],
         [
             [d.label, d.source, formats.size(d.size), d.digest[:12], formats.ago(d.created_at)]

@@ -1,9 +1,6 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,16 +13,13 @@ from backend.cluster.document import read_cluster
 from backend.cluster.presets import this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.planning.optimizers import OPTIMIZERS
+from backend.planning.optimizers import OptimizerName
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question, RecomputePolicy
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
 from backend.whole import is_whole
 
-ProfileName = Annotated[
-    str, typer.Option("--profile", help="Id of a stored profile, or a file (.json, graph.txt).")
-]
 ClusterFile = Annotated[
     Path | None,
     typer.Option("--cluster", help="Cluster YAML; this machine's devices without it."),
@@ -36,54 +30,6 @@ Devices = Annotated[
 Batch = Annotated[
     int | None, typer.Option("--batch", min=1, help="Samples per microbatch of a graph.txt.")
 ]
-Microbatches = Annotated[
-    int, typer.Option("--microbatches", min=1, help="Microbatches per update, where it is one.")
-]
-Schedule = Annotated[
-    str,
-    typer.Option(
-        "--schedule",
-        help="The schedule (plan: pipedream where a planner does not choose; compare: all).",
-    ),
-]
-Target = Annotated[
-    str,
-    typer.Option("--on", help="The same profile on another device, by its peaks (a100, h100...)."),
-]
-MeasuredOn = Annotated[
-    str, typer.Option("--measured-on", help="What the profile was measured on, for --on (v100).")
-]
-Precision = Annotated[
-    str, typer.Option("--precision", help="Of the compute, for --on (default: the profile's).")
-]
-Also = Annotated[
-    list[str] | None,
-    typer.Option("--also", help="The same model's profile at another microbatch size; again."),
-]
-Recomputation = Annotated[
-    RecomputePolicy,
-    typer.Option("--recompute", help="Compute activations again: where it must be, never, always."),
-]
-Chunks = Annotated[
-    int, typer.Option("--chunks", help="Stages on a device under a schedule that interleaves.")
-]
-Pipelines = Annotated[
-    int, typer.Option("--pipelines", help="Most parallel pipelines of AvgPipe on the same devices.")
-]
-PipelinesTook = Annotated[
-    tuple[float, float] | None,
-    typer.Option(
-        "--pipelines-took",
-        "--lanes-took",
-        help="Seconds per microbatch of one pipeline alone, and of each of two on one device.",
-    ),
-]
-Optimizer = Annotated[str, typer.Option("--optimizer", help=f"One of {', '.join(OPTIMIZERS)}.")]
-Memory = Annotated[
-    float | None, typer.Option("--memory", min=1, help="Bytes of every device (16e9).")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-
 HEAD = [
     "plan",
     "planner",
@@ -106,22 +52,57 @@ class PlanOptions:
 
 
 def options(
-    profile: ProfileName,
+    profile: Annotated[
+        str, typer.Option(help="Id of a stored profile, or a file (.json, graph.txt).")
+    ],
     cluster: ClusterFile = None,
     devices: Devices = 2,
     batch: Batch = None,
-    schedule: Schedule = "",
-    microbatches: Microbatches = 4,
-    optimizer: Optimizer = "momentum",
-    memory: Memory = None,
-    recompute: Recomputation = RecomputePolicy.AUTO,
-    chunks: Chunks = 2,
-    pipelines: Pipelines = 3,
-    target: Target = "",
-    measured_on: MeasuredOn = "",
-    also: Also = None,
-    took: PipelinesTook = None,
-    precision: Precision = "",
+    schedule: Annotated[
+        str,
+        typer.Option(help="The schedule (plan: that of the planner, or pipedream; compare: all)."),
+    ] = "",
+    microbatches: Annotated[
+        int, typer.Option(min=1, help="Microbatches per update, under schedules with batches.")
+    ] = 4,
+    optimizer: Annotated[OptimizerName, typer.Option(help="Its state counts as memory.")] = (
+        "momentum"
+    ),
+    memory: Annotated[
+        float | None, typer.Option(min=1, help="Bytes of every device (16e9).")
+    ] = None,
+    recompute: Annotated[
+        RecomputePolicy,
+        typer.Option(help="Compute activations again: where memory requires it, never, always."),
+    ] = RecomputePolicy.AUTO,
+    chunks: Annotated[
+        int, typer.Option(help="Stages per device under a schedule that interleaves.")
+    ] = 2,
+    pipelines: Annotated[
+        int, typer.Option(help="Maximum number of parallel pipelines of AvgPipe per device.")
+    ] = 3,
+    target: Annotated[
+        str,
+        typer.Option("--on", help="The profile on another device, by its peaks (a100, h100...)."),
+    ] = "",
+    measured_on: Annotated[
+        str, typer.Option(help="What the profile was measured on, for --on (v100).")
+    ] = "",
+    also: Annotated[
+        list[str] | None,
+        typer.Option(help="The same model's profile at another microbatch size; repeatable."),
+    ] = None,
+    took: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--pipelines-took",
+            "--lanes-took",
+            help="Seconds per microbatch of one pipeline on a device, and of each of two.",
+        ),
+    ] = None,
+    precision: Annotated[
+        str, typer.Option(help="Of the compute, for --on (default: the profile's).")
+    ] = "",
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
@@ -139,24 +120,6 @@ def options(
     )
     changed = question.under(memory, target, measured_on, precision, took)
     return PlanOptions(changed, None if target else profile_id)
-
-
-def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """`command(asked, ...)` with the options of `options` in the place of `asked`: they are
-    written once for all commands that plan."""
-    own = list(signature(command, eval_str=True).parameters.values())[1:]
-    shared = list(signature(options, eval_str=True).parameters.values())
-    names = [each.name for each in shared]
-
-    @wraps(command)
-    def with_options(**values: Any) -> None:
-        asked = options(**{name: values.pop(name) for name in names})
-        command(asked, **values)
-
-    parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*shared, *own)]
-    with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined] # typer asks it
-    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
-    return with_options
 
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
@@ -177,9 +140,9 @@ def text(path: Path) -> str:
     """What the file holds. Raises `InvalidInput`."""
     try:
         return path.read_text()
-    except (OSError, UnicodeDecodeError) as fault:
+    except UnicodeDecodeError as fault:
         raise InvalidInput(
-            f"{path} cannot be read: {fault}", "Give the path of a text file."
+            f"{path} is not text: {fault}", "Give the path of a text file."
         ) from None
 
 

@@ -1,6 +1,5 @@
 """`stageflow program`: what every rank does, taken away in a form, and read from a file."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,10 +7,10 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import STDOUT, Json, Output, write
 from app.commands.planning import Batch, ClusterFile, Devices, find_cluster, find_profile
 from app.commands.simulate import figures, rows
-from app.terminal import err, out, print_json, print_table
-from backend.errors import InvalidInput
+from app.terminal import out, print_json, print_table
 from backend.pipeline.bubbles import bubble
 from backend.pipeline.exchange.forms import FORMS, form_named, read_any
 from backend.pipeline.program import Program
@@ -47,7 +46,7 @@ def export_program(
         int, typer.Option(min=1, help="Without a plan: stages per pipeline rank.")
     ] = 1,
     format: Form = "text",
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
+    output: Output = STDOUT,
 ) -> None:
     """Write the program of a plan, or of a schedule on equal stages, as a file.
 
@@ -68,11 +67,7 @@ def export_program(
         kept = backend.plans.get(plan)
         profile = backend.profiles.get(kept.profile_id).profile
         data = exported(profile, kept.cluster, kept.plan, form, num_microbatches or 0)
-    if str(output) == "-":
-        sys.stdout.buffer.write(data)
-        return
-    output.write_bytes(data)
-    err.print(f"wrote {output}")
+    write(output, data)
 
 
 @app.command("import")
@@ -86,7 +81,7 @@ def import_program(
     batch: Batch = None,
     forward: Forward = 1.0,
     backward: Backward = 2.0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Verify a program from a file, and run it on a clock.
 
@@ -99,7 +94,7 @@ def import_program(
 
         stageflow program import order.txt --profile 1 --devices 4 --json
     """
-    program = read_any(_content(file))
+    program = read_any(file.read_bytes())
     if profile:
         layers, _ = find_profile(profile, batch)
         found = examined(program, layers, find_cluster(cluster, devices))
@@ -112,13 +107,6 @@ def import_program(
         _print(found)
     if found.faults:
         raise typer.Exit(1)
-
-
-def _content(file: Path) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as fault:
-        raise InvalidInput(f"{file} cannot be read: {fault}", "Give the path of a file.") from None
 
 
 def _uniform(program: Program, durations: UniformDurations) -> Imported:

@@ -7,6 +7,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.terminal import out, print_json, print_table
 from backend.people.project import Project, Quota, Retention
 from backend.people.rights import Role
@@ -18,7 +19,6 @@ app = typer.Typer(
 )
 Name = Annotated[str, typer.Argument(help="The project's name or number.")]
 Person = Annotated[str, typer.Argument(help="The name with which the person signs in.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 NONE = -1
 """On the command line: no limit."""
 Limit = Annotated[int | None, typer.Option(min=NONE, help="-1 = no limit.")]
@@ -46,14 +46,14 @@ def add(name: Annotated[str, typer.Argument(help="The new project's name.")]) ->
         stageflow project add vision
     """
     made = connect().projects.add(name)
-    out.print(f"project {made.id} is {made.name}")
+    out.print(f"created project {made.id}: {made.name}")
 
 
 @app.command()
 def rename(name: Name, new: Annotated[str, typer.Argument(help="Its new name.")]) -> None:
     """Give a project another name."""
     projects = connect().projects
-    out.print(f"it is {projects.rename(projects.named(name).id, new).name} now")
+    out.print(f"renamed to {projects.rename(projects.named(name).id, new).name}")
 
 
 @app.command()
@@ -78,26 +78,26 @@ def member(
     """
     projects = connect().projects
     projects.set_role(projects.named(name).id, person, role)
-    out.print(f"{person} is {role.value} there")
+    out.print(f"{person} is {role.value} of {name}")
 
 
 @app.command()
 def dismiss(name: Name, person: Person) -> None:
-    """Take a person out of a project. What they made stays."""
+    """Remove a person from a project. What they created is kept."""
     projects = connect().projects
     projects.set_role(projects.named(name).id, person, None)
-    out.print(f"{person} is no member any more")
+    out.print(f"{person} is no longer a member")
 
 
 @app.command()
 def archive(name: Name) -> None:
-    """Put a project away: what is in it stays, nothing new comes in."""
+    """Archive a project: its contents are kept, nothing new can be added."""
     _archive(name, True)
 
 
 @app.command()
 def restore(name: Name) -> None:
-    """Take an archived project out again."""
+    """Restore an archived project."""
     _archive(name, False)
 
 
@@ -116,7 +116,7 @@ def limit(
     size: Annotated[int | None, typer.Option("--bytes", min=NONE, help="-1 = no limit.")] = None,
     share: Annotated[float | None, typer.Option(help="Of free devices, against 1.")] = None,
 ) -> None:
-    """Say what a project may have at once; without options print it.
+    """Set the limits of a project; without options print them.
 
     Example:
 
@@ -147,7 +147,7 @@ def retain(
     last: Annotated[int | None, typer.Option(min=0, help="Newest runs to keep whole.")] = None,
     starred: Annotated[bool | None, typer.Option(help="Whether a star keeps a run whole.")] = None,
 ) -> None:
-    """Say how long ended runs keep logs, timelines and checkpoints; without options print it.
+    """Set how long ended runs keep logs, timelines and checkpoints; without options print it.
 
     Example:
 
@@ -173,11 +173,13 @@ def retain(
 
 @app.command()
 def clean(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do it, instead of telling.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Delete, instead of only listing.")
+    ] = False,
 ) -> None:
-    """Take away what the rules of retention say: logs, timelines and checkpoints of old runs.
+    """Delete what the rules of retention say: logs, timelines and checkpoints of old runs.
 
-    Without --yes it only says which runs would lose them. Node agents do it every hour.
+    Without --yes it only lists the runs. Node agents delete every hour.
     """
     retention = connect().retention
     if yes:
@@ -186,4 +188,4 @@ def clean(
     for project, ids in due:
         numbers = ", ".join(map(str, ids))
         out.print(f"{project.name}: {formats.count(len(ids), 'run')}: {numbers}", soft_wrap=True)
-    return None if due else out.print("Nothing is due.")
+    return None if due else out.print("Nothing to delete.")

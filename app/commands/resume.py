@@ -6,8 +6,9 @@ import typer
 
 from app import formats
 from app.commands.follow import follow, node_agent
-from app.commands.history import Json, RunId, show
+from app.commands.history import RunId, show
 from app.commands.options.acting import connect
+from app.commands.options.shared import Detach, Json
 from app.terminal import out, print_json, print_table
 
 
@@ -17,7 +18,7 @@ def resume(
         int | None, typer.Option("--plan", help="Id of a saved plan to go on with.")
     ] = None,
     epochs: Annotated[int, typer.Option(min=0, help="Epochs in all; 0 = as many as before.")] = 0,
-    detach: Annotated[bool, typer.Option("--detach", help="Queue it and return.")] = False,
+    detach: Detach = False,
     as_json: Json = False,
 ) -> None:
     """Go on with an ended training from its newest checkpoint, as a new run.

@@ -38,9 +38,9 @@ def up(
 ) -> None:
     """Start the dashboard and a node agent, until Ctrl-C.
 
-    Either is started again when it ends by itself, and so is the home's own Redis, after a growing
-    pause where it keeps ending soon after its start; after eight such ends in a row of dashboard
-    or agent everything is stopped, with code 1.
+    The dashboard, the agent and the embedded Redis are restarted when they end by themselves, with
+    a growing delay when they end early. After eight early ends in a row of the dashboard or the
+    agent everything is stopped, with code 1.
 
     Examples:
 
@@ -69,7 +69,7 @@ def tell_first_link(backend: Backend) -> None:
         return
     link = backend.accounts.first_link()
     if link:
-        out.print("Nobody can sign in yet. This link makes the first account, once, for 3 days:")
+        out.print("Nobody can sign in yet. This link creates the first account, once, for 3 days:")
         out.print(welcome_url(backend.settings, link))
 
 

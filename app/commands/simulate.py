@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from app.commands.options.shared import Json
 from app.terminal import out, print_json, print_table
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import idle_causes, total
@@ -42,7 +43,7 @@ def simulate(
     trace: Annotated[
         Path | None, typer.Option(help="Write the timeline as a Chrome trace for Perfetto.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Run a schedule on a clock: equal stages, times given by hand.
 
@@ -57,7 +58,9 @@ def simulate(
     times |= {"backward-weight": backward_weight, "transfer": transfer}
     for name, seconds in times.items():
         if not isfinite(seconds):
-            raise InvalidInput(f"--{name} {seconds} is no number of seconds", "Such as 0.018.")
+            raise InvalidInput(
+                f"--{name} {seconds} is not a number of seconds", "For example: 0.018"
+            )
     shape = uniform_shape(schedule, pipeline_size, num_microbatches, chunks, advance)
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
@@ -65,7 +68,7 @@ def simulate(
     rate = bubble_rate(timeline, shape.num_microbatches * durations.microbatch_seconds)
     told = figures(program, timeline, rate)
     if trace:
-        _write(trace, write_trace(timeline, shape))
+        trace.write_text(write_trace(timeline, shape))
     if as_json:
         return print_json(told)
     print_table("", ["", ""], rows(told))
@@ -105,12 +108,3 @@ def rows(told: dict[str, Any]) -> list[tuple[str, str]]:
     shown = [(name, str(value)) for name, value in told.items() if "causes" not in name]
     idle = [(f"idle: {cause}", f"{value:g}") for cause, value in told["causes"].items()]
     return shown + idle
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text)
-    except OSError as fault:
-        raise InvalidInput(
-            f"{path} cannot be written: {fault}", "Give a path in a folder that is there."
-        ) from None

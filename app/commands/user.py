@@ -6,6 +6,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.shared import Json
 from app.commands.serve import welcome_url
 from app.naming import person_state
 from app.terminal import out, print_json, print_table
@@ -16,14 +17,12 @@ app = typer.Typer(help="People: who may sign in, and with which role.", no_args_
 Name = Annotated[str, typer.Argument(help="The name with which the person signs in.")]
 Wanted = Annotated[
     Role,
-    typer.Option(help="guest: only their projects; viewer looks, editor works, admin decides."),
+    typer.Option(help="guest sees own projects only, viewer reads, editor changes, admin manages."),
 ]
 
 
 @app.command("list")
-def list_people(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
+def list_people(as_json: Json = False) -> None:
     """List everybody."""
     people = connect().team.list()
     if as_json:
@@ -53,7 +52,7 @@ def add(name: Name, role: Wanted = Role.EDITOR) -> None:
 
 @app.command()
 def invite(name: Name) -> None:
-    """Print a new link for somebody who is there: the password is forgotten, or never was."""
+    """Print a new link for a person whose password is forgotten or was never set."""
     backend = connect()
     _tell(backend, name, backend.team.invite(name))
 
@@ -67,13 +66,13 @@ def role(name: Name, role: Annotated[Role, typer.Argument(help="The new role.")]
 
 @app.command()
 def disable(name: Name) -> None:
-    """Let somebody in no more: sessions and tokens end at once, what they made stays."""
+    """Disable an account: sessions and tokens end at once, what the person created is kept."""
     out.print(f"{connect().team.change(name, disabled=True).name} is disabled")
 
 
 @app.command()
 def enable(name: Name) -> None:
-    """Let somebody in again, with the password they had."""
+    """Enable an account again, with its previous password."""
     out.print(f"{connect().team.change(name, disabled=False).name} may sign in")
 
 

@@ -1,6 +1,6 @@
 """Every form in which a run can be taken away."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
 from app.exports.timeline_page import timeline_page
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
+from backend.runs.history.records import LogLine
 from backend.runs.run import Run
 
 
@@ -39,11 +40,21 @@ def _document(backend: Backend, run: Run) -> bytes:
 
 
 def _log(backend: Backend, run: Run) -> bytes:
+    return log_text(backend.runs.logs.every(run.id)).encode()
+
+
+def log_text(lines: Iterable[LogLine]) -> str:
+    """A log as a file: UTC with milliseconds."""
     return "".join(
         f"{datetime.fromtimestamp(line.time, UTC).isoformat(timespec='milliseconds')} "
-        f"{'agent' if line.rank is None else f'rank{line.rank}'} {line.text}\n"
-        for line in backend.runs.logs.every(run.id)
-    ).encode()
+        f"{source(line)} {line.text}\n"
+        for line in lines
+    )
+
+
+def source(line: LogLine) -> str:
+    """Who wrote a line of a log."""
+    return "agent" if line.rank is None else f"rank{line.rank}"
 
 
 def _picture(backend: Backend, run: Run) -> bytes:

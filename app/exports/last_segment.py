@@ -30,24 +30,23 @@ class LastSegment:
 def last_segment(backend: Backend, run: Run) -> LastSegment:
     """Raises `NotFound` where there is no timeline yet."""
     segment = max(backend.runs.spans.segments(run.id), default=None)
-    measured = _bars(backend, run, "measured", segment)
-    if measured is None or not isinstance(run.spec, TrainSpec):
+    measured = None if segment is None else segment_bars(backend, run.id, "measured", segment)
+    if segment is None or measured is None or not isinstance(run.spec, TrainSpec):
         raise NotFound(f"run {run.id} has no timeline", "It comes with a training's first epoch.")
     line = (
         f"{plan_name(run.spec.plan)} · {run.state.value} · "
-        f"{formats.percent(run.summary.accuracy)} · epoch {(segment or 0) + 1}"
+        f"{formats.percent(run.summary.accuracy)} · epoch {segment + 1}"
     )
     return LastSegment(
         f"{run.name} · run {run.id}",
         line,
         measured,
-        _bars(backend, run, "predicted", segment),
+        segment_bars(backend, run.id, "predicted", segment),
         rank_names(run.spec.plan),
     )
 
 
-def _bars(backend: Backend, run: Run, kind: TimelineKind, segment: int | None) -> Bars | None:
-    if segment is None:
-        return None
-    found = read_bars([part.data for part in backend.runs.spans.list(run.id, kind, segment)])
+def segment_bars(backend: Backend, run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
+    """The spans of one segment; None where there are none."""
+    found = read_bars([part.data for part in backend.runs.spans.list(run_id, kind, segment)])
     return found if len(found) else None

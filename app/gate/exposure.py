@@ -18,6 +18,6 @@ def check(settings: Settings) -> None:
     if settings.is_local:
         return
     if settings.sign_in is SignIn.OFF:
-        raise OpenToEverybody(f"nobody has to sign in, and {settings.host} is a public address")
+        raise OpenToEverybody(f"sign-in is off, and {settings.host} is a public address")
     if not settings.public_url:
         raise OpenToEverybody(f"listening on {settings.host} needs STAGEFLOW_PUBLIC_URL")

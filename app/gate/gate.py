@@ -53,7 +53,7 @@ class Gate:
     async def _admitted(self, connection: HTTPConnection) -> Actor | None:
         settings = load_settings()
         if not connection.scope["path"].isprintable():  # patterns of routes end at a line's end
-            raise Refused(404, "no path here holds a control character", "Mend the address.")
+            raise Refused(404, "the path contains a control character", "Correct the address.")
         rule = rule_for(connection.url.path)
         if rule is AccessRule.HEALTH:
             return None

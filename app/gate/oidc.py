@@ -109,7 +109,7 @@ def finish(settings: Settings, flow: PendingSignIn, given: dict[str, str]) -> Id
     except requests.RequestException as fault:
         raise ProviderUnreachable(f"{provider_name(settings)}: {fault}") from None
     except (OAuthError, JoseError, KeyError, ValueError) as fault:
-        raise _failed(f"the provider's answer does not hold: {fault}") from None
+        raise _failed(f"the provider's answer is not valid: {fault}") from None
     return _identity(claims)
 
 

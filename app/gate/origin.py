@@ -27,14 +27,14 @@ def check(connection: HTTPConnection, settings: Settings) -> None:
         raise Refused(
             403,
             f"the dashboard does not answer to the name {host[:100]!r}",
-            "Open it under its own name, or set STAGEFLOW_PUBLIC_URL to the one people use.",
+            "Open it under its own name, or set STAGEFLOW_PUBLIC_URL to the name that people use.",
         )
     origin = connection.headers.get("origin")
     if (origin is not None and urlsplit(origin).netloc != host) or _is_foreign(connection):
         raise Refused(
             403,
             f"a page of {(origin or 'another site')[:100]!r} may not use the dashboard",
-            "Behind a proxy, let it pass the Host header on.",
+            "A proxy has to pass the Host header on.",
         )
 
 

@@ -1,34 +1,54 @@
-"""The timelines of a run's segments as columns, and what was predicted of them."""
+"""What was predicted of a run, and the timelines of its segments as columns."""
 
 import streamlit as st
 
 from app import services
-from app.charts.bars import Bars, bars_of, read_bars
+from app.charts.bars import Bars, bars_of
+from app.exports.last_segment import segment_bars
 from app.queries import planner
-from app.queries.predictions import plan_of
 from backend.errors import StageflowError
+from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.runs.history.records import TimelineKind
+from backend.runs.plans import StoredPlan
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 KEPT = 8
 MOST_SIMULATED = 60_000  # actions that are simulated while a page waits
 
 
-def segment_bars(run: Run, kind: TimelineKind, segment: int, *, closed: bool) -> Bars | None:
+def prediction_of(run: Run) -> Prediction | None:
+    """The figures that were predicted when the run's plan was kept."""
+    stored = _plan_of(run)
+    return stored.prediction if stored else None
+
+
+def _plan_of(run: Run) -> StoredPlan | None:
+    """The kept plan that the run was launched from, if there is one."""
+    if not isinstance(run.spec, TrainSpec) or run.spec.plan_id is None:
+        return None
+    try:
+        return services.backend().plans.get(run.spec.plan_id)
+    except StageflowError:
+        return None
+
+
+def bars_of_run(run: Run, kind: TimelineKind, segment: int, *, closed: bool) -> Bars | None:
     """The spans of one segment; None where there are none. What is `closed` (nothing more
     comes) is read once while the server runs."""
+    backend = services.backend()
     if not closed:
-        return _read(run.id, kind, segment)
-    return _closed(services.backend().settings.sql_url, run.id, kind, segment)
+        return segment_bars(backend, run.id, kind, segment)
+    return _closed(backend.settings.sql_url, run.id, kind, segment)
 
 
 def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
     """What was predicted of a measured segment: as it is stored at the run's end, before that
     simulated for as many microbatches. None where the run names no plan that is kept, and for
     a long segment of a run that has not ended."""
-    stored = segment_bars(run, "predicted", segment, closed=run.state.is_final)
-    plan = plan_of(run)
+    stored = bars_of_run(run, "predicted", segment, closed=run.state.is_final)
+    plan = _plan_of(run)
     if stored is not None or plan is None or len(measured) > MOST_SIMULATED:
         return stored
     try:
@@ -42,10 +62,4 @@ def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
 
 @st.cache_resource(show_spinner="Reading the timeline…", max_entries=KEPT)
 def _closed(database: str, run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
-    return _read(run_id, kind, segment)
-
-
-def _read(run_id: int, kind: TimelineKind, segment: int) -> Bars | None:
-    batches = services.backend().runs.spans.list(run_id, kind, segment)
-    found = read_bars([batch.data for batch in batches])
-    return found if len(found) else None
+    return segment_bars(services.backend(), run_id, kind, segment)

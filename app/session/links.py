@@ -1,4 +1,4 @@
-"""Pages as targets of links, made once.
+"""Links to pages. A page as the target of links is made once.
 
 Given a path, Streamlit asks the disk about each folder on the way at every link; each question lets
 go of the interpreter's lock, which a hundred sessions then wait for.
@@ -15,3 +15,9 @@ from app.session.state import Page
 def target(page: Page) -> st.Page:
     """What `st.page_link` takes; only while a page is drawn."""
     return st.Page(page.value, url_path=page.path)
+
+
+def page_link(page: Page, label: str, icon: str | None = None, **params: object) -> None:
+    """A link to `page` with these URL parameters."""
+    query = {name: str(value) for name, value in params.items()}
+    st.page_link(target(page), label=label, icon=icon, query_params=query)

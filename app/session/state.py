@@ -3,7 +3,7 @@
 from datetime import UTC, tzinfo
 from enum import StrEnum
 from math import inf
-from typing import NoReturn
+from typing import Any, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
@@ -103,7 +103,6 @@ class Param(StrEnum):
     ALL = "all"
     MICROBATCHES = "microbatches"
     OTHER = "other"
-    MEASURE = "measure"
     PROJECT = "project"
     MEMORY = "memory"
     RECOMPUTE = "recompute"
@@ -120,7 +119,6 @@ class Param(StrEnum):
 class Key(StrEnum):
     """What lasts for one visitor's session and is not worth a link."""
 
-    CLUSTER = "custom-cluster"
     NOTICE = "notice"
     SELECTED = "selected-runs"
     EDITS = "plan-edits"
@@ -159,6 +157,11 @@ def put(param: Param, value: object) -> None:
         st.query_params[param.value] = str(value)
 
 
+def bound(param: Param) -> dict[str, Any]:
+    """The options of a widget whose value is in the URL."""
+    return {"key": param.value, "bind": "query-params"}
+
+
 def go(page: Page, **params: object) -> NoReturn:
     """Open another page with these URL parameters."""
     st.switch_page(page.value, query_params={name: str(value) for name, value in params.items()})
@@ -183,6 +186,12 @@ def choose_project(project_id: int | None) -> None:
 def notify(message: str) -> None:
     """Leave a sentence for the next page that is drawn."""
     st.session_state[Key.NOTICE.value] = message
+
+
+def done(message: str) -> NoReturn:
+    """Draw the page anew, with a sentence on what was done."""
+    notify(message)
+    st.rerun()
 
 
 def show_notice() -> None:

@@ -3,11 +3,8 @@
 import streamlit as st
 
 from app import services
-from app.components.people.session_list import session_list
-from app.components.people.token_list import token_form, token_list
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.people.account_lists import session_list, token_form, token_list
+from app.components.shell.layout import card, empty_state, page_header
 from app.formats import plain
 from app.gate.rules import SIGN_IN
 

@@ -6,8 +6,8 @@ from app import services
 from app.components.runs.comparison_view import comparison_view, label
 from app.components.runs.run_selection import MOST
 from app.components.shell.boundary import guarded
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import empty_state, page_header
+from app.components.shell.pick import pick_several
 from app.server.sessions import refresh_interval
 from app.session import state
 from app.session.state import Page, Param
@@ -28,7 +28,6 @@ def page() -> None:
             "No training run yet",
             "Launch two trainings, of two plans or with two learning rates, and compare them.",
             Page.PLAN,
-            "Go to Plan",
         )
         return
     named = numbers(state.text(Param.RUNS))
@@ -52,7 +51,6 @@ def _offer(newest: list[int]) -> None:
         "Nothing chosen yet",
         "Choose runs above, or tick them in the table of runs and press Compare.",
         Page.RUNS,
-        "Go to Runs",
     )
     if len(newest) > 1 and st.button(f"Compare the newest {len(newest)}"):
         state.go(Page.COMPARE, runs=",".join(map(str, newest)))
@@ -66,21 +64,15 @@ def numbers(text: str) -> list[int]:
 
 
 def _choose(named: list[int], names: dict[int, str]) -> list[int]:
-    """The URL decides until another choice is made here."""
-    key = "compare-runs"
-    if st.session_state.get(f"{key}-url") != state.text(Param.RUNS):
-        st.session_state[key] = named
-    chosen: list[int] = st.multiselect(
+    return pick_several(
         "Runs",
         list(dict.fromkeys([*named, *names])),
-        format_func=lambda number: names.get(number, f"run {number}"),
-        key=key,
+        named,
+        Param.RUNS,
+        lambda number: names.get(number, f"run {number}"),
         max_selections=MOST,
         placeholder="Choose two or more",
     )
-    state.put(Param.RUNS, ",".join(map(str, chosen)))
-    st.session_state[f"{key}-url"] = state.text(Param.RUNS)
-    return chosen
 
 
 @guarded

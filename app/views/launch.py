@@ -5,14 +5,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.components.launch.again_form import again_form
-from app.components.launch.barred import why_not_run
 from app.components.launch.node_notice import node_notice
+from app.components.launch.run_form import run_form, why_not_run
 from app.components.runs.run_words import plan_label
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import plain
 from app.naming import plan_name, plan_words
 from app.session import state
@@ -22,13 +18,9 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 
+@missing("Launch", Page.RUNS, "All runs")
 def page() -> None:
     """What ?run= was, or what ?plan= says, else a choice among the kept plans."""
-    with missing("Launch", Page.RUNS, "All runs"):
-        _page()
-
-
-def _page() -> None:
     number = state.number(Param.RUN)
     if number is not None:
         return _again(services.backend().runs.get(number))
@@ -36,10 +28,9 @@ def _page() -> None:
     if not plans:
         page_header("Launch", "Train by a plan.")
         return empty_state(
-            "No plan is kept yet",
+            "No saved plan yet",
             "Plan a profiled model and save the plan; or open a run and clone it.",
             Page.PLAN,
-            "Go to Plan",
         )
     return _by_plan(plans)
 
@@ -51,7 +42,7 @@ def _again(run: Run) -> None:
     )
     node_notice()
     with card("Values"):
-        again_form(run.spec, run.name, run)
+        run_form(run.spec, run.name, origin=run.id)
 
 
 def _by_plan(plans: Sequence[StoredPlan]) -> None:
@@ -74,8 +65,7 @@ def _by_plan(plans: Sequence[StoredPlan]) -> None:
         st.warning(plain(f"This plan cannot be run: {why}"), icon=":material/block:")
         return
     with card("Values"):
-        spec = TrainSpec(profile.definition_id, chosen.plan, chosen.id)
-        again_form(spec, profile.profile.name, None)
+        run_form(TrainSpec(profile.definition_id, chosen.plan, chosen.id), profile.profile.name)
 
 
 def _described(stored: StoredPlan) -> str:

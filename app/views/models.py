@@ -6,22 +6,15 @@ from app import services
 from app.components.model import add_model
 from app.components.model.definition_list import definition_list, weights_list
 from app.components.model.definition_view import definition_view
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import count
 from app.session import state
 from app.session.state import Page, Param
 
 
+@missing("Models", Page.MODELS, "All models")
 def page() -> None:
     """The one that ?id= names, else the kept definitions beside the ways to add one."""
-    with missing("Models", Page.MODELS, "All models"):
-        _page()
-
-
-def _page() -> None:
     definitions = services.backend().definitions
     wanted = state.number(Param.ID)
     if wanted is not None:
@@ -42,7 +35,7 @@ def _kept() -> None:
     definitions = services.backend().definitions
     found, weights = definitions.list(), definitions.weights()
     if found:
-        with card("Kept models", f"{count(len(found), 'version')}, newest first"):
+        with card("Models", f"{count(len(found), 'version')}, newest first"):
             definition_list(found)
     else:
         empty_state(

@@ -8,10 +8,7 @@ from app.components.cluster.node_list import node_list
 from app.components.cluster.queue_list import queue_list
 from app.components.launch.node_notice import node_notice
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.figures import Figure, figures
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import Figure, card, empty_state, figures, page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
 from backend.runs.states import RunState
@@ -22,7 +19,7 @@ REFRESH = 3.0
 
 def page() -> None:
     """Live, so that a node that starts appears by itself."""
-    page_header("Nodes", "The machines that run jobs, and the queue before them.")
+    page_header("Nodes", "The machines that run jobs, and the queue.")
     st.fragment(_live, run_every=refresh_interval(REFRESH))()
 
 
@@ -56,15 +53,15 @@ def _live() -> None:
             "nodes",
         )
     if nodes:
-        with card("Nodes", "the freshest sign of life first"):
+        with card("Nodes", "last seen first"):
             node_list(nodes, working, held)
-        with card("Links", "what plans move over them"):
+        with card("Links", "bandwidth and latency between the nodes"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:
             queue_list(waiting)
         else:
-            st.caption("Nothing waits.")
+            st.caption("No run is waiting.")
 
 
 page()

@@ -3,8 +3,7 @@
 from app import services
 from app.components.people.audit_list import audit_list
 from app.components.people.people_list import invite_form, people_list
-from app.components.shell.card import card
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, page_header
 from app.formats import count
 
 

@@ -5,15 +5,14 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from app import services
 from app.components.partition.draft import Draft, draft
 from app.components.partition.partition_view import partition_view
 from app.components.plan.alternatives import alternatives
-from app.components.plan.further_links import further_links
 from app.components.plan.memory_view import memory_view
 from app.components.plan.plan_figures import plan_figures
 from app.components.plan.plan_form import plan_form
 from app.components.plan.plan_header import plan_header
+from app.components.plan.plan_links import further_links
 from app.components.plan.planning_view import (
     Search,
     are_there,
@@ -23,18 +22,12 @@ from app.components.plan.planning_view import (
     searches,
     stopped_note,
 )
-from app.components.plan.saved_plan import is_as_opened, opened_plan
-from app.components.plan.saved_plans import saved_plans
+from app.components.plan.saved_plans import is_as_opened, opened_plan, saved_plans
 from app.components.plan.stage_table import stage_table
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view
-from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.error_box import error_box
-from app.components.shell.figures import figures
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.boundary import error_box, guarded
+from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view
 from app.naming import rank_names
@@ -59,26 +52,12 @@ class Found:
     kept: StoredPlan | None
 
 
+@missing("Plan", Page.PLAN, "New plan")
 def page() -> None:
     """The inputs, the plans that there are, and the chosen one drawn."""
-    with missing("Plan", Page.PLAN, "Plan anew"):
-        _page()
-
-
-def _page() -> None:
-    profiles = services.backend().profiles.list()
-    if not profiles:
-        page_header("Plan", LINE)
-        empty_state(
-            "No profile yet",
-            "A plan is made from a profile: what each layer costs. Profile a model first.",
-            Page.MODELS,
-            "Go to Models",
-        )
-        return
     saved = opened_plan()
     head = st.container()
-    wanted = plan_form(profiles)
+    wanted = plan_form("A plan is made from a profile: what each layer costs.")
     found = _answered(wanted, saved) if wanted else None
     with head:
         if wanted and found:

@@ -11,11 +11,7 @@ from app.components.model.model_graph import model_graph
 from app.components.profile.layer_table import layer_table
 from app.components.profile.profile_comparison import profile_comparison
 from app.components.profile.profile_downloads import profile_downloads
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.figures import Figure, figures
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import Figure, card, empty_state, figures, missing, page_header
 from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size
 from app.session import state
@@ -26,13 +22,9 @@ from backend.runs.profiles import StoredProfile
 ALT = "Seconds, bytes or operations of each layer, in network order"
 
 
+@missing("Profile", Page.PROFILE, "The newest profile")
 def page() -> None:
     """One stored profile, chosen by ?id=, else the newest."""
-    with missing("Profile", Page.PROFILE, "The newest profile"):
-        _page()
-
-
-def _page() -> None:
     stored = services.backend().profiles.list()
     if not stored:
         page_header("Profile", "What each layer costs.")
@@ -40,7 +32,6 @@ def _page() -> None:
             "No profile yet",
             "Choose a model and profile it: a node times its layers one by one.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     head = st.container()

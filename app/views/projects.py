@@ -3,8 +3,7 @@
 from app import services
 from app.components.project.project_list import project_form, project_list
 from app.components.project.project_view import back, project_view
-from app.components.shell.card import card
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, page_header
 from app.formats import count, plain
 from app.session import state
 from app.session.state import Param

@@ -3,19 +3,13 @@
 import streamlit as st
 
 from app import services
-from app.components.run.artifact_list import artifact_list
-from app.components.run.attempt_view import attempt_view
-from app.components.run.log_tail import all_lines, log_tail
+from app.components.run.attempt_view import artifact_list, attempt_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
 from app.components.run.training_view import training_view
-from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.error_box import run_error_box
-from app.components.shell.missing import missing
-from app.components.shell.page_header import page_header
+from app.components.shell.boundary import guarded, run_error_box
+from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import plain
 from app.naming import cleared
 from app.server.sessions import refresh_interval
@@ -28,22 +22,13 @@ from backend.runs.states import RunState
 REFRESH = 2.5
 
 
+@missing("Run", Page.RUNS, "All runs")
 def page() -> None:
     """The run that ?id= names, else the newest."""
-    with missing("Run", Page.RUNS, "All runs"):
-        _page()
-
-
-def _page() -> None:
     run = _find()
     if run is None:
         page_header("Run", "One run, live.")
-        empty_state(
-            "No run yet",
-            "Profile a model, or launch a training from a plan.",
-            Page.MODELS,
-            "Go to Models",
-        )
+        empty_state("No run yet", "Profile a model, or launch a training by a plan.", Page.MODELS)
         return
     run_header(run)
     final = run.state.is_final
@@ -79,7 +64,7 @@ def _live(run_id: int, was_final: bool) -> None:
             artifact_list(run_id, artifacts)
     attempt_view(run)
     with card("Log"):
-        log_view(run, log_tail(run_id), services.later(lambda its: list(all_lines(its, run_id))))
+        log_view(run)
 
 
 def _message(run: Run) -> None:

@@ -10,13 +10,11 @@ from app.components.runs.run_filter import run_filter
 from app.components.runs.run_selection import selection_bar
 from app.components.runs.run_table import run_order, run_table
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import card, empty_state, page_header
 from app.formats import count
 from app.server.sessions import refresh_interval
 from app.session import state
-from app.session.state import Page, Param
+from app.session.state import Page, Param, bound
 from backend.runs.history.listing import RunFilter
 
 PER_PAGE = 20
@@ -34,7 +32,6 @@ def page() -> None:
             "Profile a model: that is the first run. Its profile leads to a plan, the plan to "
             "a training run.",
             Page.MODELS,
-            "Go to Models",
         )
         return
     wanted, columns = run_filter()
@@ -69,7 +66,7 @@ def _shown_page() -> int:
 def _page_number(pages: int) -> int:
     if pages <= 1:
         return 1
-    return st.pagination(pages, key=Param.PAGE.value, bind="query-params")
+    return st.pagination(pages, **bound(Param.PAGE))
 
 
 page()

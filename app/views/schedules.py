@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import streamlit as st
 
-from app import services
 from app.components.comparison import outcome_panels
 from app.components.comparison.outcome_table import outcome_table
 from app.components.comparison.pair_list import pair_list
@@ -21,14 +20,12 @@ from app.components.plan.planning_view import (
 )
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.empty_state import empty_state
+from app.components.shell.layout import card, page_header
 from app.components.shell.number_field import whole_field
-from app.components.shell.page_header import page_header
 from app.formats import plain
 from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
 from app.session import state
-from app.session.state import Page, Param
+from app.session.state import Param
 from backend.comparison.pairs import (
     BASE,
     BEST,
@@ -45,16 +42,8 @@ FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
 def page() -> None:
     """Profile and cluster, the pairs, and what each of them does."""
     page_header("Compare schedules", "Plans under schedules, on one time axis.")
-    profiles = services.backend().profiles.list()
-    if not profiles:
-        empty_state(
-            "No profile yet",
-            "Schedules are compared on what your own layers cost. Profile a model first.",
-            Page.MODELS,
-            "Go to Models",
-        )
-        return
-    wanted = plan_form(profiles, choosing=False)
+    advice = "Schedules are compared on what your own layers cost."
+    wanted = plan_form(advice, choosing=False)
     if wanted is not None:
         _compared(wanted)
 
@@ -126,7 +115,7 @@ def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
         st.warning(said, icon=":material/warning:")
     outcomes = [one for one in found if isinstance(one, Outcome)]
     if not outcomes:
-        st.caption("None of these pairs can be on this cluster.")
+        st.caption("None of these plans fits this cluster.")
         return
     with card("Side by side"):
         outcome_table(outcomes, _reference(wanted))

@@ -5,14 +5,15 @@ import streamlit as st
 from app import services
 from app.components.launch.node_notice import node_notice
 from app.components.run.tour_view import tour_view
-from app.components.runs.newest_runs import SHOWN, newest_runs
-from app.components.shell.card import card
-from app.components.shell.page_header import page_header
+from app.components.runs.run_table import newest_runs
+from app.components.shell.layout import card, page_header
 from app.components.shell.step_list import ChecklistStep, step_list
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.history.listing import RunFilter
 from backend.runs.states import RunState
+
+NEWEST = 5  # runs
 
 
 def page() -> None:
@@ -29,7 +30,7 @@ def page() -> None:
             "planned and trained by one click. Then look at its run: measured beside predicted."
         )
         tour_view()
-    newest_runs(services.backend().runs.list(limit=SHOWN).runs)
+    newest_runs(services.backend().runs.list(limit=NEWEST).runs)
 
 
 def _steps(backend: Backend) -> tuple[ChecklistStep, ...]:

@@ -5,18 +5,16 @@ from functools import partial
 
 import streamlit as st
 
-from app import services
-from app.components.comparison.what_if_view import MEASURES, SPEED, what_if_view
+from app.components.comparison.what_if_view import REMARKS, SPEED, what_if_view
 from app.components.plan.plan_form import plan_form
 from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.empty_state import empty_state
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import page_header
 from app.components.shell.pick import pick
 from app.queries import planner
 from app.queries.background import Background
-from app.session.state import Page, Param
+from app.session.state import Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
 from backend.profiles.devices import Precision, find
 
@@ -28,16 +26,7 @@ PRICE = 2.0
 def page() -> None:
     """The question, and the curves as far as they are."""
     page_header("What if", LINE)
-    profiles = services.backend().profiles.list()
-    if not profiles:
-        empty_state(
-            "No profile yet",
-            "Other clusters are tried on what your own layers cost. Profile a model first.",
-            Page.MODELS,
-            "Go to Models",
-        )
-        return
-    wanted = plan_form(profiles)
+    wanted = plan_form("Other clusters are tried on what your own layers cost.")
     if wanted is None:
         return
     measure, prices, precision = _measure(wanted)
@@ -56,11 +45,10 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="row-measure"):
         measure = st.segmented_control(
             "Show",
-            MEASURES,
+            list(REMARKS),
             default=SPEED,
             required=True,
-            key=Param.SHOW.value,
-            bind="query-params",
+            **bound(Param.SHOW),
         )
         price = st.number_input(
             "Price per device and hour",
@@ -69,15 +57,13 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
             PRICE,
             step=0.1,
             format="%.2f",
-            key=Param.PRICE.value,
-            bind="query-params",
+            **bound(Param.PRICE),
             help="In your currency",
             width=190,
         )
         others = st.text_input(
             "Other prices by type",
-            key=Param.PRICES.value,
-            bind="query-params",
+            **bound(Param.PRICES),
             placeholder="H100 4.50, T4 0.35",
             help="Types of devices whose price is another one",
             width=220,

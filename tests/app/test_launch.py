@@ -9,7 +9,7 @@ from tests.app.pages import button, param, text_of
 
 
 def test_without_a_plan_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
-    assert "No plan is kept yet" in text_of(open_page(Page.LAUNCH))
+    assert "No saved plan yet" in text_of(open_page(Page.LAUNCH))
 
 
 def test_a_training_is_cloned_with_changes(

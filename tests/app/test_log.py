@@ -2,7 +2,7 @@
 
 import time
 
-from app.components.run.log_tail import KEPT
+from app.components.run.log_view import KEPT
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.request.spec import ProfileSpec

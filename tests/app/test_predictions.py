@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from app.queries import planner
-from app.queries.predictions import prediction_of
-from app.queries.segments import predicted_bars, segment_bars
+from app.queries.segments import bars_of_run, predicted_bars, prediction_of
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.errors import InvalidInput
@@ -21,7 +20,7 @@ def test_the_stored_prediction_is_used_where_there_is_one(
     backend: Backend, seeded: seed.Seeded
 ) -> None:
     run = backend.runs.get(seeded.succeeded)
-    measured = segment_bars(run, "measured", 3, closed=True)
+    measured = bars_of_run(run, "measured", 3, closed=True)
     stored = backend.runs.spans.timeline(run.id, "predicted", 3)
     assert measured is not None
     assert stored is not None
@@ -34,9 +33,9 @@ def test_before_that_the_plan_is_simulated_for_as_many_microbatches(
     backend: Backend, seeded: seed.Seeded
 ) -> None:
     run = backend.runs.get(seeded.running)
-    measured = segment_bars(run, "measured", 0, closed=False)
+    measured = bars_of_run(run, "measured", 0, closed=False)
     assert measured is not None
-    assert segment_bars(run, "predicted", 0, closed=False) is None
+    assert bars_of_run(run, "predicted", 0, closed=False) is None
     found = predicted_bars(run, 0, measured)
     assert found is not None
     for column in ("rank", "index", "kind", "stage", "microbatch", "version", "peer"):
@@ -47,7 +46,7 @@ def test_a_long_segment_is_not_simulated_while_the_page_waits(
     backend: Backend, seeded: seed.Seeded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = backend.runs.get(seeded.running)
-    measured = segment_bars(run, "measured", 0, closed=False)
+    measured = bars_of_run(run, "measured", 0, closed=False)
     assert measured is not None
     monkeypatch.setattr("app.queries.segments.MOST_SIMULATED", len(measured) - 1)
     assert predicted_bars(run, 0, measured) is None
@@ -59,7 +58,7 @@ def test_a_run_without_a_stored_plan_has_no_prediction(
     run = backend.runs.get(seeded.running)
     assert isinstance(run.spec, TrainSpec)
     alone = replace(run, spec=replace(run.spec, plan_id=None))
-    measured = segment_bars(run, "measured", 0, closed=False)
+    measured = bars_of_run(run, "measured", 0, closed=False)
     assert measured is not None
     assert prediction_of(alone) is None
     assert predicted_bars(alone, 0, measured) is None

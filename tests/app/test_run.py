@@ -52,7 +52,7 @@ def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     shared = open_page(Page.RUN, id=seeded.running, search="update 7 ")
     assert len(shared.code[0].value.splitlines()) == 1
     search.set_value("nowhere").run()
-    assert "No line holds" in text_of(page)
+    assert "No line contains" in text_of(page)
 
 
 def test_measured_and_predicted_are_joined_action_by_action(
@@ -110,13 +110,13 @@ def test_a_cancelled_run_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
 def test_a_run_says_what_its_projects_rule_took_away(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
-    words = "taken away by the project's rule on"
+    words = "rule of retention deleted log, timelines and checkpoints on"
     assert words not in text_of(open_page(Page.RUN, id=seeded.succeeded))
     backend.projects.retain(DEFAULT_PROJECT, Retention(days=0, last=0))
     assert seeded.succeeded in backend.retention.clean()
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert words in page.info[0].value
-    assert "rule has taken the log away" in text_of(page)
+    assert "rule of retention has deleted the log" in text_of(page)
     assert figures_of(page)["Accuracy, held out"]
     assert not page.exception
 

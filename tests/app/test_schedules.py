@@ -102,7 +102,7 @@ def test_a_pair_that_cannot_be_is_said_and_the_others_stay(
 def test_where_nothing_fits_the_page_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
     tiny = write_cluster(Cluster((Level(2, 1e9),), Device("toy", 1000)))
     page = open_page(Page.SCHEDULES, cluster=tiny, pairs="even-split:gpipe:4")
-    assert "None of these pairs" in text_of(page)
+    assert "None of these plans fits" in text_of(page)
     assert not page.exception
     assert not open_page(Page.SCHEDULES, cluster=tiny).exception
 

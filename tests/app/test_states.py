@@ -28,7 +28,7 @@ EMPTY = {
     Page.RUNS: "No run yet",
     Page.RUN: "No run yet",
     Page.COMPARE: "No training run yet",
-    Page.LAUNCH: "No plan is kept yet",
+    Page.LAUNCH: "No saved plan yet",
     Page.NODES: "No node yet",
 }
 PAGES = tuple(EMPTY)

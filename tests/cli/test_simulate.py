@@ -72,7 +72,7 @@ def test_the_trace_holds_every_action(stageflow, tmp_path: Path):
     [
         ("--schedule gpipe --chunks 2", "runs one stage per pipeline rank"),
         ("--schedule interleaved --chunks 2 --positions 3", "not a multiple"),
-        ("--schedule gpipe --trace /nowhere/at/all.json", "cannot be written"),
+        ("--schedule gpipe --trace /nowhere/at/all.json", "all.json: No such file or directory"),
     ],
 )
 def test_what_cannot_be_is_said(stageflow, options, message):

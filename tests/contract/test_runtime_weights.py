@@ -30,13 +30,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, l
     results: dict[str, tuple[Path, list[float]]] = {}
     for size in sorted({case.num_ranks for case in CASES}):
         cases = [case for case in CASES if case.num_ranks == size]
-        lines = launch([_write(root, case) for case in cases], size)
+        lines = launch([job_of(root, case) for case in cases], size)
         losses = _losses(lines)
         results |= {case.name: (root / case.name, losses[case.name]) for case in cases}
     return results
 
 
-def _write(root: Path, case: Case) -> Path:
+def job_of(root: Path, case: Case) -> Path:
     folder = root / case.name
     folder.mkdir()
     file = HERE / "models" / f"{case.model}.py"

@@ -40,12 +40,12 @@ EMPTY = (
     Stop("runs-empty", "runs", "No run yet"),
     Stop("run-empty", "run", "No run yet"),
     Stop("compare-empty", "compare", "No training run yet"),
-    Stop("launch-empty", "launch", "No plan is kept yet"),
+    Stop("launch-empty", "launch", "No saved plan yet"),
     Stop("nodes-empty", "nodes", "No node yet"),
 )
 SEEDED = (  # with what tests/app/seed.py writes: a run in each state
     Stop("start", "start", "in four steps"),
-    Stop("models", "models", "Kept models"),
+    Stop("models", "models", "Upload"),
     Stop("profile", "profile", "Layers"),
     Stop("plan", "plan", "Why this one"),
     Stop("schedules", "schedules", "Weight versions and staleness"),

@@ -1,6 +1,6 @@
 """Plans: which layers run where, what is predicted of them, kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Annotated
 
@@ -204,18 +204,9 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
 
 
 def _proposal(found: Answer) -> Proposal:
-    return Proposal(
-        found.prediction,
-        found.over_data_parallel,
-        found.reason,
-        found.reasons,
-        found.over_one_device,
-        found.data_parallel_bytes,
-        found.bound_seconds,
-        found.gap,
-        found.bottleneck_seconds,
-        found.planner_seconds,
-    )
+    alike = (field.name for field in fields(Proposal) if field.name != "speedup")
+    values = {name: getattr(found, name) for name in alike}
+    return Proposal(**values, speedup=found.over_data_parallel)
 
 
 def _predicted(backend: Backend, new: NewPlan, cluster: Cluster) -> Prediction:

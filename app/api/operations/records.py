@@ -14,7 +14,6 @@ from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import columns
 from backend.errors import NotFound
 from backend.runs.history.records import LogLine, MetricPoint, TimelineKind
-from backend.services.runs.runs import RunService
 
 router = operations()
 
@@ -50,14 +49,14 @@ class FileEntry:
 @router.get("/runs/{id:int}/logs")
 def get_logs(caller: CurrentCaller, id: Id, after: Offset = 0, limit: Lines = 1000) -> LogPage:
     """Lines of the run's log, in order; ask again with `next` to follow it."""
-    lines = _runs(caller, id).logs.list(id, after, limit)
+    lines = caller.runs(id).logs.list(id, after, limit)
     return LogPage(tuple(lines), lines[-1].seq if lines else after)
 
 
 @router.get("/runs/{id:int}/metrics")
 def list_metrics(caller: CurrentCaller, id: Id) -> Sequence[str]:
     """The names of the run's metrics."""
-    return _runs(caller, id).metrics.names(id)
+    return caller.runs(id).metrics.names(id)
 
 
 @router.get("/runs/{id:int}/metrics/{name}")
@@ -65,7 +64,7 @@ def get_metric(
     caller: CurrentCaller, id: Id, name: str, points: Points = 1000
 ) -> Sequence[MetricPoint]:
     """One metric by minibatch; above `points` points each is the mean of neighbours."""
-    return _runs(caller, id).metrics.curve(id, name, points)
+    return caller.runs(id).metrics.curve(id, name, points)
 
 
 @router.get("/runs/{id:int}/timeline")
@@ -74,7 +73,7 @@ def get_timeline(
 ) -> Columns:
     """Who did what when, measured or predicted, in a segment (epoch, from 0; by default the last
     one)."""
-    timeline = _runs(caller, id).spans.timeline(id, kind, segment)
+    timeline = caller.runs(id).spans.timeline(id, kind, segment)
     if timeline is None:
         raise NotFound(f"run {id} has no {kind} timeline", "It comes by epochs.")
     return Columns(**{name: tuple(column) for name, column in (columns(timeline) or {}).items()})
@@ -83,7 +82,7 @@ def get_timeline(
 @router.get("/runs/{id:int}/artifacts")
 def list_artifacts(caller: CurrentCaller, id: Id) -> list[FileEntry]:
     """The files kept with the run."""
-    return [FileEntry(a.name, a.size, a.sha256) for a in _runs(caller, id).artifacts.list(id)]
+    return [FileEntry(a.name, a.size, a.sha256) for a in caller.runs(id).artifacts.list(id)]
 
 
 @router.get("/runs/{id:int}/artifacts/{name:path}", **file_of(OCTETS))
@@ -105,10 +104,3 @@ def export_run(caller: CurrentCaller, id: Id, format: str = "json") -> Response:
     export, backend = export_named(format), caller.services()
     run = backend.runs.get(id)
     return download(export.write(backend, run), export.file_name(run), export.media)
-
-
-def _runs(caller: CurrentCaller, id: int) -> RunService:
-    """Raises `NotFound` where the caller sees no such run."""
-    runs = caller.services().runs
-    runs.get(id)
-    return runs

@@ -135,17 +135,13 @@ def resume_run(caller: CurrentCaller, id: Id, asked: Resumption) -> Submitted:
 @router.get("/runs/{id:int}/attempts")
 def list_attempts(caller: CurrentCaller, id: Id) -> list[StoredAttempt]:
     """The attempts at a run with their reasons, the first one first."""
-    runs = caller.services().runs
-    runs.get(id)
-    return list(runs.attempts(id))
+    return list(caller.runs(id).attempts(id))
 
 
 @router.get("/runs/{id:int}/checkpoints")
 def list_checkpoints(caller: CurrentCaller, id: Id) -> list[Checkpoint]:
     """What a run can be resumed from, the newest first."""
-    runs = caller.services().runs
-    runs.get(id)
-    return list(runs.checkpoints.list(id))
+    return list(caller.runs(id).checkpoints.list(id))
 
 
 @router.delete("/runs/{id:int}")

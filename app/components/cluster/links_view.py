@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
-from app.components.shell.allowed import why_not
+from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
-from app.components.shell.grid import Column, grid
+from app.components.shell.grid import grid, text
 from app.formats import ago, bandwidth, count, plain, seconds
 from app.session import state
 from app.session.state import Page
@@ -28,24 +28,23 @@ def links_view(nodes: Sequence[Node]) -> None:
     test = services.backend().links.tests.latest()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         is_on = test is not None and not test.state.is_final
-        barred = why_not()
-        off = is_on or barred is not None
-        if st.button("Measure links", icon=":material/speed:", disabled=off, help=barred):
+        barred = "The links are being measured." if is_on else why_not()
+        if st.button("Measure links", icon=":material/speed:", **closed(barred)):
             _ask(nodes)
-        if test is not None and test.state is LinkState.DONE and _wants_a_plan():
+        if (
+            test is not None
+            and test.state is LinkState.DONE
+            and st.button("Plan on these links", icon=":material/account_tree:")
+        ):
             state.go(Page.PLAN, cluster=write_cluster(test.cluster()))
     if test is None:
-        st.caption("Not measured yet: plans take what you say of the links.")
+        st.caption("Not measured yet: plans use the bandwidths that you give.")
     elif test.error:
         st.warning(
             plain(f"The links could not be measured: {test.error}."), icon=":material/error:"
         )
     else:
         _result(test)
-
-
-def _wants_a_plan() -> bool:
-    return st.button("Plan on these links", icon=":material/account_tree:")
 
 
 def _result(test: LinkTest) -> None:
@@ -57,10 +56,10 @@ def _result(test: LinkTest) -> None:
     grid(
         "links",
         (
-            Column("From", 1.5, lambda row: st.markdown(plain(row[0]))),
-            Column("To", 1.5, lambda row: st.markdown(plain(row[1]))),
-            Column("Bandwidth, one way", 1.2, lambda row: st.markdown(bandwidth(row[2].bandwidth))),
-            Column("Latency", 1.0, lambda row: st.markdown(seconds(row[2].latency))),
+            text("From", 1.5, lambda row: plain(row[0])),
+            text("To", 1.5, lambda row: plain(row[1])),
+            text("Bandwidth, one way", 1.2, lambda row: bandwidth(row[2].bandwidth)),
+            text("Latency", 1.0, lambda row: seconds(row[2].latency)),
         ),
         pairs(test),
     )

@@ -1,21 +1,20 @@
-"""The machines that run jobs: what they have, what they run, when they were heard."""
+"""The machines that run jobs: what they have, what they run, when they were last seen."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid
-from app.formats import NOTHING, SPACE, ago, clock, percent, plain, size
-from app.session.links import target
-from app.session.state import Page
+from app.components.runs.run_words import run_link
+from app.components.shell.grid import Column, grid, small, text, when
+from app.formats import NOTHING, SPACE, clock, percent, plain, size
 from backend.cluster.cluster import Device
 from backend.runs.dispatch.nodes import Node, Use
 from backend.runs.run import Run
 
 OFF = (
-    "Compared with the database's clock. Runs, leases and queues go by that one; the times of "
-    "log lines and curves are the node's. Set its clock (NTP)."
+    "Difference from the database's clock, which runs, leases and queues use. The times of log "
+    "lines and curves are the node's. Synchronise its clock (NTP)."
 )
 
 
@@ -30,10 +29,10 @@ def node_list(
             Column("Node", 1.6, _name),
             Column("State", 1.1, lambda node: _state(node, node.name in busy)),
             Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
-            Column("Devices", 1.8, lambda node: st.markdown(plain(devices(node.devices)))),
+            text("Devices", 1.8, lambda node: plain(devices(node.devices))),
             Column("In use", 2.8, _use),
-            Column("Versions", 2.0, lambda node: st.markdown(f":small[{plain(versions(node))}]")),
-            Column("Heard", 1.0, lambda node: st.markdown(f":gray[{ago(node.heartbeat_at)}]")),
+            small("Versions", 2.0, versions),
+            when("Last seen", 1.0, lambda node: node.heartbeat_at),
         ),
         nodes,
     )
@@ -95,8 +94,4 @@ def _runs(runs: Sequence[Run]) -> None:
     if not runs:
         st.markdown(NOTHING)
     for run in runs:
-        st.page_link(
-            target(Page.RUN),
-            label=f"**{run.id}** · {plain(run.name)}",
-            query_params={"id": str(run.id)},
-        )
+        run_link(run)

@@ -8,10 +8,10 @@ from app.charts.bars import bars_of
 from app.charts.canvas import canvas_bytes, row_names
 from app.charts.frame import CONFIG
 from app.charts.held import held
-from app.charts.idle import idle
+from app.charts.shares import idle
 from app.components.comparison.outcome_table import stage_rows
-from app.components.shell.card import card
-from app.components.timeline.timeline_canvas import timeline_canvas
+from app.components.shell.layout import card
+from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import percent, plain, seconds
 from app.naming import rank_names
 from app.queries.outcomes import Outcome

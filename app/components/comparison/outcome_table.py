@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from app.components.plan.plan_figures import samples
 from app.formats import NOTHING, SPACE, count, percent, rate, seconds, size, times
 from app.queries.outcomes import Outcome
 
@@ -22,16 +23,12 @@ class Measure:
     most_is_best: bool = False
 
 
-def _samples(found: Outcome) -> int:
-    return found.prediction.plan.microbatch * found.prediction.plan.batch
-
-
 MEASURES = (
     Measure("samples", lambda o: o.prediction.samples_per_second, rate, most_is_best=True),
     Measure("per minibatch", lambda o: o.prediction.seconds_per_minibatch, seconds),
     Measure("bubble", lambda o: o.prediction.bubble, percent),
     Measure("peak memory", lambda o: max(o.prediction.memory_bytes), size),
-    Measure("sent per sample", lambda o: o.prediction.sent_bytes / _samples(o), size),
+    Measure("sent per sample", lambda o: o.prediction.sent_bytes / samples(o.prediction), size),
     Measure("weight versions", lambda o: max(o.prediction.versions), lambda v: count(int(v))),
     Measure(
         "staleness",

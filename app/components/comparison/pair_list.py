@@ -31,7 +31,7 @@ def pair_list(pairs: Sequence[Pair], profile_id: int) -> None:
                 key=f"pair-{write_pairs([pair])}",
                 icon=":material/close:",
                 icon_position="right",
-                help="Take it away",
+                help="Remove it",
                 disabled=len(pairs) == 1,
                 on_click=_put,
                 args=([other for other in pairs if other != pair],),
@@ -65,7 +65,7 @@ def _adding(pairs: Sequence[Pair], profile_id: int) -> None:
         number = int(batch) if takes_batch(schedule) else 1
         added = Pair(source, schedule, number)
         if added in pairs:
-            st.warning("This pair is there already.", icon=":material/info:")
+            st.warning("This pair is listed already.", icon=":material/info:")
         else:
             _put([*pairs, added])
             st.rerun()

@@ -7,20 +7,19 @@ import streamlit as st
 
 from app.charts.frame import CONFIG
 from app.charts.what_if import what_if
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import NOTHING, count, number, rate
 from app.naming import plan_name
 from backend.comparison.sweep import along
 from backend.comparison.variations import Axis, Point, Prices, changes, plan_word
 
+Value = Callable[[Point], float | None]
 SPEED, COST, EACH = "Throughput", "Cost", "Throughput per device"
-MEASURES = (SPEED, COST, EACH)
 REMARKS = {
     SPEED: "samples per second of the best plan",
     COST: "per million samples",
     EACH: "samples per second and device",
 }
-Value = Callable[[Point], float | None]
 
 
 def what_if_view(every: Sequence[Point], measure: str, prices: Prices) -> None:

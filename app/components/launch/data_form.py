@@ -3,25 +3,26 @@
 import streamlit as st
 
 from app.components.launch.fields import Fields
+from app.formats import sentence
 from app.session.state import Param
 from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import DataSpec
 from backend.whole import is_whole
 
 DEFAULT = "the model's default"
+NAMES = {"": DEFAULT} | {name: form.title for name, form in FORMS.items()}
 LAST = {"drop": "left out, others in every epoch", "keep": "in smaller microbatches"}
 
 
-def data_form(spec: DataSpec, *, bound: bool) -> DataSpec:
-    """The data that are chosen. `bound`: every value stands in the URL."""
-    fields = Fields(bound)
+def data_form(spec: DataSpec, fields: Fields) -> DataSpec:
+    """The data that are chosen."""
     left, right = st.columns(2)
     with left:
-        name = fields.choice("Data", ["", *FORMS], spec.name, Param.DATA, title)
+        name = fields.choice("Data", NAMES, spec.name, Param.DATA)
     form = FORMS.get(name)
     with right:
         if name == "synthetic":
-            samples = fields.number("Synthetic samples", spec.samples, Param.SAMPLES, 1)
+            samples = fields.whole("Synthetic samples", spec.samples, Param.SAMPLES)
             return DataSpec(name, samples)
         if form is None or not form.path:
             return DataSpec(name, spec.samples)
@@ -29,15 +30,9 @@ def data_form(spec: DataSpec, *, bound: bool) -> DataSpec:
             "Path on the node",
             spec.path,
             Param.PATH,
-            f"{form.path[0].upper()}{form.path[1:]}, inside a folder that the node's "
-            "STAGEFLOW_DATA names",
+            f"{sentence(form.path)}, inside a folder that the node's STAGEFLOW_DATA names",
         )
     return _chosen(fields, spec, name, path)
-
-
-def title(name: str) -> str:
-    """A form for people."""
-    return FORMS[name].title if name in FORMS else DEFAULT
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -60,15 +55,15 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
             inputs = words(fields.text("Inputs", ", ".join(inputs), Param.INPUTS, usual))
         if name == "text":
             note = "Bytes of a sample; 0 = every line is one"
-            length = fields.number("Length", length, Param.LENGTH, 0, note)
-        held_out = fields.number(
+            length = fields.whole("Length", length, Param.LENGTH, note, least=0)
+        held_out = fields.whole(
             "Held out, %",
             round(100 * spec.held_out),
             Param.HELD_OUT,
-            0,
             "Of the samples, where the data have no part of their own to evaluate on",
+            least=0,
         )
-        last = fields.choice("Samples left over", list(LAST), spec.last, Param.LAST, LAST.get)
+        last = fields.choice("Samples left over", LAST, spec.last, Param.LAST)
     with right:
         if columns:
             usual = "Likewise; empty = the last one"

@@ -1,4 +1,4 @@
-"""Whether anybody is there to run what is asked for."""
+"""A warning where no node can run jobs."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ def node_notice() -> None:
     if any(node.alive for node in nodes):
         return
     last = (
-        f" The last one, {plain(nodes[0].name)}, was heard {ago(nodes[0].heartbeat_at)}."
+        f" The last one, {plain(nodes[0].name)}, was last seen {ago(nodes[0].heartbeat_at)}."
         if nodes
         else ""
     )

@@ -1,29 +1,20 @@
 """Where a training is to run: on any node, on several at once, or on emulated devices."""
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import streamlit as st
 
 from app import services
 from app.formats import plain
 from backend.errors import InvalidInput
-from backend.planning.plan import Plan
 from backend.runs.dispatch.nodes import Node
 from backend.runs.request.spec import TrainSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """As in `TrainSpec`."""
-
-    nodes: tuple[str, ...]
-    emulate: float
-
-
-def place_form(plan: Plan, present: TrainSpec | None = None) -> Where:
-    """What is chosen, beginning with what `present` says; a word on what does not fit."""
+def place_form(spec: TrainSpec) -> TrainSpec:
+    """`spec` with the place that is chosen; a warning where its plan does not fit there."""
     nodes = {node.name: node for node in services.backend().nodes.list() if node.alive}
-    before = list(present.nodes) if present else []
+    before = list(spec.nodes)
     with st.expander("Where it runs", icon=":material/dns:", expanded=bool(before)):
         names = [*nodes, *(name for name in before if name not in nodes)]
         chosen = st.multiselect(
@@ -31,36 +22,36 @@ def place_form(plan: Plan, present: TrainSpec | None = None) -> Where:
             names,
             before,
             format_func=lambda name: _node(name, nodes),
-            help="Several at once: the plan's devices are numbered through, in this order. "
-            "None chosen: the first node that is free carries all ranks.",
+            help="With several nodes the plan's devices are numbered through in this order. "
+            "With none the first free node runs all ranks.",
             key="place-nodes",
         )
         emulate = st.number_input(
             "Emulate: seconds per second of the profile",
             min_value=0.0,
-            value=present.emulate if present else 0.0,
+            value=spec.emulate,
             step=0.5,
-            help="0 computes. Else nothing is computed or learned: ranks wait as long as the "
-            "plan's profile and cluster say, so that any number of them fits on one machine.",
+            help="0 computes. Otherwise nothing is computed or learned: ranks wait as long as the "
+            "plan's profile and cluster say, so that any number of ranks fits on one machine.",
             key="place-emulate",
         )
-        where = Where(tuple(chosen), float(emulate))
-        if problem := unfit(plan, where, nodes):
+        spec = replace(spec, nodes=tuple(chosen), emulate=float(emulate))
+        if problem := _unfit(spec, nodes):
             st.warning(plain(problem), icon=":material/warning:")
-    return where
+    return spec
 
 
-def unfit(plan: Plan, where: Where, nodes: dict[str, Node]) -> str:
-    """Why the plan does not fit the nodes that are there; "" where it does."""
-    if where.nodes:
+def _unfit(spec: TrainSpec, nodes: dict[str, Node]) -> str:
+    """Why the plan does not fit the nodes that are alive; "" where it does."""
+    if spec.nodes:
         try:
-            services.backend().dispatch.shares(TrainSpec(0, plan, nodes=where.nodes))
+            services.backend().dispatch.shares(spec)
         except InvalidInput as fault:
             return f"{fault}. {fault.advice}"
         return ""
-    needed = plan.partition.num_devices
+    needed = spec.plan.partition.num_devices
     most = max((len(node.devices) for node in nodes.values()), default=0)
-    if where.emulate or not most or needed <= most:
+    if spec.emulate or not most or needed <= most:
         return ""
     return (
         f"The plan uses {needed} devices and no node has more than {most}: on one node its ranks "

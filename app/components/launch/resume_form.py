@@ -30,7 +30,7 @@ def resume_form(run: Run, barred: str | None) -> None:
         "Resume", icon=":material/resume:", type="primary", key="resume-menu", **closed(barred)
     ):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
-        st.markdown(f"Go on, as a new run, from the checkpoint {place(newest)} {said}.")
+        st.markdown(f"Resume, as a new run, from the checkpoint {place(newest)} {said}.")
         epochs = st.number_input(
             "Epochs in all", least, MOST_EPOCHS, max(run.spec.epochs, least), key="resume-epochs"
         )
@@ -67,7 +67,7 @@ def _plan(others: Sequence[StoredPlan]) -> int | None:
         "Plan",
         [None, *names],
         format_func=lambda key: "As before" if key is None else names[key],
-        help="By another plan the weights are cut anew, and the metrics begin again",
+        help="Another plan partitions the weights anew, and the metrics start again",
         key="resume-plan",
     )
 
@@ -75,5 +75,5 @@ def _plan(others: Sequence[StoredPlan]) -> int | None:
 @guarded
 def _resumed(run_id: int, plan: int | None, epochs: int) -> None:
     resumed = services.backend().runs.resume(run_id, plan, epochs)
-    state.notify(f"Run {resumed.id} goes on from run {run_id}")
+    state.notify(f"Run {resumed.id} resumes run {run_id}")
     state.go(Page.RUN, id=resumed.id)

@@ -7,6 +7,7 @@ import streamlit as st
 from app import services
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.download import download
 from app.formats import plain
 from app.session import state
 from backend.definitions.check import CONTRACT
@@ -21,7 +22,7 @@ FORMS_FOR_PEOPLE = """
 | `.py` | a Python file with a factory, `def model()` |
 | `.json` | the `config.json` of a Hugging Face model; it needs no weights |
 | `.pt2` | a program saved by `torch.export.save` |
-| `.safetensors` | weights for a model that is kept here |
+| `.safetensors` | weights for a model that is stored here |
 """
 
 
@@ -48,8 +49,7 @@ def upload() -> None:
 @guarded
 def _keep(filename: str, data: bytes, name: str) -> None:
     kept = services.backend().definitions.add(filename, data, name.strip() or None)
-    state.notify(f"{kept.label} is kept")
-    st.rerun()
+    state.done(f"{kept.label} is added")
 
 
 def _contract() -> None:
@@ -57,17 +57,11 @@ def _contract() -> None:
         st.markdown(FORMS_FOR_PEOPLE)
         st.markdown(CONTRACT)
         st.caption(
-            "It is read, never run, by this website; a node runs it in a process of its own. "
-            "The same content is kept once; new content under an old name is its next version."
+            "The dashboard reads the file and never runs it; a node runs it in its own process. "
+            "The same content is stored once; new content under an existing name is a new version."
         )
-        st.download_button(
-            "Download an example",
-            data=lambda: zoo_file(EXAMPLE).read_bytes(),
-            file_name=f"{EXAMPLE}.py",
-            mime="text/x-python",
-            icon=":material/download:",
-            on_click="ignore",
-        )
+        example = zoo_file(EXAMPLE)
+        download("Download an example", example.read_bytes, example.name, "text/x-python")
 
 
 def zoo() -> None:
@@ -95,5 +89,4 @@ def _entry(entry: ZooEntry, barred: str | None, *, is_kept: bool) -> None:
 @guarded
 def _add(name: str) -> None:
     kept = services.backend().definitions.add_zoo(name)
-    state.notify(f"{kept.label} is kept")
-    st.rerun()
+    state.done(f"{kept.label} is added")

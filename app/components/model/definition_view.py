@@ -3,22 +3,19 @@
 import streamlit as st
 
 from app import services
-from app.components.model.definition_actions import clone, download, remove
-from app.components.model.definition_list import back, form_word
+from app.components.model.definition_list import LOOK, back, clone, download_file, form_word, remove
 from app.components.profile.profile_form import profile_form
 from app.components.shell.boundary import guarded
-from app.components.shell.card import card
-from app.components.shell.grid import Column, grid
-from app.components.shell.page_header import page_header
-from app.formats import NOTHING, ago, count, plain, seconds, size
+from app.components.shell.grid import Column, grid, small, text, when
+from app.components.shell.layout import card, page_header
+from app.formats import ago, count, plain, seconds, size
 from app.session import state
+from app.session.links import page_link
 from app.session.state import Page
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Description
 from backend.profiles.files import read_profile_file
 from backend.runs.profiles import StoredProfile
-
-LANGUAGES = {"python": "python", "huggingface": "json"}
 
 
 def definition_view(definition: Definition) -> None:
@@ -54,7 +51,7 @@ def _header(definition: Definition, found: Description) -> None:
     ]
     line = " · ".join(part for part in parts if part)
     with page_header(plain(definition.name), line):
-        download(definition)
+        download_file(definition)
         clone(definition)
         remove(definition)
 
@@ -88,12 +85,12 @@ def _profiles(definition: Definition) -> None:
             "profiles",
             (
                 Column("Profile", 1.0, _open),
-                Column("Samples", 0.9, lambda p: st.markdown(str(p.profile.microbatch))),
-                Column("Device", 1.6, lambda p: st.markdown(plain(p.profile.device))),
-                Column("Layers", 0.7, lambda p: st.markdown(str(len(p.profile.layers)))),
-                Column("Compute", 1.1, lambda p: st.markdown(seconds(p.profile.compute))),
-                Column("Parameters", 1.6, _given),
-                Column("Made", 1.1, lambda p: st.markdown(f":gray[{ago(p.created_at)}]")),
+                text("Samples", 0.9, lambda p: str(p.profile.microbatch)),
+                text("Device", 1.6, lambda p: plain(p.profile.device)),
+                text("Layers", 0.7, lambda p: str(len(p.profile.layers))),
+                text("Compute", 1.1, lambda p: seconds(p.profile.compute)),
+                small("Parameters", 1.6, _given),
+                when("Made", 1.1, lambda p: p.created_at),
             ),
             stored,
         )
@@ -101,16 +98,15 @@ def _profiles(definition: Definition) -> None:
 
 def _open(stored: StoredProfile) -> None:
     label = f"**{stored.id}**" + (" partial" if stored.profile.is_partial else "")
-    st.page_link(Page.PROFILE.value, label=label, query_params={"id": str(stored.id)})
+    page_link(Page.PROFILE, label, id=stored.id)
 
 
-def _given(stored: StoredProfile) -> None:
-    given = ", ".join(f"{name}={value}" for name, value in stored.profile.parameters.items())
-    st.markdown(f":small[{plain(given)}]" if given else NOTHING)
+def _given(stored: StoredProfile) -> str:
+    return ", ".join(f"{name}={value}" for name, value in stored.profile.parameters.items())
 
 
 def _file(definition: Definition, found: Description) -> None:
-    if (language := LANGUAGES.get(found.form)) is None:
+    if not (language := LOOK[found.form].language):
         return
     text = services.backend().definitions.source(definition.id).decode("utf-8", "replace")
     with card("File", plain(definition.filename)):

@@ -10,7 +10,7 @@ from app.components.partition import draft
 from app.components.partition.cut_form import cut_form
 from app.components.partition.edit_history import edit_history
 from app.components.partition.partition_editor import partition_editor
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import plain
 from app.naming import partition_name
 from backend.cluster.cluster import Cluster

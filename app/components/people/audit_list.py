@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid
+from app.components.shell.download import download
+from app.components.shell.grid import Column, grid, small, text
 from app.exports.audit import csv_of
 from app.formats import plain
 from app.session.state import zone
@@ -18,26 +19,15 @@ def audit_list(audit: AuditService) -> None:
     grid(
         "audit",
         (
-            Column(
-                "When",
-                1.5,
-                lambda e: st.markdown(f":gray[{e.time.astimezone(here):%m-%d %H:%M:%S}]"),
-            ),
-            Column("Who", 1.4, lambda e: st.markdown(plain(e.actor))),
-            Column("Did", 1.0, lambda e: st.markdown(plain(e.action))),
-            Column("To", 3.6, lambda e: st.markdown(f":small[{plain(e.target)}]")),
+            text("When", 1.5, lambda e: f":gray[{e.time.astimezone(here):%m-%d %H:%M:%S}]"),
+            text("Who", 1.4, lambda e: plain(e.actor)),
+            text("Did", 1.0, lambda e: plain(e.action)),
+            small("To", 3.6, lambda e: e.target),
             Column("Outcome", 1.0, _outcome),
         ),
         audit.list(limit=SHOWN),
     )
-    st.download_button(
-        "All as CSV",
-        lambda: csv_of(audit.all()),
-        file_name="audit.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    download("All as CSV", lambda: csv_of(audit.all()), "audit.csv", "text/csv")
 
 
 def _outcome(entry: AuditEntry) -> None:

@@ -6,8 +6,8 @@ from typing import Literal
 import streamlit as st
 
 from app.components.shell.boundary import guarded
-from app.components.shell.grid import Column, grid
-from app.formats import ago, plain
+from app.components.shell.grid import Column, grid, text, when
+from app.formats import plain
 from app.gate.rules import WELCOME
 from app.gate.visitors import forget
 from app.naming import person_state
@@ -58,10 +58,10 @@ def people_list(team: TeamService, people: Sequence[Person], address: str) -> No
     grid(
         "people",
         (
-            Column("Name", 2.2, lambda p: st.markdown(f"**{plain(p.name)}**")),
+            text("Name", 2.2, lambda p: f"**{plain(p.name)}**"),
             Column("State", 1.0, _state),
             Column("Role", 1.4, role),
-            Column("Added", 1.2, lambda p: st.markdown(f":gray[{ago(p.created_at)}]")),
+            when("Added", 1.2, lambda p: p.created_at),
             Column("", 2.0, acts),
         ),
         people,

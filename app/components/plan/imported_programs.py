@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import streamlit as st
 
 from app.components.plan.wanted import Wanted
-from app.components.shell.error_box import error_box
+from app.components.shell.boundary import error_box
 from app.formats import count, plain
 from app.queries.outcomes import Outcome, imported_outcome
 from backend.errors import InvalidInput, StageflowError

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.charts.frame import CONFIG
 from app.charts.memory import memory
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from backend.cluster.cluster import Cluster
 from backend.prediction.prediction import Prediction
 

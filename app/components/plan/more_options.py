@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.components.plan.wanted import Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
-from app.components.shell.pick import pick
+from app.components.shell.pick import pick, pick_several
 from app.session import state
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
@@ -109,18 +109,16 @@ def _further(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[s
         and kept.profile.microbatch != stored.profile.microbatch
         and [layer.name for layer in kept.profile.layers] == names
     }
-    key = f"pick-{Param.FURTHER.value}"
     named = state.text(Param.FURTHER).split(",")
-    st.session_state[key] = [number for number in by_id if str(number) in named]
-    chosen = st.multiselect(
+    chosen = pick_several(
         "Profiles at other microbatch sizes",
         list(by_id),
-        format_func=lambda number: f"{number} · microbatch {by_id[number].profile.microbatch}",
-        key=key,
-        placeholder="choose" if by_id else "there is none of this model",
+        [number for number in by_id if str(number) in named],
+        Param.FURTHER,
+        lambda number: f"{number} · microbatch {by_id[number].profile.microbatch}",
+        placeholder="choose" if by_id else "none of this model",
         disabled=not by_id,
         help="Measured times at these sizes; at other sizes times are in proportion.",
-        on_change=lambda: state.put(Param.FURTHER, ",".join(map(str, st.session_state[key]))),
     )
     return {"further": tuple(by_id[number] for number in chosen)}
 

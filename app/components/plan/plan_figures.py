@@ -1,6 +1,6 @@
 """The figures of a plan: how fast, against what, how much waits, does it fit, what travels."""
 
-from app.components.shell.figures import Figure, Tone
+from app.components.shell.layout import Figure, Tone
 from app.formats import change, count, percent, rate, seconds, size, times
 from backend.cluster.cluster import Cluster
 from backend.prediction.answer import Answer
@@ -12,7 +12,9 @@ def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
     found = chosen.prediction
     return [
         _throughput(chosen, cluster),
-        Figure("Per minibatch", seconds(found.seconds_per_minibatch), _samples(found)),
+        Figure(
+            "Per minibatch", seconds(found.seconds_per_minibatch), count(samples(found), "sample")
+        ),
         Figure("Bubble", percent(found.bubble), f"imbalance {percent(imbalance(found))}"),
         _memory(found, cluster),
         _sent(chosen, cluster),
@@ -33,10 +35,6 @@ def imbalance(found: Prediction) -> float:
 def samples(found: Prediction) -> int:
     """Samples of one minibatch."""
     return found.plan.microbatch * found.plan.batch
-
-
-def _samples(found: Prediction) -> str:
-    return count(samples(found), "sample")
 
 
 def _is_data_parallel(found: Prediction, cluster: Cluster) -> bool:

@@ -1,16 +1,17 @@
 """What a plan is asked for: the usual inputs side by side, the others in one control."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
+from app import services
 from app.components.cluster.cluster_form import cluster_form
 from app.components.plan.more_options import more_options, options_note
 from app.components.plan.wanted import ALL, BEST, Wanted
+from app.components.shell.layout import empty_state
 from app.components.shell.number_field import whole_field
 from app.components.shell.pick import pick
-from app.session.state import Param
+from app.session.state import Page, Param
 from backend.comparison.pairs import MOST_BATCH
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
 from backend.planning.catalog import title
@@ -22,10 +23,14 @@ PLANNERS = (BEST, *(name for name in PLANNER_NAMES if name != BEST), "")
 OWN = "Chosen by the planner"
 
 
-def plan_form(profiles: Sequence[StoredProfile], *, choosing: bool = True) -> Wanted | None:
-    """Draw the inputs; the newest of `profiles` is the default. Not `choosing`: planner, schedule
-    and microbatches are asked elsewhere. None, with the fault said, where the cluster is described
-    wrongly. All inputs are in the URL."""
+def plan_form(advice: str, *, choosing: bool = True) -> Wanted | None:
+    """Draw the inputs; the newest profile is the default. Not `choosing`: planner, schedule and
+    microbatches are asked elsewhere. All inputs are in the URL. None, with `advice`, where there is
+    no profile, and with the fault where the cluster is described wrongly."""
+    profiles = services.backend().profiles.list()
+    if not profiles:
+        empty_state("No profile yet", f"{advice} Profile a model first.", Page.MODELS)
+        return None
     with st.container(border=True, key="plan-form", gap="small"):
         with st.container(key="panels-plan"):
             stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)

@@ -4,17 +4,17 @@ import streamlit as st
 
 from app import services
 from app.charts.placement import describe
-from app.components.launch.barred import why_not_run
-from app.components.launch.launch_form import launch_form
-from app.components.plan.share import share_plan
+from app.components.launch.run_form import run_form, why_not_run
+from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
 from app.components.shell.allowed import why_not
 from app.components.shell.boundary import guarded
-from app.components.shell.page_header import page_header
+from app.components.shell.layout import page_header
 from app.formats import plain
 from app.naming import plan_name
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
+from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 CARRIED = (
     "Times are estimated for a device that nobody measured. Profile the model there to save or "
@@ -67,12 +67,9 @@ def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
 
 @guarded
 def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
-    stored = wanted.stored
-    prediction = chosen.prediction
-    launch_form(
-        stored.definition_id,
-        prediction.plan,
-        lambda: services.backend().plans.save(stored.id, question.cluster, prediction).id,
-        wanted.optimizer,
+    stored, prediction = wanted.stored, chosen.prediction
+    run_form(
+        TrainSpec(stored.definition_id, prediction.plan, optimizer=OptimizerSpec(wanted.optimizer)),
         stored.profile.name,
+        save_plan=lambda: services.backend().plans.save(stored.id, question.cluster, prediction).id,
     )

@@ -1,15 +1,24 @@
-"""The plans that were kept, to open one again."""
+"""The saved plans: their list, and the one that a link opens.
+
+Its inputs are put into the form, and it is shown as it was saved until one of them is changed.
+"""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from app import services
-from app.components.shell.card import card
-from app.components.shell.grid import Column, grid
-from app.formats import ago, count, plain, rate
+from app.components.plan.wanted import Wanted
+from app.components.shell.grid import Column, grid, small, text, when
+from app.components.shell.layout import card
+from app.formats import count, plain, rate
 from app.naming import plan_name
-from app.session.state import Page, Param
+from app.session import state
+from app.session.links import page_link
+from app.session.state import Key, Page, Param, bound
+from backend.cluster.document import write_cluster
+from backend.planning.cuts import BY_HAND, write_cut
+from backend.prediction.question import PLANNER_NAMES, RecomputePolicy
 from backend.runs.plans import StoredPlan
 
 SHOWN = 8
@@ -21,35 +30,71 @@ def saved_plans() -> None:
     if not found:
         return
     with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
-        many = len(found) > SHOWN and _all()
-        grid("plans", COLUMNS, found if many else found[:SHOWN])
-
-
-def _all() -> bool:
-    return st.toggle("Show all", key=Param.ALL.value, bind="query-params")
+        is_long = len(found) > SHOWN and not st.toggle("Show all", **bound(Param.ALL))
+        grid("plans", COLUMNS, found[:SHOWN] if is_long else found)
 
 
 def _name(stored: StoredPlan) -> None:
-    st.page_link(
-        Page.PLAN.value,
-        label=f"**{stored.id}** · {plain(stored.name)}",
-        query_params={"plan": str(stored.id)},
-    )
-
-
-def _small(text: str) -> None:
-    st.markdown(f":small[{plain(text)}]")
+    page_link(Page.PLAN, f"**{stored.id}** · {plain(stored.name)}", plan=stored.id)
 
 
 COLUMNS: Sequence[Column[StoredPlan]] = (
     Column("Plan", 2.4, _name),
-    Column("Partition", 2.0, lambda kept: _small(plan_name(kept.plan))),
-    Column("Profile", 0.8, lambda kept: _small(str(kept.profile_id))),
-    Column("Throughput", 1.1, lambda kept: st.markdown(rate(kept.prediction.samples_per_second))),
-    Column(
-        "Devices",
-        1.4,
-        lambda kept: _small(f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
-    ),
-    Column("Saved", 1.1, lambda kept: st.markdown(f":gray[{ago(kept.created_at)}]")),
+    small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
+    small("Profile", 0.8, lambda kept: str(kept.profile_id)),
+    text("Throughput", 1.1, lambda kept: rate(kept.prediction.samples_per_second)),
+    small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
+    when("Saved", 1.1, lambda kept: kept.created_at),
 )
+
+
+def opened_plan() -> StoredPlan | None:
+    """That of ?plan=; at its first sight what it was made for goes into the URL. Raises
+    `NotFound`."""
+    number = state.number(Param.PLAN)
+    if number is None:
+        st.session_state.pop(Key.SAVED.value, None)
+        return None
+    saved = services.backend().plans.get(number)
+    if _opened()[0] != number:
+        _put(saved, services.backend().profiles.get(saved.profile_id).profile.microbatch)
+        st.session_state[Key.SAVED.value] = (number, None)
+    elif saved.plan.planner == BY_HAND and not state.text(Param.CUT):  # taken back
+        state.put(Param.PLAN, None)
+        return None
+    return saved
+
+
+def is_as_opened(wanted: Wanted) -> bool:
+    """Whether nothing else is asked than when the plan was opened; from then on it is not shown."""
+    number, params = _opened()
+    if params is None:
+        st.session_state[Key.SAVED.value] = (number, wanted.params)
+    elif params != wanted.params:
+        state.put(Param.PLAN, None)
+        return False
+    return True
+
+
+def _opened() -> tuple[int | None, object]:
+    found: tuple[int | None, object] = st.session_state.get(Key.SAVED.value, (None, None))
+    return found
+
+
+def _put(saved: StoredPlan, microbatch: int) -> None:
+    """The inputs that ask for as many samples per update, counted in microbatches of the profile's
+    size."""
+    plan = saved.plan
+    batch = plan.batch * plan.microbatch // microbatch
+    by_hand = plan.planner == BY_HAND
+    limited = any(device.memory is not None for device in saved.cluster.each)
+    for param, value in (
+        (Param.PROFILE, saved.profile_id),
+        (Param.CLUSTER, write_cluster(saved.cluster)),
+        (Param.SCHEDULE, plan.schedule),
+        (Param.BATCH, batch if plan.batch > 1 and batch else None),
+        (Param.RECOMPUTE, RecomputePolicy.ALWAYS if plan.recompute and not limited else None),
+        (Param.PLANNER, plan.planner if plan.planner in PLANNER_NAMES else None),
+        (Param.CUT, write_cut(plan.partition) if by_hand else None),
+    ):
+        state.put(param, value)

@@ -37,13 +37,14 @@ def layer_table(profile: Profile) -> None:
         column_config={
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
             "kind": st.column_config.TextColumn(width="small"),
-            **{name: _numbers(values) for name, values in table.items() if "," in name},
+            **{name: number_column(values) for name, values in table.items() if "," in name},
         },
         alt="Seconds and bytes of every layer",
     )
 
 
-def _numbers(values: Sequence[Any]) -> Any:
+def number_column(values: Sequence[float | None]) -> Any:
+    """All values of a column with the same number of decimals."""
     known = [value for value in values if value is not None]
     return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
 

@@ -7,8 +7,8 @@ import streamlit as st
 
 from app.charts.frame import CONFIG
 from app.charts.profile_pair import profile_pair
-from app.components.profile.layer_table import decimals
-from app.components.shell.figures import Figure, figures
+from app.components.profile.layer_table import number_column
+from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
 from app.formats import change, count, seconds, size, time_unit
 from app.session.state import Param
@@ -67,8 +67,7 @@ def profile_comparison(
 def _format(name: str, values: Sequence[Any]) -> Any:
     if name.startswith("Δ"):
         return st.column_config.NumberColumn(format="%+.1f")
-    known = [value for value in values if value is not None]
-    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
+    return number_column(values)
 
 
 def _totals(pair: ProfilePair) -> None:

@@ -1,10 +1,11 @@
 """A profile in every form that it can be taken away in."""
 
-from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
 from app.components.profile.layer_table import layers_csv
+from app.components.shell.download import download
 from backend.profiles.document import write_profile
 from backend.profiles.graph_txt import write_graph
 from backend.runs.profiles import StoredProfile
@@ -12,19 +13,12 @@ from backend.runs.profiles import StoredProfile
 
 def profile_downloads(stored: StoredProfile) -> None:
     """A menu of files; each is written when it is asked for."""
-    found, stem = stored.profile, f"{stored.profile.name}-profile-{stored.id}"
-    forms: dict[str, tuple[Callable[[], str | bytes], str, str]] = {
-        "JSON: everything": (lambda: write_profile(found), f"{stem}.json", "application/json"),
-        "CSV: a row per layer": (lambda: layers_csv(found), f"{stem}.csv", "text/csv"),
-        "graph.txt: PipeDream's": (lambda: write_graph(found), f"{stem}.txt", "text/plain"),
-    }
+    stem = f"{stored.profile.name}-profile-{stored.id}"
     with st.popover("Download", icon=":material/download:"):
-        for label, (data, file_name, mime) in forms.items():
-            st.download_button(
-                label,
-                data=data,
-                file_name=file_name,
-                mime=mime,
-                on_click="ignore",
-                width="stretch",
-            )
+        for label, write, suffix, mime in (
+            ("JSON: everything", write_profile, ".json", "application/json"),
+            ("CSV: a row per layer", layers_csv, ".csv", "text/csv"),
+            ("graph.txt: PipeDream's", write_graph, ".txt", "text/plain"),
+        ):
+            data = partial(write, stored.profile)
+            download(label, data, stem + suffix, mime, in_menu=True)

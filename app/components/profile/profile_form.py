@@ -1,14 +1,16 @@
 """Ask for a profile: of which size, with which parameters, how and where."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import services
-from app.components.profile.parameter_fields import parameter_fields
 from app.formats import plain
 from app.session import state
 from app.session.state import Page
 from backend.codec import from_plain
 from backend.definitions.definition import Definition
+from backend.definitions.parameters import Parameter, Value
 from backend.errors import InvalidInput
 from backend.profiles.devices import DEVICES
 from backend.runs.request.spec import ProfileSpec
@@ -40,8 +42,8 @@ def profile_form(definition: Definition) -> None:
         layers = right.selectbox("Layers", list(LAYERS), format_func=LAYERS.__getitem__)
         precision = left.selectbox("Precision", list(PRECISION), format_func=PRECISION.__getitem__)
         peak = right.selectbox("Times", ["", *DEVICES], format_func=_where)
-        values = parameter_fields(parameters, f"parameter-{definition.id}")
-        again = st.checkbox("Measure again, even if a profile of this is kept")
+        values = _parameter_fields(parameters, f"parameter-{definition.id}")
+        again = st.checkbox("Measure again, even if this profile exists")
         if not st.form_submit_button("Start profiling", type="primary"):
             return
     fields = {
@@ -61,7 +63,7 @@ def _start(definition: Definition, spec: ProfileSpec, again: bool) -> None:
     backend = services.backend()
     kept = () if again else backend.profiles.measured(spec, backend.nodes.list())
     if kept:
-        state.notify("A profile of this is kept")
+        state.notify("This profile has been measured already")
         state.go(Page.PROFILE, id=kept[-1].id)
     run = backend.runs.submit(spec, f"profile {definition.name}")
     state.go(Page.RUN, id=run.id)
@@ -73,10 +75,41 @@ def sizes(text: str) -> list[int]:
     for word in words:
         if not (is_whole(word) and int(word)):
             raise InvalidInput(
-                f"further sizes: {word[:20]!r} is no count of samples", "As in: 1, 4."
+                f"further sizes: {word[:20]!r} is not a number of samples", "For example: 1, 4"
             )
     return [int(word) for word in words]
 
 
 def _where(peak: str) -> str:
     return f"computed for {DEVICES[peak].title}" if peak else "measured on a node"
+
+
+def _parameter_fields(parameters: Sequence[Parameter], key: str) -> dict[str, Value]:
+    """Draw a field each; the values that differ from their defaults."""
+    if not parameters:
+        return {}
+    st.caption("Parameters of the model")
+    columns = st.columns(2)
+    given = {}
+    for number, parameter in enumerate(parameters):
+        with columns[number % 2]:
+            value = _field(parameter, f"{key}-{parameter.name}")
+        if value != parameter.default:
+            given[parameter.name] = value
+    return given
+
+
+def _field(parameter: Parameter, key: str) -> Value:
+    name, default = parameter.name, parameter.default
+    match parameter.kind:
+        case "bool":
+            return st.checkbox(name, bool(default), key=key)
+        case "int":
+            return int(st.number_input(name, value=int(default), step=1, key=key))
+        case "float":
+            return float(st.number_input(name, value=float(default), format="%.6g", key=key))
+        case "str" if parameter.choices:
+            index = parameter.choices.index(str(default))
+            return st.selectbox(name, parameter.choices, index=index, key=key)
+        case "str":
+            return st.text_input(name, str(default), key=key)

@@ -6,8 +6,8 @@ from typing import NoReturn
 import streamlit as st
 
 from app.components.shell.allowed import closed
-from app.components.shell.grid import Column, grid
-from app.formats import ago, plain
+from app.components.shell.grid import Column, grid, small, text, when
+from app.formats import plain
 from app.session import state
 from app.session.state import Param
 from backend.people.project import Project
@@ -31,7 +31,7 @@ def project_form(projects: ProjectService, access: Access) -> None:
         asked = cells[1].form_submit_button("Make project", icon=":material/add:", **closed(denied))
     if asked:
         made = projects.add(name)
-        state.notify(f"{made.name} is there")
+        state.notify(f"{made.name} is created")
         show(made.id)
 
 
@@ -41,10 +41,10 @@ def project_list(projects: Sequence[Project], access: Access) -> None:
         "projects",
         (
             Column("Project", 2.6, _name),
-            Column("You are", 1.0, lambda p: st.markdown(role_in(access, p.id))),
+            text("You are", 1.0, lambda p: role_in(access, p.id)),
             Column("State", 1.0, _state),
-            Column("At once", 2.4, lambda p: st.markdown(f":small[{quota_words(p)}]")),
-            Column("Made", 1.1, lambda p: st.markdown(f":gray[{ago(p.created_at)}]")),
+            small("At once", 2.4, quota_words),
+            when("Made", 1.1, lambda p: p.created_at),
         ),
         projects,
     )
@@ -59,11 +59,11 @@ def role_in(access: Access, project_id: int) -> str:
 
 
 def quota_words(project: Project) -> str:
-    """As "2 runs, 8 devices"; "as much as there is" without limits."""
+    """As "2 runs, 8 devices"; "no limit" without one."""
     quota = project.quota
     named = ((quota.running, "runs"), (quota.devices, "devices"), (quota.queued, "queued"))
     parts = [f"{number} {word}" for number, word in named if number is not None]
-    return ", ".join(parts) or "as much as there is"
+    return ", ".join(parts) or "no limit"
 
 
 def _name(project: Project) -> None:

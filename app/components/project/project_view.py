@@ -7,8 +7,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.components.project.project_list import show
 from app.components.shell.allowed import closed
-from app.components.shell.card import card
-from app.components.shell.grid import Column, grid
+from app.components.shell.grid import Column, grid, text
+from app.components.shell.layout import card
 from app.formats import count, plain
 from app.gate.visitors import forget
 from app.session import state
@@ -71,7 +71,7 @@ def _members(
     grid(
         "members",
         (
-            Column("Name", 3.0, lambda m: st.markdown(f"**{plain(m.name)}**")),
+            text("Name", 3.0, lambda m: f"**{plain(m.name)}**"),
             Column("Role", 1.4, role),
             Column("", 1.0, out),
         ),
@@ -105,10 +105,12 @@ def _quota_form(projects: ProjectService, project: Project, denied: str | None) 
         if st.form_submit_button("Set limits", **closed(denied)):
             most = None if size is None else int(size * GIB)
             projects.limit(project.id, Quota(running, devices, queued, most, share))
-            _changed("The limits are set")
+            state.done("The limits are set")
 
 
-SHARE = "Free devices go to the project that holds least of its share: 2 gets twice as many as 1."
+SHARE = (
+    "Free devices go to the project that uses least of its share; share 2 gets twice as many as 1."
+)
 
 
 def _number(cell: DeltaGenerator, label: str, value: int | None, denied: str | None) -> int | None:
@@ -125,7 +127,7 @@ def _retention_form(projects: ProjectService, project: Project, denied: str | No
         starred = cells[2].checkbox("Stars keep runs whole", kept.starred, disabled=bool(denied))
         if st.form_submit_button("Set retention", **closed(denied)):
             projects.retain(project.id, Retention(days, last or 0, starred))
-            _changed("The rule is set; it is applied within an hour")
+            state.done("The rule is set and applied within an hour")
 
 
 def _name_form(projects: ProjectService, project: Project, denied: str | None) -> None:
@@ -135,21 +137,16 @@ def _name_form(projects: ProjectService, project: Project, denied: str | None) -
         asked = cells[1].form_submit_button("Rename", **closed(denied))
     if asked:
         projects.rename(project.id, name)
-        _changed("The project has a new name")
+        state.done("The project has a new name")
     if project.id == DEFAULT_PROJECT:
         return
-    word = "Take out of the archive" if project.archived else "Archive"
+    word = "Restore" if project.archived else "Archive"
     if st.button(word, icon=":material/archive:", disabled=bool(denied), help=denied or ARCHIVED):
         projects.archive(project.id, not project.archived)
-        _changed(f"{project.name} is {'open' if project.archived else 'archived'}")
+        state.done(f"{project.name} is {'open' if project.archived else 'archived'}")
 
 
-ARCHIVED = "What is in it stays; nothing new comes in."
-
-
-def _changed(words: str) -> None:
-    state.notify(words)
-    st.rerun()
+ARCHIVED = "Its contents are kept; nothing new can be added."
 
 
 def back() -> None:

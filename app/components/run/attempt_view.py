@@ -1,18 +1,18 @@
-"""What came of each attempt at a run, and the checkpoints that are kept of it."""
+"""What a run leaves behind: files, the outcome of each attempt, checkpoints."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.components.launch.resume_form import kept, place
-from app.components.shell.card import card
-from app.formats import NOTHING, ago, moment, size
+from app.components.shell.download import download
+from app.components.shell.layout import card
+from app.formats import NOTHING, ago, moment, plain, size
 from app.session import state
 from backend.runs.attempts.checkpoints import Checkpoint
-from backend.runs.history.records import StoredAttempt
+from backend.runs.history.records import StoredArtifact, StoredAttempt
 from backend.runs.run import Run
 
 
@@ -28,7 +28,7 @@ def attempt_view(run: Run) -> None:
             st.dataframe(table, hide_index=True, key="attempts", alt="Every attempt and its end")
     checkpoints = runs.checkpoints.list(run.id)
     if checkpoints:
-        with card("Checkpoints", "newest first; a training goes on from one"):
+        with card("Checkpoints", "newest first; a training can be resumed from one"):
             for checkpoint in checkpoints:
                 _checkpoint(checkpoint)
 
@@ -55,22 +55,29 @@ def _checkpoint(checkpoint: Checkpoint) -> None:
         )
         with st.popover("Download", icon=":material/download:"):
             for file in checkpoint.files:
-                _file(checkpoint, checkpoint.folder / file.name, file.size)
+                path = checkpoint.folder / file.name
+                download(
+                    f"{file.name} ({size(file.size)})",
+                    path.read_bytes,
+                    f"run-{checkpoint.run_id}-update-{checkpoint.mark.step}-{file.name}",
+                    key=f"checkpoint-{checkpoint.id}-{file.name}",
+                    barred=None if path.is_file() else "The file is on another machine.",
+                    in_menu=True,
+                )
 
 
-def _file(checkpoint: Checkpoint, path: Path, num_bytes: int) -> None:
-    is_here = path.is_file()
-    st.download_button(
-        f"{path.name} ({size(num_bytes)})",
-        data=_reader(path),
-        file_name=f"run-{checkpoint.run_id}-update-{checkpoint.mark.step}-{path.name}",
-        key=f"checkpoint-{checkpoint.id}-{path.name}",
-        type="tertiary",
-        disabled=not is_here,
-        help=None if is_here else "It lies on another machine",
-        on_click="ignore",
-    )
+def artifact_list(run_id: int, artifacts: Sequence[StoredArtifact]) -> None:
+    """Name, size, digest and a download each."""
+    for artifact in artifacts:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"{plain(artifact.name)} &ensp;:gray[:small[{size(artifact.size)} · "
+                f"sha256 {artifact.sha256[:10]}]]",
+                width="stretch",
+            )
+            _download(run_id, artifact)
 
 
-def _reader(path: Path) -> Callable[[], bytes]:
-    return lambda: path.read_bytes()
+def _download(run_id: int, artifact: StoredArtifact) -> None:
+    data = services.later(lambda its: its.runs.artifacts.path(run_id, artifact.name).read_bytes())
+    download("Download", data, artifact.path.name, key=f"artifact-{run_id}-{artifact.name}")

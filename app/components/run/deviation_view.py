@@ -1,6 +1,5 @@
 """How far the measured actions were from the predicted ones: in all, by kind, the largest."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from app.charts.bars import KINDS, Bars
 from app.charts.canvas import WORDS
 from app.charts.deviations import Deviations, deviations
+from app.components.shell.download import download
 from app.formats import NOTHING, change, count, percent, seconds, signed_seconds
 
 LARGEST = 20
@@ -27,15 +27,8 @@ def deviation_view(run_id: int, segment: int, measured: Bars, predicted: Bars) -
         st.markdown(f":small[**The {min(LARGEST, len(found.ours))} largest deviations**]")
         table = deviation_rows(found, found.largest(LARGEST))
         st.dataframe(table, hide_index=True, key="deviations-largest", alt="Largest deviations")
-        st.download_button(
-            "All actions as CSV",
-            data=_csv(found),
-            file_name=f"run-{run_id}-epoch-{segment + 1}-deviations.csv",
-            mime="text/csv",
-            icon=":material/download:",
-            on_click="ignore",
-            key=f"deviations-{run_id}-{segment}",
-        )
+        name = f"run-{run_id}-epoch-{segment + 1}-deviations.csv"
+        download("All actions as CSV", lambda: deviations_csv(found), name, "text/csv")
 
 
 def _sentence(segment: int, found: Deviations) -> str:
@@ -85,23 +78,19 @@ def deviation_rows(found: Deviations, places: NDArray[np.int64]) -> dict[str, li
     }
 
 
-def _csv(found: Deviations) -> Callable[[], bytes]:
-    """Made on the click: there may be a million rows."""
-
-    def written() -> bytes:
-        ours, bars = found.ours, found.measured
-        head = "rank,index,action,stage,microbatch,start,measured_seconds,predicted_seconds\n"
-        columns = zip(
-            bars.rank[ours].tolist(),
-            bars.index[ours].tolist(),
-            (WORDS[KINDS[kind]].replace(",", "") for kind in bars.kind[ours]),
-            bars.stage[ours].tolist(),
-            bars.microbatch[ours].tolist(),
-            bars.start[ours].tolist(),
-            bars.seconds[ours].tolist(),
-            found.predicted.seconds[found.theirs].tolist(),
-            strict=True,
-        )
-        return (head + "".join(f"{','.join(map(str, row))}\n" for row in columns)).encode()
-
-    return written
+def deviations_csv(found: Deviations) -> str:
+    """A row per action that is in both timelines."""
+    ours, bars = found.ours, found.measured
+    head = "rank,index,action,stage,microbatch,start,measured_seconds,predicted_seconds\n"
+    columns = zip(
+        bars.rank[ours].tolist(),
+        bars.index[ours].tolist(),
+        (WORDS[KINDS[kind]].replace(",", "") for kind in bars.kind[ours]),
+        bars.stage[ours].tolist(),
+        bars.microbatch[ours].tolist(),
+        bars.start[ours].tolist(),
+        bars.seconds[ours].tolist(),
+        found.predicted.seconds[found.theirs].tolist(),
+        strict=True,
+    )
+    return head + "".join(f"{','.join(map(str, row))}\n" for row in columns)

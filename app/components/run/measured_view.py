@@ -8,18 +8,17 @@ from typing import Any
 import streamlit as st
 
 from app import services
-from app.charts.attribution import COLOURS
-from app.charts.attribution import attribution as attribution_chart
 from app.charts.bars import Bars, with_loading
 from app.charts.canvas import canvas_bytes, opening, row_names
-from app.charts.deviations import CHECKPOINT, DATA, spent
+from app.charts.deviations import CHECKPOINT, DATA, SPENT_ON, spent
 from app.charts.frame import CONFIG
+from app.charts.shares import attribution
 from app.components.run.deviation_view import deviation_view
-from app.components.shell.card import card
-from app.components.timeline.timeline_canvas import timeline_canvas
+from app.components.shell.layout import card
+from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
-from app.queries.segments import predicted_bars, segment_bars
+from app.queries.segments import bars_of_run, predicted_bars
 from app.session import state
 from app.session.state import Param
 from backend.runs.events import Clock
@@ -50,11 +49,11 @@ def measured_view(run: Run) -> Shown | None:
     with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):
         segment = _segment(segments, run)
         closed = run.state.is_final or segment < segments[-1]
-        measured = segment_bars(run, "measured", segment, closed=closed)
+        measured = bars_of_run(run, "measured", segment, closed=closed)
         if measured is None:
             return None
         predicted = predicted_bars(run, segment, measured)
-        loading = segment_bars(run, "loading", segment, closed=closed)
+        loading = bars_of_run(run, "loading", segment, closed=closed)
         shown = with_loading(measured, loading)
         _timeline(run, run.spec, segment, shown, predicted, closed=closed)
         if predicted is not None:
@@ -63,7 +62,7 @@ def measured_view(run: Run) -> Shown | None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
         if run.summary.clocks:
             st.caption(clocks(run.summary.clocks))
-        saving = segment_bars(run, "saving", segment, closed=closed)
+        saving = bars_of_run(run, "saving", segment, closed=closed)
     beside = {DATA: loading, CHECKPOINT: saving}
     return Shown(measured, predicted, {cause: bars for cause, bars in beside.items() if bars})
 
@@ -104,7 +103,7 @@ def time_view(run: Run, shown: Shown) -> None:
         return
     rows = list(zip(rank_names(run.spec.plan), spent(shown.measured, shown.beside), strict=False))
     with card("Where the time went", "of each rank"):
-        st.plotly_chart(attribution_chart(rows), key="attribution", config=CONFIG, alt=ALT)
+        st.plotly_chart(attribution(rows), key="attribution", config=CONFIG, alt=ALT)
         with st.expander("As a table", icon=":material/table:"):
             st.dataframe(shares(rows), hide_index=True, key="attribution-table", alt=ALT)
 
@@ -119,7 +118,7 @@ def clocks(found: Sequence[Clock]) -> str:
 
 def shares(rows: list[tuple[str, dict[str, float]]]) -> dict[str, list[Any]]:
     """One row per rank, one column per cause that took any time."""
-    causes = [cause for cause in COLOURS if any(spent.get(cause) for _, spent in rows)]
+    causes = [cause for cause in SPENT_ON if any(spent.get(cause) for _, spent in rows)]
     totals = [sum(spent.values()) for _, spent in rows]
     table: dict[str, list[Any]] = {"rank": [name for name, _ in rows]}
     for cause in causes:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
 
-from app.components.shell.figures import Figure
+from app.components.shell.layout import Figure
 from app.formats import NOTHING, change, duration, number, percent, rate, seconds
 from backend.comparison.runs import reached
 from backend.prediction.prediction import Prediction

@@ -1,16 +1,22 @@
-"""What run this is, who works on it, and what can be done with it."""
+"""What run this is, and what can be done with it."""
 
 import streamlit as st
 
 from app import services
-from app.components.run.run_actions import run_actions
-from app.components.runs.run_words import plan_label, took
-from app.components.runs.state_badge import state_badge
-from app.components.shell.allowed import why_not
-from app.components.shell.page_header import page_header
+from app.components.launch.resume_form import resume_form
+from app.components.runs.run_selection import change_labels, forget
+from app.components.runs.run_words import plan_label, state_badge, took
+from app.components.shell.allowed import closed, why_not
+from app.components.shell.boundary import guarded
+from app.components.shell.confirm import confirm
+from app.components.shell.download import download
+from app.components.shell.layout import page_header
+from app.exports.catalog import EXPORTS, Export
 from app.formats import moment, plain
 from app.session import state
+from app.session.links import page_link
 from app.session.state import Page
+from backend.runs.history.labels import MAX_NOTE, Change, tidy
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
@@ -37,19 +43,19 @@ def _onwards(run: Run) -> None:
 
 
 def _cancel(run: Run) -> None:
-    barred = why_not(run.project_id)
-    with st.popover(
+    def cancel() -> None:
+        services.backend().runs.cancel(run.id)
+        state.done(f"Run {run.id} is being cancelled")
+
+    confirm(
         "Cancel",
-        icon=":material/stop_circle:",
-        disabled=run.cancel_requested or barred is not None,
-        help=barred,
-        key="cancel-menu",
-    ):
-        st.markdown("End this run and all its processes? What it has recorded is kept.")
-        if st.button("Cancel the run", type="primary", key="cancel-confirmed"):
-            services.backend().runs.cancel(run.id)
-            state.notify(f"Run {run.id} is being cancelled")
-            st.rerun()
+        "stop_circle",
+        "End this run and all its processes? What it has recorded is kept.",
+        "Cancel the run",
+        cancel,
+        key="cancel",
+        barred="The run is being cancelled." if run.cancel_requested else why_not(run.project_id),
+    )
 
 
 def run_line(run: Run) -> None:
@@ -61,7 +67,7 @@ def run_line(run: Run) -> None:
     if run.started_at:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]
     else:
-        parts += [f"asked for {moment(run.created_at, zone)}"]
+        parts += [f"submitted {moment(run.created_at, zone)}"]
     parts += [f"by {plain(run.owner)}"] if run.owner else []
     parts += [f"sandbox: {run.sandbox}"] if run.sandbox else []
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -70,10 +76,93 @@ def run_line(run: Run) -> None:
             st.badge(plain(tag), icon=":material/sell:", color="blue")
         st.caption(" · ".join(parts))
         if run.origin_id is not None:
-            st.page_link(
-                Page.RUN.value,
-                label=f"from run {run.origin_id}",
-                query_params={"id": str(run.origin_id)},
-            )
+            page_link(Page.RUN, f"from run {run.origin_id}", id=run.origin_id)
     if run.note:
         st.caption(plain(run.note))
+
+
+def run_actions(run: Run) -> None:
+    """Buttons for the head of the run's page; those that change something for who may."""
+    barred = why_not(run.project_id)
+    _labels(run, barred)
+    with st.popover("Export", icon=":material/download:"):
+        has_timeline = bool(services.backend().runs.spans.segments(run.id))
+        for export in EXPORTS.values():
+            _export(run, export, has_timeline)
+    if st.button(
+        "Clone",
+        icon=":material/content_copy:",
+        help=barred or "Launch it again, with changes",
+        disabled=barred is not None,
+    ):
+        state.go(Page.LAUNCH, run=run.id)
+    if run.state.is_final:
+        resume_form(run, barred)
+        _retry(run, barred)
+        _delete(run, barred)
+
+
+def _export(run: Run, export: Export, has_timeline: bool) -> None:
+    download(
+        export.title,
+        services.later(lambda its: export.write(its, its.runs.get(run.id))),
+        export.file_name(run),
+        export.media,
+        key=f"export-{export.name}",
+        barred=None if has_timeline or not export.needs_timeline else "The run has no timeline.",
+        in_menu=True,
+    )
+
+
+def _retry(run: Run, barred: str | None) -> None:
+    confirm(
+        "Retry",
+        "replay",
+        "Run the same again, with the same values, as a new run?",
+        "Run it again",
+        lambda: state.go(Page.RUN, id=services.backend().runs.retry(run.id).id),
+        key="retry",
+        barred=barred,
+    )
+
+
+def _delete(run: Run, barred: str | None) -> None:
+    def delete() -> None:
+        services.backend().runs.delete(run.id)
+        forget([run.id])
+        state.notify(f"Run {run.id} is deleted")
+        state.go(Page.RUNS)
+
+    confirm(
+        "Delete",
+        "delete",
+        "Delete this run for good, with its log, metrics, timelines and files? "
+        "A profile that it measured stays.",
+        "Delete the run",
+        delete,
+        key="delete",
+        barred=barred,
+    )
+
+
+def _labels(run: Run, barred: str | None) -> None:
+    st.button(
+        "Starred" if run.starred else "Star",
+        icon=":material/star:" if run.starred else ":material/star_border:",
+        help=barred or ("Remove the star" if run.starred else "Mark the run with a star"),
+        disabled=barred is not None,
+        on_click=change_labels,
+        args=([run.id], Change(starred=not run.starred)),
+    )
+    notes = st.popover("Notes", icon=":material/edit_note:", **closed(barred))
+    with notes, st.form("labels", border=False):
+        tags = st.text_input("Tags, separated by commas", ", ".join(run.tags))
+        note = st.text_area("Note", run.note, max_chars=MAX_NOTE, height=140)
+        if st.form_submit_button("Save", type="primary"):
+            _save(run.id, tags, note)
+
+
+@guarded
+def _save(run_id: int, tags: str, note: str) -> None:
+    change_labels([run_id], Change(note=note, tags=tidy(tags.split(","))))
+    state.done("Saved")

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
+from app.components.runs.run_words import share_done
 from app.formats import count, duration, plain
 from backend.runs.history.records import MetricPoint
-from backend.runs.run import Run, RunProgress
+from backend.runs.run import Run
 from backend.runs.states import RunState
 
 RECENT = 50
@@ -20,24 +21,20 @@ def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
         return
     found = run.progress
     if run.state is not RunState.RUNNING or run.cancel_requested or found is None:
-        st.progress(_share(found), text=_waiting(run))
+        st.progress(share_done(run) or 0.0, text=_waiting(run))
         return
     parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
     left = remaining(run, losses, datetime.now(UTC))
     if left is not None:
         parts.append(f"**{duration(left)}** left")
-    st.progress(_share(found), text=" · ".join(parts))
-
-
-def _share(found: RunProgress | None) -> float:
-    return min(max(found.done / found.total, 0.0), 1.0) if found and found.total else 0.0
+    st.progress(share_done(run) or 0.0, text=" · ".join(parts))
 
 
 def _waiting(run: Run) -> str:
     if run.cancel_requested:
         return "Cancelling: the processes are being ended"
     if run.state is RunState.QUEUED:
-        return "Queued: waits for a node"
+        return "Queued: waiting for a node"
     if run.state is RunState.RUNNING:
         return f"Running on {plain(run.node or 'a node')}"
     return f"Starting on {plain(run.node or 'a node')}"

@@ -6,14 +6,12 @@ import streamlit as st
 
 from app import services
 from app.components.run.run_progress import RECENT, run_progress
-from app.components.runs.state_badge import state_badge
+from app.components.runs.run_words import run_link, state_badge
 from app.components.shell.allowed import closed, why_not
-from app.components.shell.boundary import guarded
-from app.components.shell.error_box import error_box
+from app.components.shell.boundary import error_box, guarded
 from app.example import Tour
 from app.formats import plain
 from app.server.sessions import refresh_interval
-from app.session.state import Page
 from backend.runs.run import Run
 
 REFRESH = 1.5
@@ -50,13 +48,11 @@ def _tour(found: Guide, was_running: bool) -> None:
     if tour is not None and tour.is_running:
         st.button("Cancel", icon=":material/stop_circle:", on_click=_cancel, args=(tour,))
         return
-    label = "Run the example" if tour is None else "Run the example again"
-    barred = why_not()
     if st.button(
-        label,
+        "Run the example" if tour is None else "Run the example again",
         icon=":material/play_arrow:",
         type="primary" if tour is None else "secondary",
-        **closed(barred),
+        **closed(why_not()),
     ):
         found.tour = Tour(services.backend())
         st.rerun()
@@ -83,9 +79,5 @@ def _progress(tour: Tour) -> None:
 def _line(run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         state_badge(run.state)
-        st.page_link(
-            Page.RUN.value,
-            label=f"**{run.id}** · {plain(run.name)}",
-            query_params={"id": str(run.id)},
-        )
+        run_link(run)
     run_progress(run, services.backend().runs.metrics.last(run.id, "loss", RECENT))

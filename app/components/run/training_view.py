@@ -10,9 +10,8 @@ from app.charts.curve import points as columns
 from app.charts.deviations import waiting
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
-from app.components.shell.card import card
-from app.components.shell.figures import figures
-from app.queries.predictions import prediction_of
+from app.components.shell.layout import card, figures
+from app.queries.segments import prediction_of
 from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.spec import TrainSpec

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from app.charts.overlay import SERIES
-from app.components.runs.run_words import plan_label
-from app.components.runs.state_badge import state_badge
-from app.components.shell.grid import Column, grid
-from app.formats import duration, number, percent, plain, rate, seconds
-from app.session.state import Page
+from app.components.runs.run_words import plan_label, run_link, state_badge
+from app.components.shell.grid import Column, grid, small, text
+from app.formats import duration, number, percent, rate, seconds
 from backend.comparison.runs import Reached, best
 from backend.runs.run import Run
 
@@ -49,7 +47,7 @@ def comparison_summary(
         (
             Column("Run", 2.2, lambda run: _name(run, colours[run.id])),
             Column("State", 1.3, lambda run: state_badge(run.state)),
-            Column("Plan", 1.5, lambda run: st.markdown(f":small[{plain(plan_label(run))}]")),
+            small("Plan", 1.5, plan_label),
             *(_column(measure, runs) for measure in measures),
         ),
         runs,
@@ -63,22 +61,18 @@ def _name(run: Run, colour: str) -> None:
             f'background:{colour}"></span>',
             width="content",
         )
-        st.page_link(
-            Page.RUN.value,
-            label=f"**{run.id}** · {plain(run.name)}",
-            query_params={"id": str(run.id)},
-        )
+        run_link(run)
 
 
 def _column(measure: RunMetric, runs: Sequence[Run]) -> Column[Run]:
     values = [measure.value(run) for run in runs]
     winners = {runs[number].id for number in best(values, largest=measure.largest)}
 
-    def draw(run: Run) -> object:
-        text = measure.text(measure.value(run))
-        return st.markdown(f":green[**{text} ✓**]" if run.id in winners else text)
+    def words(run: Run) -> str:
+        said = measure.text(measure.value(run))
+        return f":green[**{said} ✓**]" if run.id in winners else said
 
-    return Column(measure.title, measure.width, draw)
+    return text(measure.title, measure.width, words)
 
 
 def _seconds(first: Reached | None) -> float | None:

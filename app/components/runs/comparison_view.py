@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
 from app import services
 from app.charts.overlay import Curve, overlay, rows
 from app.components.runs.comparison_summary import comparison_summary
-from app.components.shell.card import card
+from app.components.shell.layout import card
 from app.formats import count, plain
-from app.session.state import Param
+from app.session.state import Param, bound
 from backend.comparison.runs import (
     CurveAxis,
     Reached,
@@ -29,7 +28,6 @@ from backend.runs.run import Run
 
 POINTS = 1000
 SHARES = ("accuracy",)
-BOUND: dict[str, Any] = {"bind": "query-params"}
 
 
 def comparison_view(runs: Sequence[Run]) -> None:
@@ -76,9 +74,8 @@ def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]
         float(int(1000 * usual) / 10),
         step=0.5,
         format="%.1f",
-        key=Param.TARGET.value,
+        **bound(Param.TARGET),
         width=200,
-        **BOUND,
     )
     return float(chosen) / 100
 
@@ -87,7 +84,7 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
     service = services.backend().runs
     names = sorted({name for run in runs for name in service.metrics.names(run.id)})
     if not names:
-        st.caption("None of these runs has told a metric yet.")
+        st.caption("None of these runs has reported a metric yet.")
         return
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="medium", key="row-metrics"
@@ -97,21 +94,17 @@ def _metrics(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]
             names,
             default="loss" if "loss" in names else names[0],
             required=True,
-            key=Param.METRIC.value,
-            **BOUND,
+            **bound(Param.METRIC),
         )
         axis = st.segmented_control(
             "Over",
             [axis.value for axis in CurveAxis],
             default=CurveAxis.UPDATES.value,
             required=True,
-            key=Param.AXIS.value,
-            **BOUND,
+            **bound(Param.AXIS),
         )
-        weight = st.slider(
-            "Smoothing", 0.0, 0.99, 0.0, 0.01, key=Param.SMOOTHING.value, width=200, **BOUND
-        )
-        log = st.toggle("Logarithmic", key=Param.LOG.value, **BOUND)
+        weight = st.slider("Smoothing", 0.0, 0.99, 0.0, 0.01, width=200, **bound(Param.SMOOTHING))
+        log = st.toggle("Logarithmic", **bound(Param.LOG))
     lines = [
         _line(
             run,
@@ -151,10 +144,10 @@ def _title(axis: CurveAxis) -> str:
 
 
 def _parameters(runs: Sequence[Run]) -> None:
-    only = st.toggle("Only what differs", True, key=Param.DIFFERING.value, **BOUND)
+    only = st.toggle("Only what differs", True, **bound(Param.DIFFERING))
     shown = differing(runs) if only else every(runs)
     if not shown:
-        st.caption("These runs were asked for with the same parameters.")
+        st.caption("These runs have the same parameters.")
         return
     columns: dict[str, list[str]] = {"Parameter": [f"`{name}`" for name in shown]}
     for number, run in enumerate(runs):

@@ -8,7 +8,7 @@ import streamlit as st
 from app import services
 from app.components.runs.run_columns import COLUMNS, USUAL
 from app.session import state
-from app.session.state import Param
+from app.session.state import Param, bound
 from backend.runs.history.listing import RunFilter
 from backend.runs.states import RunState
 from backend.whole import is_whole
@@ -25,7 +25,6 @@ HIDDEN = (
     Param.ACCURACY_FROM,
     Param.ACCURACY_TO,
 )
-BOUND: dict[str, Any] = {"bind": "query-params"}
 
 
 def run_filter() -> tuple[RunFilter, list[str]]:
@@ -33,19 +32,17 @@ def run_filter() -> tuple[RunFilter, list[str]]:
     with st.container(horizontal=True, vertical_alignment="bottom", key="row-run-filter"):
         text = st.text_input(
             "Search",
-            key=Param.TEXT.value,
+            **bound(Param.TEXT),
             placeholder="Name, note, tag, owner",
             icon=":material/search:",
             width=260,
-            **BOUND,
         )
-        kind = st.segmented_control("Kind", KINDS, key=Param.KIND.value, **BOUND)
+        kind = st.segmented_control("Kind", KINDS, **bound(Param.KIND))
         states = st.pills(
             "State",
             [found.value for found in RunState],
             selection_mode="multi",
-            key=Param.STATE.value,
-            **BOUND,
+            **bound(Param.STATE),
         )
         with st.container(horizontal=True, width="content", gap="small", key="run-filter-more"):
             with st.popover(_filter_label(), icon=":material/tune:"):
@@ -67,17 +64,17 @@ def _filter_label() -> str:
 
 
 def _more() -> dict[str, Any]:
-    starred = st.toggle("Starred only", key=Param.STARRED.value, **BOUND)
+    starred = st.toggle("Starred only", **bound(Param.STARRED))
     left, right = st.columns(2)
     with left:
         owner = _one_of("Owner", Param.OWNER, list(services.backend().labels.owners()))
         definition = _numbered("Model", Param.DEFINITION, _definitions())
-        since = st.date_input("Asked for from", None, key=Param.SINCE.value, **BOUND)
+        since = st.date_input("Asked for from", None, **bound(Param.SINCE))
         least = _percent("Accuracy from, %", Param.ACCURACY_FROM)
     with right:
         tag = _one_of("Tag", Param.TAG, list(services.backend().labels.tags()))
         plan = _numbered("Plan", Param.PLAN, _plans())
-        until = st.date_input("to", None, key=Param.UNTIL.value, **BOUND)
+        until = st.date_input("to", None, **bound(Param.UNTIL))
         most = _percent("to, %", Param.ACCURACY_TO)
     return {
         "starred": starred,
@@ -97,7 +94,7 @@ def _one_of(label: str, param: Param, options: list[str]) -> str | None:
     named = state.text(param)
     if named and named not in options:
         options = [named, *options]
-    return st.selectbox(label, options, index=None, key=param.value, placeholder="Any", **BOUND)
+    return st.selectbox(label, options, index=None, placeholder="Any", **bound(param))
 
 
 def _numbered(label: str, param: Param, names: dict[str, str]) -> int | None:
@@ -126,9 +123,7 @@ def _plans() -> dict[str, str]:
 
 
 def _percent(label: str, param: Param) -> float | None:
-    value = st.number_input(
-        label, 0.0, 100.0, None, step=1.0, key=param.value, placeholder="Any", **BOUND
-    )
+    value = st.number_input(label, 0.0, 100.0, None, step=1.0, placeholder="Any", **bound(param))
     return None if value is None else value / 100
 
 
@@ -146,7 +141,6 @@ def _columns() -> list[str]:
         list(COLUMNS),
         selection_mode="multi",
         default=USUAL,
-        key=Param.COLUMNS.value,
-        **BOUND,
+        **bound(Param.COLUMNS),
     )
     return [name for name in COLUMNS if name in cast(Any, chosen)]

@@ -31,46 +31,23 @@ def forget(run_ids: Iterable[int]) -> None:
 
 def pick_box(run: Run) -> None:
     """The box in front of a run."""
-    key = _key(run.id)
-    st.session_state[key] = run.id in selected()
-    st.checkbox(
-        f"Select run {run.id}",
-        key=key,
-        label_visibility="collapsed",
-        on_change=_toggle,
-        args=(run.id,),
-    )
+    _box(f"Select run {run.id}", f"pick-{run.id}", {run.id})
 
 
 def pick_page_box(runs: Sequence[Run]) -> None:
     """The box in the heading: all of this page, or none."""
-    ids = {run.id for run in runs}
-    st.session_state["pick-page"] = bool(ids) and ids <= selected()
-    st.checkbox(
-        "Select all on this page",
-        key="pick-page",
-        label_visibility="collapsed",
-        on_change=_toggle_page,
-        args=(ids,),
-    )
+    _box("Select all on this page", "pick-page", {run.id for run in runs})
 
 
-def _key(run_id: int) -> str:
-    return f"pick-{run_id}"
+def _box(label: str, key: str, ids: set[int]) -> None:
+    """A box that is ticked where all of these runs are."""
 
+    def ticked() -> None:
+        change = selected().update if st.session_state[key] else selected().difference_update
+        change(ids)
 
-def _toggle(run_id: int) -> None:
-    if st.session_state[_key(run_id)]:
-        selected().add(run_id)
-    else:
-        selected().discard(run_id)
-
-
-def _toggle_page(ids: set[int]) -> None:
-    if st.session_state["pick-page"]:
-        selected().update(ids)
-    else:
-        selected().difference_update(ids)
+    st.session_state[key] = bool(ids) and ids <= selected()
+    st.checkbox(label, key=key, label_visibility="collapsed", on_change=ticked)
 
 
 def selection_bar() -> None:
@@ -117,7 +94,7 @@ def _star(runs: Sequence[Run]) -> None:
     st.button(
         "Unstar" if all_starred else "Star",
         icon=":material/star:",
-        on_click=_change,
+        on_click=change_labels,
         args=([run.id for run in runs], Change(starred=not all_starred)),
     )
 
@@ -134,18 +111,19 @@ def _tag(runs: Sequence[Run]) -> None:
                 key=f"untag-{tag}",
                 icon=":material/close:",
                 type="tertiary",
-                on_click=_change,
+                on_click=change_labels,
                 args=(ids, Change(remove=(tag,))),
             )
 
 
 @guarded
-def _change(ids: Sequence[int], change: Change) -> None:
+def change_labels(ids: Sequence[int], change: Change) -> None:
+    """Change star, note or tags of these runs."""
     services.backend().labels.change(ids, change)
 
 
 def _add_tag(ids: Sequence[int]) -> None:
-    _change(ids, Change(add=(st.session_state["new-tag"],)))
+    change_labels(ids, Change(add=(st.session_state["new-tag"],)))
 
 
 def _each(
@@ -156,7 +134,7 @@ def _each(
         label,
         icon=f":material/{icon}:",
         disabled=not fit,
-        help=None if fit else f"None of them is in a state in which one can {label.lower()} it",
+        help=None if fit else f"The state of these runs does not allow it to {label.lower()} them.",
     ):
         others = len(selected()) - len(fit)
         rest = f" The other {others} are left as they are." if others else ""

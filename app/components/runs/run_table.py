@@ -1,18 +1,21 @@
 """Runs as rows: each opens its page and can be picked; headings sort."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
-from app.components.runs.run_columns import COLUMNS, NAME, RunColumn
+from app.components.runs.run_columns import COLUMNS, NAME, SORTS
 from app.components.runs.run_selection import pick_box, pick_page_box
 from app.components.shell.grid import Column, grid
+from app.components.shell.layout import card
 from app.session import state
 from app.session.state import Param
 from backend.runs.history.listing import RunOrder, RunSort
 from backend.runs.run import Run
 
 ASCENDING = "asc"
+NEWEST = ("State", "Plan", "Accuracy", "Owner", "Asked for")
 UPWARDS = (RunSort.NAME, RunSort.OWNER, RunSort.STATE)
 """What a first click sorts from A to Z; everything else from the largest down."""
 
@@ -28,21 +31,28 @@ def run_table(runs: Sequence[Run], columns: Sequence[str], order: RunOrder) -> N
     """One page of runs with the columns of these names."""
     chosen = [COLUMNS[name] for name in columns if name in COLUMNS]
     picked: Column[Run] = Column("", 0.35, pick_box, lambda: pick_page_box(runs))
-    shown = (Column(c.title, c.width, c.draw, _heading(c, order)) for c in (NAME, *chosen))
+    shown = (replace(column, head=_heading(column.title, order)) for column in (NAME, *chosen))
     grid("runs", (picked, *shown), runs)
 
 
-def _heading(column: RunColumn, order: RunOrder) -> Callable[[], object] | None:
-    if column.sort is None:
+def newest_runs(runs: Sequence[Run]) -> None:
+    """The last few runs of the team; nothing where there is none."""
+    if runs:
+        with card("Newest runs"):
+            grid("newest", (NAME, *(COLUMNS[name] for name in NEWEST)), runs)
+
+
+def _heading(title: str, order: RunOrder) -> Callable[[], object] | None:
+    by = SORTS.get(title)
+    if by is None:
         return None
-    by = column.sort
     arrow = ("↓" if order.descending else "↑") if by is order.by else ""
     turn = not order.descending if by is order.by else by not in UPWARDS
     return lambda: st.button(
-        f"{column.title} {arrow}".strip(),
+        f"{title} {arrow}".strip(),
         key=f"sort-{by.value}",
         type="tertiary",
-        help=f"Sort by {column.title.lower()}",
+        help=f"Sort by {title.lower()}",
         on_click=_sort,
         args=(by, turn),
     )

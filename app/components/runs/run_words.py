@@ -1,11 +1,37 @@
-"""A run in a few words: what it does, how long it took, how far it is."""
+"""A run in a few words: its state, what it does, how long it took, how far it is."""
 
 from datetime import UTC, datetime
+from typing import Literal
 
-from app.formats import NOTHING, duration
+import streamlit as st
+
+from app.formats import NOTHING, duration, plain
 from app.naming import plan_name
+from app.session.links import page_link
+from app.session.state import Page
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
+from backend.runs.states import RunState
+
+LOOK: dict[RunState, tuple[str, Literal["gray", "blue", "green", "red", "orange"]]] = {
+    RunState.QUEUED: ("schedule", "gray"),
+    RunState.STARTING: ("progress_activity", "blue"),
+    RunState.RUNNING: ("play_circle", "blue"),
+    RunState.SUCCEEDED: ("check_circle", "green"),
+    RunState.FAILED: ("error", "red"),
+    RunState.CANCELLED: ("cancel", "orange"),
+}
+
+
+def state_badge(state: RunState) -> None:
+    """Icon, word and colour: none of them alone carries the meaning."""
+    icon, colour = LOOK[state]
+    st.badge(state.value, icon=f":material/{icon}:", color=colour)
+
+
+def run_link(run: Run, mark: str = "") -> None:
+    """Number and name, as a link to the run's page, behind a `mark`."""
+    page_link(Page.RUN, f"{mark}**{run.id}** · {plain(run.name)}", id=run.id)
 
 
 def plan_label(run: Run) -> str:

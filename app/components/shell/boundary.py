@@ -6,11 +6,13 @@ from functools import wraps
 from secrets import token_hex
 from typing import ParamSpec, TypeVar
 
+import streamlit as st
 import structlog
 
-from app.components.shell.error_box import apology, error_box
+from app.formats import plain, sentence
 from app.server.page_slots import page_slot
 from backend.errors import StageflowError
+from backend.runs.run import RunError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,7 +30,7 @@ def show(error: Exception) -> bool:
     else:
         number = token_hex(4)
         log.error("page failed", error_id=number, exc_info=error)
-        apology(number)
+        _apology(number)
     return True
 
 
@@ -55,3 +57,34 @@ def guarded(draw: Callable[P, R]) -> Callable[P, R | None]:
             return None
 
     return inside
+
+
+def error_box(error: StageflowError) -> None:
+    """Message and advice of an error that a person can correct."""
+    _box(str(error), error.advice)
+
+
+def run_error_box(error: RunError) -> None:
+    """Why a run failed; its traceback folded away."""
+    _box(error.message, error.advice, error.kind)
+    if error.detail:
+        with st.expander("Output of the program"):
+            st.code(error.detail, language=None, wrap_lines=True, height=320)
+
+
+def _apology(number: str) -> None:
+    """A fault of Stageflow; the server's log has it under `number`."""
+    _box(
+        "This page could not be drawn. The fault is Stageflow's, not yours.",
+        f"Reload the page. If it happens again, report error {number}: "
+        "the server's log has the details under that number.",
+    )
+
+
+def _box(message: str, advice: str, kind: str = "") -> None:
+    title = f"**{plain(sentence(message))}**" + (f" ({kind})" if kind else "")
+    first, _, rest = advice.partition("\n")
+    with st.container(key=f"error-{abs(hash((message, advice)))}"):
+        st.error(f"{title}\n\n{plain(first)}" if first else title, icon=":material/error:")
+        if rest:
+            st.code(rest, language="yaml")

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Generic, TypeVar
 
 import streamlit as st
+
+from app.formats import NOTHING, ago, plain
 
 T = TypeVar("T")
 
@@ -18,6 +21,21 @@ class Column(Generic[T]):
     width: float
     draw: Callable[[T], object]
     head: Callable[[], object] | None = None
+
+
+def text(title: str, width: float, words: Callable[[T], str]) -> Column[T]:
+    """A column of words, which may hold Markdown."""
+    return Column(title, width, lambda thing: st.markdown(words(thing)))
+
+
+def small(title: str, width: float, words: Callable[[T], str]) -> Column[T]:
+    """A column of small words, shown as they are written."""
+    return text(title, width, lambda thing: f":small[{plain(words(thing) or NOTHING)}]")
+
+
+def when(title: str, width: float, moment: Callable[[T], datetime | None]) -> Column[T]:
+    """A column that says how long ago something was."""
+    return text(title, width, lambda thing: f":gray[{ago(moment(thing))}]")
 
 
 def grid(key: str, columns: Sequence[Column[T]], things: Sequence[T]) -> None:

@@ -1,7 +1,7 @@
-"""Choose one of several stored things; the choice is in the URL."""
+"""Choose one or several of the stored things; the choice is in the URL."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
@@ -43,3 +43,24 @@ def pick(
         state.put(param, chosen)
     st.session_state[f"{key}-url"] = state.text(param)
     return by_id[chosen]
+
+
+def pick_several(
+    label: str,
+    options: Sequence[int],
+    named: Sequence[int],
+    param: Param,
+    describe: Callable[[int], str],
+    **look: Any,
+) -> list[int]:
+    """The numbers that the URL names (`named`); a multiselect to choose others."""
+    key = f"pick-{param.value}"
+    st.session_state[key] = list(named)
+    return st.multiselect(
+        label,
+        options,
+        format_func=describe,
+        key=key,
+        on_change=lambda: state.put(param, ",".join(map(str, st.session_state[key]))),
+        **look,
+    )

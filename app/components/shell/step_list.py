@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from app.session.links import page_link
 from app.session.state import Page
 
 
@@ -30,7 +31,7 @@ def step_list(steps: Sequence[ChecklistStep]) -> None:
 def _row(number: int, step: ChecklistStep, *, is_next: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(gap=None):
-            st.page_link(step.to.value, label=f"**{number} · {step.title}**")
+            page_link(step.to, f"**{number} · {step.title}**")
             st.caption(step.meaning)
         if step.done:
             st.badge("done", icon=":material/check:", color="green")

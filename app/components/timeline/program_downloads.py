@@ -1,9 +1,10 @@
 """The program of a plan in every form that it can be taken away in."""
 
-from collections.abc import Callable
+from functools import partial
 
 import streamlit as st
 
+from app.components.shell.download import download
 from app.formats import plain
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
@@ -18,24 +19,15 @@ def program_downloads(profile: Profile, cluster: Cluster, plan: Plan) -> None:
     program is there without effect, and says why."""
     with st.popover("Download the program", icon=":material/download:"):
         for form in FORMS.values():
-            barred = _barred(profile, cluster, plan, form)
-            st.download_button(
+            download(
                 form.title,
-                data=_writer(profile, cluster, plan, form),
-                file_name=f"{profile.name}-{plan.schedule}{form.suffix}",
-                mime=form.media,
+                partial(exported, profile, cluster, plan, form),
+                f"{profile.name}-{plan.schedule}{form.suffix}",
+                form.media,
                 key=f"program-{form.name}",
-                help=barred,
-                disabled=barred is not None,
-                on_click="ignore",
-                width="stretch",
+                barred=_barred(profile, cluster, plan, form),
+                in_menu=True,
             )
-
-
-def _writer(
-    profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat
-) -> Callable[[], bytes]:
-    return lambda: exported(profile, cluster, plan, form)
 
 
 def _barred(profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat) -> str | None:

@@ -3,8 +3,8 @@
 import pytest
 
 from app.charts import palette
-from app.charts.attribution import attribution
 from app.charts.curve import MAX_POINTS, X, Y, curve, points
+from app.charts.shares import attribution
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
 
@@ -52,6 +52,5 @@ def test_every_action_has_a_word_and_every_word_a_colour() -> None:
         assert kind(action) in palette.COLOURS
 
 
-def test_faint_colours_keep_their_hue() -> None:
-    assert palette.faint("#0072B2", 0.45) == "rgba(0, 114, 178, 0.45)"
+def test_words_on_colours_are_black_or_white() -> None:
     assert palette.on(palette.FORWARD) != palette.on(palette.BACKWARD)

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.components.plan.plan_figures import plan_figures
-from app.components.run.log_view import found, written
+from app.components.run.log_view import found
 from app.components.run.run_figures import Readings, run_figures
 from app.components.run.run_progress import remaining
 from app.components.runs.run_words import plan_label, took
+from app.exports.catalog import log_text
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import Answer
@@ -117,7 +118,7 @@ def test_a_row_says_what_a_run_does_and_how_long() -> None:
 def test_the_log_is_searched_whatever_the_case_and_written_in_utc() -> None:
     lines = [LogLine(1, 0.25, None, "Loading"), LogLine(2, 1.0, 1, "update 3 loss nan")]
     assert found(lines, "LOSS") == lines[1:]
-    assert written(lines).splitlines() == [
+    assert log_text(lines).splitlines() == [
         "1970-01-01T00:00:00.250+00:00 agent Loading",
         "1970-01-01T00:00:01.000+00:00 rank1 update 3 loss nan",
     ]

@@ -1,13 +1,15 @@
-"""Tokens: made, listed, ended. A token's secret is shown once."""
+"""What belongs to a person: their tokens, whose secrets are shown once, and their browsers."""
 
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from app.components.shell.grid import Column, grid
-from app.formats import NOTHING, ago, plain
-from backend.people.person import Scope, Token
+from app.components.shell.grid import Column, grid, small, text, when
+from app.formats import NOTHING, plain
+from app.gate.visitors import forget
+from backend.people.person import Scope, Session, Token
 from backend.people.project import Project
+from backend.services.people.accounts import AccountService
 from backend.services.people.team import TokenService
 
 DAYS = {"30 days": 30, "90 days": 90, "a year": 365, "no end": None}
@@ -15,7 +17,7 @@ SCOPES = {"read only": Scope.READ, "read and write": Scope.WRITE}
 
 
 def token_form(tokens: TokenService, projects: Sequence[Project]) -> None:
-    """Name, scope, reach and life of a new token; afterwards its secret, in a box to copy."""
+    """Name, scope, projects and life of a new token; afterwards its secret, in a box to copy."""
     names = {0: "all of mine"} | {each.id: plain(each.name) for each in projects}
     with st.form("new-token", border=False):
         cells = st.columns([1.7, 1.3, 1.4, 1.2, 1.4], vertical_alignment="bottom")
@@ -46,22 +48,43 @@ def token_list(tokens: TokenService, projects: Sequence[Project]) -> None:
     grid(
         "tokens",
         (
-            Column("Name", 2.0, lambda t: st.markdown(f"**{plain(t.name)}**")),
-            Column("Token", 1.6, lambda t: st.markdown(f":small[`{t.hint}…`]")),
-            Column("May", 0.8, lambda t: st.markdown(t.scope.value)),
-            Column("Projects", 1.0, lambda t: st.markdown(_reach(t, names))),
-            Column("Made", 1.1, lambda t: st.markdown(ago(t.created_at))),
-            Column("Last used", 1.1, lambda t: st.markdown(ago(t.used_at))),
-            Column("Ends", 1.2, lambda t: st.markdown(_end(t))),
+            text("Name", 2.0, lambda t: f"**{plain(t.name)}**"),
+            text("Token", 1.6, lambda t: f":small[`{t.hint}…`]"),
+            text("May", 0.8, lambda t: t.scope.value),
+            text("Projects", 1.0, lambda t: _projects(t, names)),
+            when("Made", 1.1, lambda t: t.created_at),
+            when("Last used", 1.1, lambda t: t.used_at),
+            text("Ends", 1.2, _end),
             Column("", 0.8, revoke),
         ),
         found,
     )
 
 
-def _reach(token: Token, names: Mapping[int, str]) -> str:
+def _projects(token: Token, names: Mapping[int, str]) -> str:
     return "all" if token.project is None else names.get(token.project, NOTHING)
 
 
 def _end(token: Token) -> str:
     return f"{token.expires_at:%Y-%m-%d}" if token.expires_at else NOTHING
+
+
+def session_list(accounts: AccountService, person_id: int, name: str) -> None:
+    """One row per session, the newest first, with the way to end it."""
+
+    def end(session: Session) -> None:
+        if st.button("End", key=f"end-session-{session.id}", type="tertiary"):
+            accounts.end_session(person_id, name, session.id)
+            forget()
+            st.rerun()
+
+    grid(
+        "sessions",
+        (
+            small("Browser", 4.0, lambda s: s.client),
+            when("Signed in", 1.2, lambda s: s.created_at),
+            when("Last used", 1.2, lambda s: s.seen_at),
+            Column("", 0.8, end),
+        ),
+        accounts.sessions(person_id),
+    )

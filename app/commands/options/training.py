@@ -1,0 +1,90 @@
+"""The options of `stageflow run` that make up a part of its specification."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from backend.errors import InvalidInput
+from backend.planning.optimizers import OptimizerName
+from backend.runs.request.data_forms import FORMS
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec
+from backend.whole import is_whole
+
+
+def data_spec(
+    data: Annotated[
+        str, typer.Option(help=f"FORM or FORM:PATH on the node; forms: {', '.join(FORMS)}.")
+    ] = "",
+    inputs: Annotated[str, typer.Option(help="Input columns, separated by commas.")] = "",
+    targets: Annotated[str, typer.Option(help="Columns that the loss compares with.")] = "",
+    held_out: Annotated[
+        float, typer.Option(min=0, max=0.99, help="Share of samples held out.")
+    ] = 0.2,
+    length: Annotated[int, typer.Option(min=0, help="Bytes per sample of text; 0 = a line.")] = 64,
+    last: Annotated[
+        Literal["drop", "keep"],
+        typer.Option(help="Samples left over: drop them, or keep them in smaller microbatches."),
+    ] = "drop",
+    buckets: Annotated[str, typer.Option(help="Lengths to pad to: 16,32,64.")] = "",
+) -> DataSpec:
+    """What to learn from. Raises `InvalidInput`."""
+    name, _, path = data.partition(":")
+    return DataSpec(
+        name,
+        path=path,
+        inputs=_words(inputs),
+        targets=_words(targets),
+        held_out=held_out,
+        length=length,
+        last=last,
+        buckets=tuple(map(_length, _words(buckets))),
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _length(word: str) -> int:
+    if not is_whole(word):
+        raise InvalidInput(f"--buckets {word} is not a length", "For example: --buckets 16,32,64")
+    return int(word)
+
+
+def optimizer_spec(
+    optimizer: Annotated[OptimizerName, typer.Option(help="The update rule.")] = "momentum",
+    learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
+    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 0.0,
+    clip: Annotated[
+        float | None, typer.Option(min=0, help="Maximum norm of the whole gradient.")
+    ] = None,
+    warm_up: Annotated[
+        float, typer.Option(min=0, help="Epochs in which the rate rises from 0.")
+    ] = 0.0,
+    decay: Annotated[
+        Literal["none", "step", "linear", "cosine"], typer.Option(help="How the rate falls.")
+    ] = "none",
+) -> OptimizerSpec:
+    """How weights are updated."""
+    return OptimizerSpec(
+        optimizer,
+        learning_rate,
+        weight_decay=weight_decay,
+        clip_norm=clip,
+        warm_up=warm_up,
+        decay=decay,
+    )
+
+
+def checkpoint_spec(
+    save_updates: Annotated[
+        int,
+        typer.Option(min=0, help="A checkpoint every so many weight updates; 0 = not by count."),
+    ] = 0,
+    save_seconds: Annotated[
+        float, typer.Option(min=0, help="And every so many seconds; 0 = not by time.")
+    ] = 30.0,
+    keep: Annotated[int, typer.Option(min=1, help="Newest checkpoints that are kept.")] = 3,
+) -> CheckpointSpec:
+    """When checkpoints are taken, and how many are kept."""
+    return CheckpointSpec(save_updates, save_seconds, keep)

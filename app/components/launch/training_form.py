@@ -1,0 +1,116 @@
+"""The values of a training."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import streamlit as st
+
+from app import services
+from app.components.launch.data_form import data_form
+from app.components.launch.fields import Fields
+from app.components.launch.place_form import place_form
+from app.session.state import Param
+from backend.planning.optimizers import OPTIMIZERS
+from backend.runs.request.spec import TrainSpec
+
+PRECISIONS = {
+    "float32": "float32",
+    "bfloat16": "bfloat16 (compute only)",
+    "float16": "float16 (compute only, scaled loss)",
+}
+DECAYS = {
+    "none": "constant",
+    "step": "a tenth every 30 epochs",
+    "linear": "linear to 0",
+    "cosine": "cosine to 0",
+}
+
+
+def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """`spec` with the values that are chosen."""
+    left, right = st.columns(2)
+    with left:
+        epochs = fields.whole("Epochs, at most", spec.epochs, Param.EPOCHS)
+        names: dict[str, str] = {
+            name: name if fields.bound else kind.title for name, kind in OPTIMIZERS.items()
+        }
+        optimizer = fields.choice("Optimizer", names, spec.optimizer.name, Param.OPTIMIZER)
+        seed = fields.whole("Seed", spec.seed, Param.SEED, least=0)
+        weights_id = _weights(spec.weights_id)
+    with right:
+        accuracy = fields.real(
+            "Stop at accuracy, %",
+            100 * (spec.target_accuracy or 0.0),
+            Param.TARGET,
+            "On held-out data; 0 = never stop early",
+            most=100.0,
+            step=1.0,
+            format="%.1f",
+        )
+        loss = fields.real(
+            "Stop at loss",
+            spec.target_loss or 0.0,
+            Param.TARGET_LOSS,
+            "On held-out data, or below it; 0 = never. A perplexity p is a loss of ln p",
+            step=0.01,
+            format="%.4f",
+        )
+        rate = fields.real(
+            "Learning rate",
+            spec.optimizer.learning_rate,
+            Param.RATE,
+            least=1e-6,
+            most=10.0,
+            step=0.01,
+            format="%.5f",
+        )
+    rule = replace(spec.optimizer, name=cast(Any, optimizer), learning_rate=rate)
+    chosen = replace(
+        spec,
+        epochs=epochs,
+        optimizer=rule,
+        seed=seed,
+        weights_id=weights_id,
+        target_accuracy=accuracy / 100 if accuracy else None,
+        target_loss=loss or None,
+        data=data_form(spec.data, fields),
+    )
+    return place_form(_update_form(chosen, fields))
+
+
+def _weights(chosen: int | None) -> int | None:
+    """The id of a stored file of weights; None = initialised by the seed."""
+    names: dict[int | None, str] = {None: "weights by the seed"}
+    if chosen is not None:
+        names[chosen] = f"file {chosen}"
+    names |= {each.id: each.label for each in services.backend().definitions.weights()}
+    if len(names) == 1:
+        return None
+    return st.selectbox("Begin with", list(names), list(names).index(chosen), names.__getitem__)
+
+
+def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """How updates are made beyond the rule and its rate, and in which precision."""
+    rule = spec.optimizer
+    with st.expander("Precision, decay, clipping, warm-up"):
+        left, right = st.columns(2)
+    with left:
+        precision = fields.choice("Precision", PRECISIONS, spec.precision, Param.PRECISION)
+        weight_decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
+        clip = fields.real(
+            "Clip gradients at",
+            rule.clip_norm or 0.0,
+            Param.CLIP,
+            "Norm of the whole model's gradient; 0 = never. For schedules that flush",
+        )
+    with right:
+        warm_up = fields.real("Warm-up, epochs", rule.warm_up, Param.WARM_UP)
+        decay = fields.choice("Rate afterwards", DECAYS, rule.decay, Param.DECAY)
+    changed = replace(
+        rule,
+        weight_decay=weight_decay,
+        clip_norm=clip or None,
+        warm_up=warm_up,
+        decay=cast(Any, decay),
+    )
+    return replace(spec, optimizer=changed, precision=cast(Any, precision))
