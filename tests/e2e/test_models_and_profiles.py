@@ -102,7 +102,7 @@ def test_weights_and_programs_are_taken_and_other_files_refused(
     settled(page).locator("input[type=file]").set_input_files(broken)
     expect(settled(page).get_by_text("broken.pt2")).to_be_visible()
     settled(page).get_by_role("button", name="Add model").click()
-    expect(page.get_by_text(re.compile("no program of torch.export")).first).to_be_visible()
+    expect(page.get_by_text(re.compile("not a program of torch.export")).first).to_be_visible()
 
 
 def boxes(page: Page) -> Locator:

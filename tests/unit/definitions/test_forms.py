@@ -85,7 +85,7 @@ def test_a_config_says_its_task_and_sizes() -> None:
     ("data", "message"),
     [
         (b"{", "not JSON"),
-        (b"[1]", "no JSON object"),
+        (b"[1]", "not a JSON object"),
         (b'{"a": 1}', "no model_type"),
         (b"[" * 100_000, "not JSON"),
     ],
@@ -103,9 +103,9 @@ def test_a_program_tells_its_inputs() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"PK but not a zip", "no program of torch.export"),
+        (b"PK but not a zip", "not a program of torch.export"),
         (program(BODY, name="net/other.json"), "no models/model.json"),
-        (program({"graph_module": 3}), "no program of torch.export"),
+        (program({"graph_module": 3}), "not a program of torch.export"),
     ],
 )
 def test_programs_that_are_none(data: bytes, message: str) -> None:
@@ -134,5 +134,5 @@ def test_weights_tell_how_many_they_are() -> None:
 
 @pytest.mark.parametrize("data", [b"short", b"\xff" * 40])
 def test_weights_that_are_none(data: bytes) -> None:
-    with pytest.raises(InvalidDefinition, match="no safetensors file"):
+    with pytest.raises(InvalidDefinition, match="not a safetensors file"):
         check("w.safetensors", data)
