@@ -28,7 +28,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"batch {plan.batch}": plan.batch > 1,
         f"microbatch {plan.microbatch}": plan.microbatch != microbatch,
         f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
-        f"{plan.lanes} pipelines": plan.lanes > 1,
+        f"{plan.num_pipelines} pipelines": plan.num_pipelines > 1,
         "recomputed": plan.recompute,
     }
     return [words for words, is_so in said.items() if is_so]
@@ -44,12 +44,12 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
     stages 0, 2", of the second parallel pipeline "rank 2 · stage 0 · pipeline 1"."""
     cut = plan.partition
     places = []
-    for position, replicas in enumerate(cut.replicas):
-        held = range(position, len(cut.stages), cut.positions)
+    for pipeline_rank, replicas in enumerate(cut.replicas):
+        held = range(pipeline_rank, len(cut.stages), cut.pipeline_size)
         places += [f"stage{'s' * (len(held) > 1)} {', '.join(map(str, held))}"] * replicas
     names = [
-        place if plan.lanes == 1 else f"{place} · pipeline {pipeline}"
-        for pipeline in range(plan.lanes)
+        place if plan.num_pipelines == 1 else f"{place} · pipeline {pipeline}"
+        for pipeline in range(plan.num_pipelines)
         for place in places
     ]
     return tuple(f"rank {rank} · {name}" for rank, name in enumerate(names))

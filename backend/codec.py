@@ -1,4 +1,7 @@
-"""Frozen dataclasses to JSON and back, validated on the way in."""
+"""Frozen dataclasses to JSON and back, validated on the way in.
+
+A field whose stored key is an older word states it as its alias.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,12 +19,12 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 def to_json(kind: Any, value: object) -> bytes:
     """Encode `value`, which is of type `kind`, as compact JSON."""
-    return _adapter(kind).dump_json(value)
+    return _adapter(kind).dump_json(value, by_alias=True)
 
 
 def to_plain(kind: Any, value: object) -> Any:
     """Encode `value` as dicts, lists, strings and numbers (for a JSON column)."""
-    return _adapter(kind).dump_python(value, mode="json")
+    return _adapter(kind).dump_python(value, mode="json", by_alias=True)
 
 
 def from_json(kind: type[T] | Any, data: bytes | str) -> T:
@@ -38,6 +41,12 @@ def from_plain(kind: type[T] | Any, data: object) -> T:
         return _adapter(kind).validate_python(data)  # type: ignore[no-any-return]
     except ValidationError as fault:
         raise InvalidInput(_first(fault)) from None
+
+
+@cache
+def keys(kind: Any) -> tuple[str, ...]:
+    """The keys that the JSON of a dataclass has."""
+    return tuple(_adapter(kind).json_schema()["properties"])
 
 
 def _first(fault: ValidationError) -> str:

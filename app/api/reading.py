@@ -1,7 +1,6 @@
 """What is asked of a request before FastAPI checks the types: known names, JSON, no huge number."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import orjson
@@ -9,6 +8,7 @@ from fastapi import Request
 
 from app.api.fields import MAX_ID
 from app.api.problems import Refused
+from backend.codec import keys
 from backend.errors import InvalidInput, NotFound
 
 JSON = "application/json"
@@ -69,7 +69,7 @@ def _check_fields(kind: type, plain: Any) -> None:
     """A misspelt field is an error, not a default."""
     if not isinstance(plain, dict):
         raise InvalidInput("the body is no JSON object", "Send one with the documented fields.")
-    known = [field.name for field in fields(kind)]
+    known = keys(kind)
     for name in plain:
         if name not in known:
             raise InvalidInput(f"no field {name[:100]!r}", f"There are: {', '.join(known)}.")

@@ -5,37 +5,29 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from app.charts import palette
-from app.charts.deviations import Cause
+from app.charts.deviations import CAUSES, CHECKPOINT, DATA, IDLE, WAITING
 from app.charts.frame import figure
 from app.formats import percent, seconds
 
-CAUSES: dict[Cause, str] = {
-    Cause.FORWARD: palette.FORWARD,
-    Cause.RECOMPUTE: palette.RECOMPUTE,
-    Cause.BACKWARD: palette.BACKWARD,
-    Cause.BACKWARD_INPUT: palette.BACKWARD_INPUT,
-    Cause.BACKWARD_WEIGHT: palette.BACKWARD_WEIGHT,
-    Cause.STEP: palette.OPTIMIZER,
-    Cause.ALL_REDUCE: palette.SYNCHRONISATION,
-    Cause.AVERAGE: palette.SYNCHRONISATION,
-    Cause.DATA: palette.DATA,
-    Cause.CHECKPOINT: palette.CHECKPOINT,
-    Cause.WAITING: palette.NEUTRAL,
-    Cause.IDLE: palette.IDLE,
+COLOURS = {cause: palette.COLOURS[cause] for cause in CAUSES.values() if cause != WAITING} | {
+    DATA: palette.DATA,
+    CHECKPOINT: palette.CHECKPOINT,
+    WAITING: palette.NEUTRAL,
+    IDLE: palette.IDLE,
 }
 
 
-def attribution(rows: Sequence[tuple[str, Mapping[Cause, float]]]) -> go.Figure:
+def attribution(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
     """One stacked bar per row (its name, seconds by cause), each scaled to 100 %."""
     drawing = figure(height=max(240, 96 + 30 * len(rows)))
-    for cause, colour in CAUSES.items():
+    for cause, colour in COLOURS.items():
         values = [spent.get(cause, 0.0) for _, spent in rows]
         if not any(values):
             continue
         totals = [sum(spent.values()) or 1.0 for _, spent in rows]
         drawing.add_bar(
             orientation="h",
-            name=cause.value,
+            name=cause,
             y=[name for name, _ in rows],
             x=[100 * value / total for value, total in zip(values, totals, strict=True)],
             width=0.6,

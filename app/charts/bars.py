@@ -14,7 +14,9 @@ from backend.pipeline.timeline import Timeline
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-KINDS = "FBIWCDSRA><"
+LOADING = "D"
+MESSAGES = "><"
+KINDS = "".join(f.letter for f in FACTS.values() if f.letter not in MESSAGES) + LOADING + MESSAGES
 """The letters of `backend.pipeline.notation`, and D for the loading of a forward's data; a bar's
 kind is a place in this word."""
 
@@ -64,7 +66,7 @@ def with_loading(bars: Bars, loading: Bars | None) -> Bars:
         return bars
     data = replace(
         loading,
-        kind=np.full_like(loading.kind, KINDS.index("D")),
+        kind=np.full_like(loading.kind, KINDS.index(LOADING)),
         index=loading.index + int(bars.index.max(initial=-1)) + 1,
         version=np.full_like(loading.version, -1),
     )

@@ -12,13 +12,13 @@ import orjson
 from numpy.typing import NDArray
 
 from app.charts import palette
-from app.charts.bars import KINDS, Bars
+from app.charts.bars import KINDS, LOADING, Bars
 from backend.pipeline.kinds import FACTS
 
 HERE = Path(__file__).parents[1] / "components" / "timeline" / "canvas"
 SCRIPT, STYLE = HERE / "canvas.js", HERE / "canvas.css"
 LEGIBLE = 10  # microbatches side by side whose numbers can be read
-WORDS = {facts.letter: facts.word for facts in FACTS.values()} | {"D": "loading data"}
+WORDS = {facts.letter: facts.word for facts in FACTS.values()} | {LOADING: "loading data"}
 TYPES = {"f4": "f32", "i4": "i32", "i2": "i16", "i1": "i8", "u4": "u32", "u1": "u8"}
 TICKS = 2**32 - 1  # of the whole time axis: a start is one of them
 Columns = dict[str, NDArray[Any]]
@@ -96,7 +96,7 @@ def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None =
     """What takes time and is drawn, by track: a rank's computes and collectives, then what it does
     beside them, sends and the loading of data. Receives are the gaps between them. Starts are
     ticks, numbers as narrow as they can be."""
-    beside = (bars.kind == KINDS.index(">")) | (bars.kind == KINDS.index("D"))
+    beside = (bars.kind == KINDS.index(">")) | (bars.kind == KINDS.index(LOADING))
     pick = np.flatnonzero((bars.kind != KINDS.index("<")) & (bars.end > bars.start))
     track = 2 * bars.rank[pick] + beside[pick]
     order = _by_track(track, bars.start[pick])

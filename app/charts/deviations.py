@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -10,41 +9,17 @@ from numpy.typing import NDArray
 
 from app.charts.bars import KINDS, Bars
 from app.charts.canvas import WORDS, partners
+from backend.pipeline.kinds import FACTS, Form
+
+DATA, CHECKPOINT, WAITING, IDLE = "data", "checkpoint", "waiting", "idle"
+CAUSES = {f.letter: f.word for f in FACTS.values() if f.form is not Form.SEND} | {"<": WAITING}
+"""What a rank's second was spent on: per kind the word for it; beside them `DATA`, `CHECKPOINT`
+and `IDLE`."""
+COMPUTES = [KINDS.index(facts.letter) for facts in FACTS.values() if facts.form is Form.COMPUTE]
+NONE: Mapping[str, Bars] = {}
 
 
-class Cause(StrEnum):
-    """What a rank's second was spent on."""
-
-    FORWARD = "forward"
-    RECOMPUTE = "recompute"
-    BACKWARD = "backward"
-    BACKWARD_INPUT = "backward, inputs"
-    BACKWARD_WEIGHT = "backward, weights"
-    STEP = "optimizer"
-    ALL_REDUCE = "all-reduce"
-    AVERAGE = "averaging"
-    DATA = "data"
-    CHECKPOINT = "checkpoint"
-    WAITING = "waiting"
-    IDLE = "idle"
-
-
-CAUSES = {
-    "F": Cause.FORWARD,
-    "C": Cause.RECOMPUTE,
-    "B": Cause.BACKWARD,
-    "I": Cause.BACKWARD_INPUT,
-    "W": Cause.BACKWARD_WEIGHT,
-    "S": Cause.STEP,
-    "R": Cause.ALL_REDUCE,
-    "A": Cause.AVERAGE,
-    "<": Cause.WAITING,
-}
-COMPUTES = "FCBIWS"
-NONE: Mapping[Cause, Bars] = {}
-
-
-def spent(bars: Bars, beside: Mapping[Cause, Bars] = NONE) -> tuple[dict[Cause, float], ...]:
+def spent(bars: Bars, beside: Mapping[str, Bars] = NONE) -> tuple[dict[str, float], ...]:
     """Per rank the seconds by cause; they add up to the makespan.
 
     Waiting is time inside a receive; sends overlap with compute and count nowhere. Idle is
@@ -67,7 +42,7 @@ def spent(bars: Bars, beside: Mapping[Cause, Bars] = NONE) -> tuple[dict[Cause, 
         for rank, row in enumerate(sums.reshape(ranks, kinds))
     ]
     for row in rows:
-        row[Cause.IDLE] = max(0.0, bars.makespan - sum(row.values()))
+        row[IDLE] = max(0.0, bars.makespan - sum(row.values()))
     return tuple({cause: value for cause, value in row.items() if value} for row in rows)
 
 
@@ -85,7 +60,7 @@ def inside(bars: Bars, parts: Bars) -> tuple[NDArray[np.int64], NDArray[np.float
 def waiting(bars: Bars) -> float:
     """The share (0 to 1) of all rank time without compute, as `backend.pipeline.bubbles`."""
     whole = bars.makespan * bars.num_ranks
-    computes = np.isin(bars.kind, [KINDS.index(letter) for letter in COMPUTES])
+    computes = np.isin(bars.kind, COMPUTES)
     return 1.0 - float(bars.seconds[computes].sum()) / whole if whole else 0.0
 
 

@@ -1,4 +1,4 @@
-"""What the devices of a plan hold over time, one line per position, against the limit."""
+"""What the devices of a plan hold over time, one line per pipeline rank, against the limit."""
 
 from collections.abc import Sequence
 

@@ -13,14 +13,14 @@ OVER = palette.RECOMPUTE  # more than there is
 
 
 def memory(cut: Partition, needs: Sequence[float], limits: Sequence[float | None]) -> go.Figure:
-    """One bar per position (`needs` in bytes, of one replica), the limit as a line."""
+    """One bar per pipeline rank (`needs` in bytes, of one replica), the limit as a line."""
     known = [limit for limit in limits if limit is not None]
     top = max([*needs, *known], default=0.0)
     factor, unit = size_unit(top)
     drawing = figure(height=64 + 30 * len(needs), legend=False)
     drawing.add_bar(
         orientation="h",
-        y=[_name(cut, position) for position in range(len(needs))],
+        y=[_name(cut, pipeline_rank) for pipeline_rank in range(len(needs))],
         x=[need * factor for need in needs],
         width=0.62,
         marker={
@@ -34,19 +34,19 @@ def memory(cut: Partition, needs: Sequence[float], limits: Sequence[float | None
         insidetextanchor="start",
         textangle=0,
         hovertext=[
-            _hover(cut, position, needs[position], limits[position])
-            for position in range(len(needs))
+            _hover(cut, pipeline_rank, needs[pipeline_rank], limits[pipeline_rank])
+            for pipeline_rank in range(len(needs))
         ],
         hoverinfo="text",
     )
-    for position, limit in enumerate(limits):
+    for pipeline_rank, limit in enumerate(limits):
         if limit is not None:
             drawing.add_shape(
                 type="line",
                 x0=limit * factor,
                 x1=limit * factor,
-                y0=position - 0.45,
-                y1=position + 0.45,
+                y0=pipeline_rank - 0.45,
+                y1=pipeline_rank + 0.45,
                 line={"color": OVER, "width": 2, "dash": "dot"},
             )
     drawing.update_xaxes(
@@ -56,15 +56,15 @@ def memory(cut: Partition, needs: Sequence[float], limits: Sequence[float | None
     return drawing
 
 
-def _name(cut: Partition, position: int) -> str:
-    replicas = cut.replicas[position]
-    return f"stage {position}" + (f" ×{replicas}" if replicas > 1 else "")
+def _name(cut: Partition, pipeline_rank: int) -> str:
+    replicas = cut.replicas[pipeline_rank]
+    return f"stage {pipeline_rank}" + (f" ×{replicas}" if replicas > 1 else "")
 
 
-def _hover(cut: Partition, position: int, need: float, limit: float | None) -> str:
-    devices = ", ".join(map(str, cut.stages[position].devices))
+def _hover(cut: Partition, pipeline_rank: int, need: float, limit: float | None) -> str:
+    devices = ", ".join(map(str, cut.stages[pipeline_rank].devices))
     lines = [
-        f"<b>stage {position}</b> · {count(cut.replicas[position], 'replica')}",
+        f"<b>stage {pipeline_rank}</b> · {count(cut.replicas[pipeline_rank], 'replica')}",
         f"{size(need)} on each of the devices {devices}",
     ]
     if limit is not None:

@@ -17,13 +17,13 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
     places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
     devices = range(cluster.num_devices)
     holder = {
-        device: position
-        for position, stage in enumerate(cut.stages[: cut.positions])
+        device: pipeline_rank
+        for pipeline_rank, stage in enumerate(cut.stages[: cut.pipeline_size])
         for device in stage.devices
     }
     held: dict[int | None, str] = {
-        position: ", ".join(map(str, range(position, len(cut.stages), cut.positions)))
-        for position in range(cut.positions)
+        pipeline_rank: ", ".join(map(str, range(pipeline_rank, len(cut.stages), cut.pipeline_size)))
+        for pipeline_rank in range(cut.pipeline_size)
     }
     drawing = figure(height=64, legend=False)
     drawing.add_bar(

@@ -70,11 +70,12 @@ Chunks = Annotated[
 Pipelines = Annotated[
     int, typer.Option("--pipelines", help="Most parallel pipelines of AvgPipe on the same devices.")
 ]
-Lanes = Annotated[
+PipelinesTook = Annotated[
     tuple[float, float] | None,
     typer.Option(
+        "--pipelines-took",
         "--lanes-took",
-        help="Seconds per microbatch of one lane alone, and of each of two on one device.",
+        help="Seconds per microbatch of one pipeline alone, and of each of two on one device.",
     ),
 ]
 Optimizer = Annotated[str, typer.Option("--optimizer", help=f"One of {', '.join(OPTIMIZERS)}.")]
@@ -119,7 +120,7 @@ def options(
     target: Target = "",
     measured_on: MeasuredOn = "",
     also: Also = None,
-    lanes: Lanes = None,
+    took: PipelinesTook = None,
     precision: Precision = "",
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
@@ -136,7 +137,7 @@ def options(
         pipelines=pipelines,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
-    changed = question.under(memory, target, measured_on, precision, lanes)
+    changed = question.under(memory, target, measured_on, precision, took)
     return PlanOptions(changed, None if target else profile_id)
 
 
@@ -216,7 +217,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "microbatch": plan.microbatch,
         "batch": plan.batch,
         "recompute": plan.recompute,
-        "lanes": plan.lanes,
+        "lanes": plan.num_pipelines,
         "advance": plan.advance,
         "chunks": plan.partition.chunks,
         "order": chosen["partition"]["order"],

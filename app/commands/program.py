@@ -23,7 +23,7 @@ from backend.prediction.uniform import UniformDurations, simulate_uniform, unifo
 app = typer.Typer(help="Programs: what every rank does, in order.", no_args_is_help=True)
 
 Form = Annotated[str, typer.Option("--format", "-f", help=f"One of: {', '.join(FORMS)}.")]
-Forward = Annotated[float, typer.Option(min=0, help="Seconds of a forward of one position.")]
+Forward = Annotated[float, typer.Option(min=0, help="Seconds of a forward of one pipeline rank.")]
 Backward = Annotated[float, typer.Option(min=0, help="Seconds of a backward.")]
 
 
@@ -31,11 +31,21 @@ Backward = Annotated[float, typer.Option(min=0, help="Seconds of a backward.")]
 def export_program(
     plan: Annotated[int | None, typer.Option(help="Id of a kept plan, with its costs.")] = None,
     schedule: Annotated[str, typer.Option(help="Without a plan: of the catalog.")] = "1f1b-flush",
-    positions: Annotated[int, typer.Option(min=1, help="Without a plan: of the pipeline.")] = 4,
-    microbatches: Annotated[
-        int | None, typer.Option(min=1, help="Of the segment (default: as the plan needs, or 8).")
+    pipeline_size: Annotated[
+        int,
+        typer.Option(
+            "--pipeline-size", "--positions", min=1, help="Without a plan: pipeline ranks."
+        ),
+    ] = 4,
+    num_microbatches: Annotated[
+        int | None,
+        typer.Option(
+            "--microbatches", min=1, help="Of the segment (default: as the plan needs, or 8)."
+        ),
     ] = None,
-    chunks: Annotated[int, typer.Option(min=1, help="Without a plan: stages per position.")] = 1,
+    chunks: Annotated[
+        int, typer.Option(min=1, help="Without a plan: stages per pipeline rank.")
+    ] = 1,
     format: Form = "text",
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = Path("-"),
 ) -> None:
@@ -43,7 +53,7 @@ def export_program(
 
     Examples:
 
-        stageflow program export --schedule zb-h1 --positions 4 --microbatches 8
+        stageflow program export --schedule zb-h1 --pipeline-size 4 --microbatches 8
 
         stageflow program export --schedule gpipe --format csv -o gpipe.csv
 
@@ -51,13 +61,13 @@ def export_program(
     """
     form = form_named(format)
     if plan is None:
-        shape = uniform_shape(schedule, positions, microbatches or 8, chunks)
+        shape = uniform_shape(schedule, pipeline_size, num_microbatches or 8, chunks)
         data = form.write(*simulate_uniform(schedule, shape, UniformDurations(1, 2, chunks=chunks)))
     else:
         backend = connect()
         kept = backend.plans.get(plan)
         profile = backend.profiles.get(kept.profile_id).profile
-        data = exported(profile, kept.cluster, kept.plan, form, microbatches or 0)
+        data = exported(profile, kept.cluster, kept.plan, form, num_microbatches or 0)
     if str(output) == "-":
         sys.stdout.buffer.write(data)
         return

@@ -77,7 +77,7 @@ def member(
         stageflow project member vision ada --role editor
     """
     projects = connect().projects
-    projects.seat(projects.named(name).id, person, role)
+    projects.set_role(projects.named(name).id, person, role)
     out.print(f"{person} is {role.value} there")
 
 
@@ -85,7 +85,7 @@ def member(
 def dismiss(name: Name, person: Person) -> None:
     """Take a person out of a project. What they made stays."""
     projects = connect().projects
-    projects.seat(projects.named(name).id, person, None)
+    projects.set_role(projects.named(name).id, person, None)
     out.print(f"{person} is no member any more")
 
 

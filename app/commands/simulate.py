@@ -24,8 +24,10 @@ from backend.prediction.uniform import (
 
 
 def simulate(
-    positions: Annotated[int, typer.Option(min=1, help="Positions of the pipeline.")],
-    microbatches: Annotated[int, typer.Option(min=1)],
+    pipeline_size: Annotated[
+        int, typer.Option("--pipeline-size", "--positions", min=1, help="Pipeline ranks.")
+    ],
+    num_microbatches: Annotated[int, typer.Option("--microbatches", min=1)],
     forward: Annotated[float, typer.Option(min=0, help="Seconds of a forward.")],
     backward: Annotated[float, typer.Option(min=0, help="Seconds of the input's gradient.")],
     schedule: Annotated[str, typer.Option(help="A schedule of the catalog.")] = "1f1b-flush",
@@ -34,7 +36,7 @@ def simulate(
     ] = 0.0,
     transfer: Annotated[float, typer.Option(min=0, help="Seconds of a hop.")] = 0.0,
     chunks: Annotated[
-        int, typer.Option(min=1, help="Stages per position, which share its seconds evenly.")
+        int, typer.Option(min=1, help="Stages per pipeline rank, which share its seconds evenly.")
     ] = 1,
     advance: Annotated[int, typer.Option(min=0, help="How far afp runs ahead of 1F1B.")] = 1,
     trace: Annotated[
@@ -46,9 +48,9 @@ def simulate(
 
     Examples:
 
-        stageflow simulate --positions 4 --microbatches 8 --forward 1 --backward 2
+        stageflow simulate --pipeline-size 4 --microbatches 8 --forward 1 --backward 2
 
-        stageflow simulate --schedule zb-h1 --positions 8 --microbatches 24 --forward 0.018
+        stageflow simulate --schedule zb-h1 --pipeline-size 8 --microbatches 24 --forward 0.018
             --backward 0.018 --backward-weight 0.009 --transfer 0.0006 --json --trace zb.json
     """
     times = {"forward": forward, "backward": backward}
@@ -56,11 +58,11 @@ def simulate(
     for name, seconds in times.items():
         if not isfinite(seconds):
             raise InvalidInput(f"--{name} {seconds} is no number of seconds", "Such as 0.018.")
-    shape = uniform_shape(schedule, positions, microbatches, chunks, advance)
+    shape = uniform_shape(schedule, pipeline_size, num_microbatches, chunks, advance)
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
     check(program)
-    rate = bubble_rate(timeline, shape.microbatches * durations.microbatch_seconds)
+    rate = bubble_rate(timeline, shape.num_microbatches * durations.microbatch_seconds)
     told = figures(program, timeline, rate)
     if trace:
         _write(trace, write_trace(timeline, shape))
@@ -78,8 +80,8 @@ def figures(program: Program, timeline: Timeline, bubble_rate: float) -> dict[st
     causes = idle_causes(program, timeline)
     return {
         "schedule": program.schedule,
-        "positions": shape.positions,
-        "microbatches": shape.microbatches,
+        "positions": shape.pipeline_size,
+        "microbatches": shape.num_microbatches,
         "batch": shape.batch,
         "chunks": shape.chunks,
         "advance": shape.advance,

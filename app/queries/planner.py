@@ -42,7 +42,7 @@ def judged(question: Question, plan: Plan) -> Answer:
 def predicted_timeline(question: Question, plan: Plan) -> Timeline:
     """What the plan's program does from an empty pipeline to an empty one, in the segment
     from which its figures were predicted."""
-    return segment_timeline(question, plan, steady_shape(plan).microbatches)
+    return segment_timeline(question, plan, steady_shape(plan).num_microbatches)
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)

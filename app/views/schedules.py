@@ -89,7 +89,7 @@ def _first_pairs(wanted: Wanted) -> tuple[Pair, ...]:
         for reply in replies_of(asked)
         if reply.answer
     }
-    several = (name for name, cut in cuts.items() if cut.positions > 1)
+    several = (name for name, cut in cuts.items() if cut.pipeline_size > 1)
     name = next(several, next(iter(cuts), ""))
     return default_pairs(name, cuts[name]) if name else (Pair(BEST, "", LEAST_BATCH), BASE)
 

@@ -54,7 +54,7 @@ class ProjectStore(Protocol):
         """By name."""
         ...
 
-    def seat(self, project_id: int, person_id: int, role: Role | None) -> None:
+    def set_role(self, project_id: int, person_id: int, role: Role | None) -> None:
         """Give a person a role in a project; None takes it away."""
         ...
 
@@ -125,7 +125,7 @@ class ProjectService:
             return [Member(p.name, p.role) for p in everybody if p.role is not Role.GUEST]
         return self._store.members(project_id)
 
-    def seat(self, project_id: int, name: str, role: Role | None) -> None:
+    def set_role(self, project_id: int, name: str, role: Role | None) -> None:
         """Give somebody a role in it; None lets them go. Raises `NotFound`, `InvalidInput`."""
         if project_id == DEFAULT_PROJECT:
             raise InvalidInput(
@@ -136,7 +136,7 @@ class ProjectService:
         self._store.get(project_id)
         word = f"project {project_id}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)
-        self._store.seat(project_id, self._person(name).id, role)
+        self._store.set_role(project_id, self._person(name).id, role)
 
     def _change(self, project_id: int, verb: str, changed: Callable[[Project], Project]) -> Project:
         found = self._store.get(project_id)

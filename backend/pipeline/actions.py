@@ -9,7 +9,7 @@
 | Send       | made before; first in first | link busy       | post, go on         | thin arrow |
 | Recv       | matched by one send         | wait to arrive  | wait for the posted | idle gap   |
 | AllReduce  | same order on the group     | waits for last  | collective          | wide bar   |
-| Average    | once per step, every lane   | waits for last  | lanes meet          | wide bar   |
+| Average    | per step, every pipeline    | waits for last  | collective          | wide bar   |
 
 Nothing here knows seconds, bytes or tensors.
 """
@@ -117,7 +117,7 @@ class AllReduce:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Elastic averaging over the lanes of a device (`group`: their ranks, ascending), right
+    """Elastic averaging over the pipelines of a device (`group`: their ranks, ascending), right
     after the `Step` that made `version` and before anybody reads it:
     d_n = alpha (x_n - ref), x_n -= d_n, ref += sum of d_n (Zhang et al., NeurIPS 2015)."""
 

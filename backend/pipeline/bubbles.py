@@ -50,7 +50,7 @@ class Idle(StrEnum):
     IMBALANCE = "imbalance"
     COMMUNICATION = "waiting for communication"
     SYNCHRONISATION = "synchronisation"
-    SHARING = "device busy with another lane"
+    SHARING = "device busy with another pipeline"
 
 
 Causes = dict[Idle, float]

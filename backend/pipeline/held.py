@@ -30,7 +30,7 @@ def live_versions(program: Program, chunk: int) -> Ints:
     newest, and those that a later row reads. A version is named by the row that made it; it
     lives until it is superseded and read for the last time."""
     rows, bounds, rank = program.rows, program.bounds, program.rank
-    here = rows.are(Is.COMPUTE) & (rows.stage // program.shape.positions == chunk)
+    here = rows.are(Is.COMPUTE) & (rows.stage // program.shape.pipeline_size == chunk)
     step, read = here & (rows.kind == Kind.STEP), here & rows.are(Is.READING)
     born, first = _born(program, step)
     superseded = np.append(born[1:], len(rows))
@@ -66,7 +66,7 @@ def most(program: Program, held: Ints) -> list[int]:
 def staleness(program: Program) -> tuple[int, ...]:
     """Per stage the most updates between a forward and its backward, over its replicas."""
     rows, shape = program.rows, program.shape
-    made = count_before(rows.kind == Kind.STEP, rows.stage // shape.positions, program.bounds)
+    made = count_before(rows.kind == Kind.STEP, rows.stage // shape.pipeline_size, program.bounds)
     worst, back = np.zeros(shape.num_stages, np.int64), rows.are(Is.LEARNING)
     np.maximum.at(worst, rows.stage[back], (made - rows.version)[back])
     return tuple(worst.tolist())

@@ -20,7 +20,7 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
 
     A receive stands just before the action that needs it, a send just after the action that
     made it, an all-reduce just before the step of a replicated stage, an averaging just after
-    the step of several lanes. A recomputation stands before the receive of its gradient, so
+    the step of several pipelines. A recomputation stands before the receive of its gradient, so
     that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
@@ -53,7 +53,7 @@ class _Inserts:
         producer = rank_of(shape, before, order.microbatch)
         consumer = rank_of(shape, behind, order.microbatch)
         moves, stages = onward != 0, shape.num_stages
-        replicated = np.asarray(shape.replicas)[order.stage % shape.positions] > 1
+        replicated = np.asarray(shape.replicas)[order.stage % shape.pipeline_size] > 1
         again = moves & (onward < 0) if shape.recompute else np.zeros_like(step)
         return _Inserts(
             again=again,
@@ -62,7 +62,7 @@ class _Inserts:
             reduce=step & replicated,
             send=moves & (behind >= 0) & (behind < stages) & (consumer != order.rank),
             consumer=consumer,
-            average=step if shape.lanes > 1 else np.zeros_like(step),
+            average=step if shape.num_pipelines > 1 else np.zeros_like(step),
         )
 
 
@@ -103,13 +103,13 @@ def _assembled(name: str, shape: Shape, order: Order, version: Ints, added: _Ins
 def _groups(shape: Shape, bounds: Ints, kind: Ints, peer: Ints) -> tuple[tuple[int, ...], ...]:
     """Number the groups as they are met first, and write the numbers into `peer`."""
     found: dict[tuple[int, ...], int] = {}
-    if shape.lanes == 1 and max(shape.replicas) == 1:
+    if shape.num_pipelines == 1 and max(shape.replicas) == 1:
         return ()
-    for seat in shape.seats:
-        rows = slice(bounds[seat.rank], bounds[seat.rank + 1])
+    for coordinates in shape.coordinates:
+        rows = slice(bounds[coordinates.rank], bounds[coordinates.rank + 1])
         for collective, group in (
-            (Kind.ALL_REDUCE, shape.group_of(seat.position, seat.lane)),
-            (Kind.AVERAGE, shape.sharing(seat.rank)),
+            (Kind.ALL_REDUCE, shape.group_of(coordinates.pipeline_rank, coordinates.pipeline)),
+            (Kind.AVERAGE, shape.sharing(coordinates.rank)),
         ):
             here = kind[rows] == collective
             if here.any():

@@ -12,7 +12,7 @@ from backend.pipeline.kinds import FLOW, Bools, Floats, Ints, Is, Kind
 from backend.pipeline.order import count_before
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import Seat
+from backend.pipeline.shape import RankCoordinates
 from backend.pipeline.timeline import Timeline
 
 
@@ -34,7 +34,7 @@ class Sizes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """Bytes by kind. `weights` are the newest (and, in lane 0, the reference that the lanes
+    """Bytes by kind. `weights` are the newest (and, in pipeline 0, the reference that the pipelines
     of a device share), `versions` the older ones, `buffers` the bundles at both ends."""
 
     weights: float = 0.0
@@ -76,7 +76,7 @@ def memory(program: Program, timeline: Timeline, sizes: Sizes) -> tuple[tuple[Mo
     book.bundles()
     book.gradients()
     book.versions()
-    return tuple(book.moments(seat) for seat in program.shape.seats)
+    return tuple(book.moments(coordinates) for coordinates in program.shape.coordinates)
 
 
 def peak(moments: Sequence[Moment]) -> Moment:
@@ -137,8 +137,8 @@ class _Book:
         if not self._trains:
             self.end(forward, BUFFERS, into)
         self.end(rows.are(Is.LEARNING), BUFFERS, into + np.where(inner, after, 0.0))
-        size = 2 * shape.num_stages * shape.microbatches
-        begun, message = np.zeros(size), message_of(rows, shape.num_stages, shape.microbatches)
+        size = 2 * shape.num_stages * shape.num_microbatches
+        begun, message = np.zeros(size), message_of(rows, shape.num_stages, shape.num_microbatches)
         send, recv = np.flatnonzero(rows.are(Is.SEND)), np.flatnonzero(rows.are(Is.RECV))
         begun[message[send]] = self.timeline.start[send]
         self.add(recv, begun[message[recv]], BUFFERS, bundle[recv])
@@ -148,7 +148,7 @@ class _Book:
         rows, program = self.program.rows, self.program
         weights = self._per_stage(self.sizes.weights)
         step, learning = rows.kind == Kind.STEP, rows.are(Is.LEARNING)
-        made = count_before(step, rows.stage // program.shape.positions, program.bounds)
+        made = count_before(step, rows.stage // program.shape.pipeline_size, program.bounds)
         update = coded(program.rank, rows.stage, made)
         first = np.flatnonzero(learning)[np.unique(update[learning], return_index=True)[1]]
         self.add(first, self.timeline.start[first], GRADIENTS, weights[first])
@@ -158,7 +158,7 @@ class _Book:
         """The older versions, from the step that supersedes each to its last read."""
         shape, rank = self.program.shape, self.program.rank
         for chunk in range(shape.chunks):
-            stages = np.array([seat.stages[chunk] for seat in shape.seats])
+            stages = np.array([coordinates.stages[chunk] for coordinates in shape.coordinates])
             weights = np.array([self.sizes.weights(stage) for stage in range(shape.num_stages)])
             live = live_versions(self.program, chunk)
             change = np.diff(live, prepend=1)
@@ -168,24 +168,24 @@ class _Book:
             amount = change[at] * weights[stages[rank[at]]]
             self.add(at, self.timeline.end[at], VERSIONS, amount)
 
-    def moments(self, seat: Seat) -> tuple[Moment, ...]:
+    def moments(self, coordinates: RankCoordinates) -> tuple[Moment, ...]:
         """What one rank holds over time."""
         rank, times, what, amount = (
             np.concatenate(column) for column in zip(*self.entries, strict=True)
         )
-        own = rank == seat.rank
+        own = rank == coordinates.rank
         times, what, amount = times[own], what[own], amount[own]
         order = np.lexsort((amount, times))
         held = np.zeros((len(order) + 1, 6))
         held[np.arange(len(order)) + 1, what[order]] = amount[order]
-        held[0] = self._always(seat)
+        held[0] = self._always(coordinates)
         moments = zip([0.0, *times[order].tolist()], np.cumsum(held, axis=0).tolist(), strict=True)
         return tuple(Moment(time, Holding(*bytes_held)) for time, bytes_held in moments)
 
-    def _always(self, seat: Seat) -> list[float]:
-        copies = 2 if self.program.shape.lanes > 1 and seat.lane == 0 else 1
-        weights = sum(self.sizes.weights(stage) for stage in seat.stages)
-        state = sum(self.sizes.optimizer(stage) for stage in seat.stages)
+    def _always(self, coordinates: RankCoordinates) -> list[float]:
+        copies = 2 if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0 else 1
+        weights = sum(self.sizes.weights(stage) for stage in coordinates.stages)
+        state = sum(self.sizes.optimizer(stage) for stage in coordinates.stages)
         return [copies * weights, 0.0, 0.0, state, 0.0, 0.0]
 
     @property

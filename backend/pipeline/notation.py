@@ -5,7 +5,7 @@
 2B5@1       its backward; 2I5@1 the input's half, 2W5@1 the weights' half
 2S@3        the step that makes version 3 of stage 2
 2R@3[4,5]   the all-reduce before it, over ranks 4 and 5
-2A@3[2,9]   the averaging after it, over the lanes of ranks 2 and 9
+2A@3[2,9]   the averaging after it, over the pipelines of ranks 2 and 9
 >1:a0.5     send to rank 1 the activation of stage 0, microbatch 5 (g: the gradient)
 <0:a0.5     receive the same from rank 0
 """

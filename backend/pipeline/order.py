@@ -32,7 +32,7 @@ class Order:
 
     def steps_before(self, shape: Shape) -> Ints:
         """How many steps of its stage the rank of each row has made before it."""
-        return count_before(self.kind == Kind.STEP, self.stage // shape.positions, self.bounds)
+        return count_before(self.kind == Kind.STEP, self.stage // shape.pipeline_size, self.bounds)
 
 
 def count_before(marked: Bools, group: Ints, bounds: Ints) -> Ints:

@@ -1,8 +1,11 @@
-"""How many of everything: lanes, positions, replicas, chunks, microbatches; who sits where."""
+"""How many of everything a program has, and the coordinates of each of its ranks."""
 
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Annotated
+
+from pydantic import Field
 
 from backend.errors import InvalidInput
 
@@ -11,80 +14,95 @@ from backend.errors import InvalidInput
 class Shape:
     """The shape of one program segment.
 
-    replicas      ranks at each position of the pipeline, input first
-    microbatches  microbatches of the whole segment, over all lanes
-    batch         microbatches per weight update of one lane (stashing schedules update after
-                  every round and ignore it)
-    chunks        stages per position (interleaving); stage = chunk * positions + position
-    advance       forwards that AFP runs ahead of 1F1B per later position (AvgPipe's figures
-                  show 1); other schedules ignore it
-    lanes         whole pipelines on the same devices (AvgPipe); one rank is one process, and
-                  the ranks of all lanes at one place share a device
-    recompute     whether forwards keep their inputs alone and run once more before the backward
+    replicas          ranks at each pipeline rank, input first
+    num_microbatches  of the whole segment, over all pipelines
+    batch             microbatches per weight update of one pipeline (stashing schedules update
+                      after every round and ignore it)
+    chunks            stages per pipeline rank (interleaving); stage = chunk * pipeline_size +
+                      pipeline rank
+    advance           forwards that AFP runs ahead of 1F1B per later pipeline rank (AvgPipe's
+                      figures show 1); other schedules ignore it
+    num_pipelines     whole pipelines on the same devices (AvgPipe); one rank is one process, and
+                      the ranks of all pipelines with equal coordinates share a device
+    recompute         whether forwards keep their inputs alone and run once more before the backward
 
-    Batch b belongs to lane b mod lanes. Within a lane, microbatch k goes to replica k mod r of
-    every position, there and back (PipeDream, section 3.2). Ranks count lanes first, then
-    positions, then replicas. Raises `InvalidInput` where the counts cannot be shared evenly.
+    Batch b belongs to pipeline b mod num_pipelines. Within a pipeline, microbatch k goes to
+    replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2). Ranks are
+    numbered by pipeline, then by pipeline rank, then by replica. Raises `InvalidInput` where the
+    counts cannot be shared evenly. Stored shapes have the aliases as keys.
     """
 
     replicas: tuple[int, ...]
-    microbatches: int
+    num_microbatches: Annotated[int, Field(alias="microbatches")]
     batch: int = 1
     chunks: int = 1
     advance: int = 1
-    lanes: int = 1
+    num_pipelines: Annotated[int, Field(alias="lanes")] = 1
     recompute: bool = False
 
     def __post_init__(self) -> None:
         if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
-            raise InvalidInput(f"shape {self.replicas} x {self.chunks} has an empty position")
-        if self.lanes < 1 or self.advance < 0:
-            raise InvalidInput(f"{self.lanes} lanes with an advance of {self.advance} are no shape")
-        if self.batch < 1 or self.microbatches < self.batch or self.microbatches % self.batch:
+            raise InvalidInput(f"shape {self.replicas} x {self.chunks} has an empty pipeline rank")
+        if self.num_pipelines < 1 or self.advance < 0:
             raise InvalidInput(
-                f"{self.microbatches} microbatches are not whole batches of {self.batch}"
+                f"{self.num_pipelines} pipelines with an advance of {self.advance} are no shape"
             )
-        if self.microbatches // self.batch % self.lanes:
+        if (
+            self.batch < 1
+            or self.num_microbatches < self.batch
+            or self.num_microbatches % self.batch
+        ):
             raise InvalidInput(
-                f"{self.microbatches // self.batch} batches cannot be shared evenly by "
-                f"{self.lanes} lanes"
+                f"{self.num_microbatches} microbatches are not whole batches of {self.batch}"
             )
-        for position, count in enumerate(self.replicas):
-            if self.lane_microbatches % count:
+        if self.num_microbatches // self.batch % self.num_pipelines:
+            raise InvalidInput(
+                f"{self.num_microbatches // self.batch} batches cannot be shared evenly by "
+                f"{self.num_pipelines} pipelines"
+            )
+        for pipeline_rank, count in enumerate(self.replicas):
+            if self.microbatches_per_pipeline % count:
                 raise InvalidInput(
-                    f"{self.lane_microbatches} microbatches cannot be shared evenly by the "
-                    f"{count} replicas at position {position}"
+                    f"{self.microbatches_per_pipeline} microbatches cannot be shared evenly by the "
+                    f"{count} replicas at pipeline rank {pipeline_rank}"
                 )
 
     @property
-    def positions(self) -> int:
+    def pipeline_size(self) -> int:
+        """The number of pipeline ranks."""
         return len(self.replicas)
 
     @property
     def num_stages(self) -> int:
-        return self.positions * self.chunks
+        return self.pipeline_size * self.chunks
 
     @property
     def num_devices(self) -> int:
-        """The ranks of one lane; the other lanes sit on the same devices."""
+        """The ranks of one pipeline; those of the others share their devices."""
         return sum(self.replicas)
 
     @property
     def num_ranks(self) -> int:
-        return self.num_devices * self.lanes
+        return self.num_devices * self.num_pipelines
 
     @property
-    def lane_microbatches(self) -> int:
-        """Microbatches of the segment that one lane gets."""
-        return self.microbatches // self.lanes
+    def microbatches_per_pipeline(self) -> int:
+        """Microbatches of the segment that one pipeline gets."""
+        return self.num_microbatches // self.num_pipelines
 
     @cached_property
-    def seats(self) -> tuple["Seat", ...]:
-        """One seat per rank, in rank order."""
+    def coordinates(self) -> tuple["RankCoordinates", ...]:
+        """Of every rank, in rank order."""
         return tuple(
-            Seat(lane * self.num_devices + first + replica, position, replica, self, lane)
-            for lane in range(self.lanes)
-            for position, (first, count) in enumerate(
+            RankCoordinates(
+                pipeline * self.num_devices + first + replica,
+                pipeline_rank,
+                replica,
+                self,
+                pipeline,
+            )
+            for pipeline in range(self.num_pipelines)
+            for pipeline_rank, (first, count) in enumerate(
                 zip(self.first_ranks, self.replicas, strict=True)
             )
             for replica in range(count)
@@ -92,70 +110,72 @@ class Shape:
 
     @cached_property
     def first_ranks(self) -> tuple[int, ...]:
-        """The first rank of each position in lane 0."""
+        """The first rank of each pipeline rank in pipeline 0."""
         return (0, *accumulate(self.replicas[:-1]))
 
-    def position_of(self, stage: int) -> int:
-        return stage % self.positions
+    def pipeline_rank_of(self, stage: int) -> int:
+        return stage % self.pipeline_size
 
     def device_of(self, rank: int) -> int:
-        """The device under `rank`, counted as the ranks of lane 0 are."""
+        """The device under `rank`, counted as the ranks of pipeline 0 are."""
         return rank % self.num_devices
 
-    def lane_of(self, microbatch: int) -> int:
-        return microbatch // self.batch % self.lanes
+    def pipeline_of(self, microbatch: int) -> int:
+        return microbatch // self.batch % self.num_pipelines
 
     def turn_of(self, microbatch: int) -> int:
-        """The place of `microbatch` among those of its lane, from 0."""
-        return microbatch // (self.batch * self.lanes) * self.batch + microbatch % self.batch
+        """The place of `microbatch` among those of its pipeline, from 0."""
+        return (
+            microbatch // (self.batch * self.num_pipelines) * self.batch + microbatch % self.batch
+        )
 
-    def microbatch_at(self, lane: int, turn: int) -> int:
-        """The microbatch of `lane` whose `turn_of` is `turn`."""
+    def microbatch_at(self, pipeline: int, turn: int) -> int:
+        """The microbatch of `pipeline` whose `turn_of` is `turn`."""
         batch, place = divmod(turn, self.batch)
-        return (batch * self.lanes + lane) * self.batch + place
+        return (batch * self.num_pipelines + pipeline) * self.batch + place
 
     def rank_of(self, stage: int, microbatch: int) -> int:
         """The rank that runs `microbatch` through `stage`."""
-        position = self.position_of(stage)
-        first = self.lane_of(microbatch) * self.num_devices + self.first_ranks[position]
-        return first + self.turn_of(microbatch) % self.replicas[position]
+        pipeline_rank = self.pipeline_rank_of(stage)
+        first = self.pipeline_of(microbatch) * self.num_devices + self.first_ranks[pipeline_rank]
+        return first + self.turn_of(microbatch) % self.replicas[pipeline_rank]
 
-    def group_of(self, stage: int, lane: int = 0) -> tuple[int, ...]:
-        """The ranks of a lane that hold a replica of `stage`, ascending."""
-        position = self.position_of(stage)
-        first = lane * self.num_devices + self.first_ranks[position]
-        return tuple(range(first, first + self.replicas[position]))
+    def group_of(self, stage: int, pipeline: int = 0) -> tuple[int, ...]:
+        """The ranks of a pipeline that hold a replica of `stage`, ascending."""
+        pipeline_rank = self.pipeline_rank_of(stage)
+        first = pipeline * self.num_devices + self.first_ranks[pipeline_rank]
+        return tuple(range(first, first + self.replicas[pipeline_rank]))
 
     def sharing(self, rank: int) -> tuple[int, ...]:
-        """The ranks on the same device as `rank`, one per lane, ascending."""
+        """The ranks on the same device as `rank`, one per pipeline, ascending."""
         return tuple(range(self.device_of(rank), self.num_ranks, self.num_devices))
 
 
 @dataclass(frozen=True)
-class Seat:
-    """One rank's place: its position, its replica there, its lane, and the microbatches it
-    gets."""
+class RankCoordinates:
+    """Which pipeline, pipeline rank and replica a rank is, and the microbatches that it gets."""
 
     rank: int
-    position: int
+    pipeline_rank: int
     replica: int
     shape: Shape
-    lane: int = 0
+    pipeline: int = 0
 
     @property
     def stages(self) -> tuple[int, ...]:
         """The stages that this rank holds, one per chunk."""
         return tuple(
-            chunk * self.shape.positions + self.position for chunk in range(self.shape.chunks)
+            chunk * self.shape.pipeline_size + self.pipeline_rank
+            for chunk in range(self.shape.chunks)
         )
 
     @cached_property
     def microbatches(self) -> tuple[int, ...]:
         """This rank's microbatches of the whole segment, ascending."""
-        turns = range(self.replica, self.shape.lane_microbatches, self.replicas_here)
-        if self.shape.lanes == 1:
+        turns = range(self.replica, self.shape.microbatches_per_pipeline, self.replicas_here)
+        if self.shape.num_pipelines == 1:
             return tuple(turns)
-        return tuple(self.shape.microbatch_at(self.lane, turn) for turn in turns)
+        return tuple(self.shape.microbatch_at(self.pipeline, turn) for turn in turns)
 
     @property
     def batches(self) -> tuple[tuple[int, ...], ...]:
@@ -163,19 +183,19 @@ class Seat:
 
         A replica may get nothing of a batch that is smaller than the replica count.
         """
-        size, lanes = self.shape.batch, self.shape.lanes
-        batches: list[list[int]] = [[] for _ in range(self.shape.lane_microbatches // size)]
+        size, num_pipelines = self.shape.batch, self.shape.num_pipelines
+        batches: list[list[int]] = [[] for _ in range(self.shape.microbatches_per_pipeline // size)]
         for microbatch in self.microbatches:
-            batches[microbatch // size // lanes].append(microbatch)
+            batches[microbatch // size // num_pipelines].append(microbatch)
         return tuple(tuple(batch) for batch in batches)
 
     @property
     def replicas_here(self) -> int:
-        return self.shape.replicas[self.position]
+        return self.shape.replicas[self.pipeline_rank]
 
     @property
-    def positions(self) -> int:
-        return self.shape.positions
+    def pipeline_size(self) -> int:
+        return self.shape.pipeline_size
 
     @property
     def chunks(self) -> int:
@@ -193,22 +213,22 @@ class Seat:
     @property
     def segment_here(self) -> int:
         """Microbatches of the whole segment that this rank gets."""
-        return self.shape.lane_microbatches // self.replicas_here
+        return self.shape.microbatches_per_pipeline // self.replicas_here
 
     @property
     def num_batches(self) -> int:
-        """Batches of the segment, of this rank's lane."""
-        return self.shape.lane_microbatches // self.shape.batch
+        """Batches of the segment, of this rank's pipeline."""
+        return self.shape.microbatches_per_pipeline // self.shape.batch
 
     @property
     def in_flight(self) -> int:
         """Forwards ahead of the first backward in 1F1B: ceil(sum of r_j from here on / r_here)
         (PipeDream, section 3.3: the NOAM of the pipeline that starts here)."""
-        return -(-sum(self.shape.replicas[self.position :]) // self.replicas_here)
+        return -(-sum(self.shape.replicas[self.pipeline_rank :]) // self.replicas_here)
 
     @property
     def depth(self) -> int:
-        """The same of the whole pipeline in this seat's rounds: ceil(sum of r_j / r_here)."""
+        """The same of the whole pipeline in this rank's rounds: ceil(sum of r_j / r_here)."""
         return -(-self.shape.num_devices // self.replicas_here)
 
     @property

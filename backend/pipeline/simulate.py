@@ -24,7 +24,7 @@ def simulate(
 
     An action starts as soon as its rank is free and what it waits for is there. A transfer
     keeps its links busy and not the ranks; messages between two ranks stay in order. The span
-    of a send is the transfer, that of a receive the wait. Lanes on one device compute one at
+    of a send is the transfer, that of a receive the wait. Pipelines on one device compute one at
     a time, first come, first served (ours: real devices overlap small kernels a little), and
     so do devices that share `cores` (ours: a real kernel deals them out in slices; the work
     done by the end is the same). All-reduces use no link. `durations` must be the same for all
@@ -47,7 +47,7 @@ def _shared(program: Program, plan: Waits, cores: Cores | None, links: Links) ->
     latency = [links.latency(source, to) for source, to in pairs]
     names = {name: number for number, name in enumerate({n: None for path in paths for n in path})}
     has_shared = len(names) < sum(map(len, paths)) or any(latency)
-    if not has_shared and cores is None and program.shape.lanes == 1:
+    if not has_shared and cores is None and program.shape.num_pipelines == 1:
         return None
     devices = [program.shape.device_of(rank) for rank in range(program.num_ranks)]
     return Shared([tuple(names[name] for name in path) for path in paths], latency, devices, cores)

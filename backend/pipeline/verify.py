@@ -8,11 +8,11 @@ from backend.errors import StageflowError
 from backend.pipeline.clock.walk import stuck
 from backend.pipeline.program import Program
 from backend.pipeline.rules.bounds import bounds
-from backend.pipeline.rules.collectives import averages, partners, reductions
+from backend.pipeline.rules.collectives import in_groups, partners
 from backend.pipeline.rules.computes import at_row, in_order, once, versions
 from backend.pipeline.rules.faults import Broken, Fault, Rule, said
 from backend.pipeline.rules.messages import channels, messages
-from backend.pipeline.rules.places import Places, Seating
+from backend.pipeline.rules.places import Places, StagePlaces
 from backend.pipeline.rules.updates import updates
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.versions import number
@@ -43,13 +43,13 @@ def verify(program: Program) -> tuple[Fault, ...]:
     rule, shape = schedule(program.schedule), program.shape
     if program.num_ranks != shape.num_ranks:
         what = f"programs, but the shape has {shape.num_ranks} ranks"
-        return (Fault(0, None, Rule.SEAT, f"there are {program.num_ranks} {what}"),)
-    if 2 * shape.num_stages * shape.microbatches > LARGE + 2 * program.num_actions:
+        return (Fault(0, None, Rule.RANK, f"there are {program.num_ranks} {what}"),)
+    if 2 * shape.num_stages * shape.num_microbatches > LARGE + 2 * program.num_actions:
         what = "actions, not half of the forwards and backwards that the shape claims"
-        return (Fault(0, None, Rule.SEAT, f"there are {program.num_actions} {what}"),)
-    seating = Seating.of(program)
-    at = Places.of(program, rule, seating.placed)
-    found = said(program, _of_ranks(seating, at))
+        return (Fault(0, None, Rule.RANK, f"there are {program.num_actions} {what}"),)
+    stage_places = StagePlaces.of(program)
+    at = Places.of(program, rule, stage_places.placed)
+    found = said(program, _of_ranks(stage_places, at))
     found += said(program, channels(at))
     found += said(program, partners(at))
     found += said(program, _waiting(program))
@@ -64,10 +64,10 @@ def check(program: Program) -> Program:
     return program
 
 
-def _of_ranks(seating: Seating, at: Places) -> Iterator[Broken | Fault]:
+def _of_ranks(stage_places: StagePlaces, at: Places) -> Iterator[Broken | Fault]:
     if not at.placed.all():
-        yield from seating.broken()
-    for rule in (once, in_order, versions, updates, messages, reductions, averages):
+        yield from stage_places.broken()
+    for rule in (once, in_order, versions, updates, messages, in_groups):
         yield from rule(at)
 
 

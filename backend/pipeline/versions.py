@@ -51,9 +51,9 @@ def from_the_input(shape: Shape, order: Order, made: Ints) -> Ints:
     newest version that has learned from no more than the input's (ours).
     """
     at_input = (order.kind == Kind.FORWARD) & (order.stage == 0)
-    chosen = np.zeros(shape.microbatches, np.int64)
+    chosen = np.zeros(shape.num_microbatches, np.int64)
     chosen[order.microbatch[at_input]] = made[at_input] * shape.replicas[0]
-    replicas = np.asarray(shape.replicas)[order.stage % shape.positions]
+    replicas = np.asarray(shape.replicas)[order.stage % shape.pipeline_size]
     return _stashed(shape, order, chosen[order.microbatch] // replicas)
 
 
@@ -65,8 +65,8 @@ def one_batch_late(shape: Shape, order: Order, made: Ints) -> Ints:
 
 def _stashed(shape: Shape, order: Order, read: Ints) -> Ints:
     """What each forward reads, and its backward likewise."""
-    stash = np.zeros(shape.num_stages * shape.microbatches, np.int64)
-    key = order.stage * shape.microbatches + order.microbatch
+    stash = np.zeros(shape.num_stages * shape.num_microbatches, np.int64)
+    key = order.stage * shape.num_microbatches + order.microbatch
     forward = order.kind == Kind.FORWARD
     stash[key[forward]] = read[forward]
     return np.asarray(stash[key])

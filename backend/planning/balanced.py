@@ -67,7 +67,7 @@ def rate_2bw(
 
 
 def interleaved(profile: Profile, depth: int, width: int, chunks: int) -> Partition:
-    """`depth` positions of `chunks` equal stages each, `width` times."""
+    """`depth` pipeline ranks of `chunks` equal stages each, `width` times."""
     plan = copied(even_stops(profile, depth * chunks), width, depth)
     return Partition(plan.stages, chunks=chunks)
 

@@ -20,7 +20,7 @@ _PART = re.compile(r"([0-9]{1,6})(?:x([0-9]{1,5})|@([0-9]{1,5}(?:\.[0-9]{1,5})*)
 
 def write_cut(cut: Partition) -> str:
     """The word for `cut`; its order of layers and its chunks are not in it."""
-    stages = cut.stages[: cut.positions]
+    stages = cut.stages[: cut.pipeline_size]
     in_order = _in_order([stage.replicas for stage in stages])
     if tuple(stage.devices for stage in stages) == in_order:
         return "-".join(f"{stage.stop}x{stage.replicas}" for stage in cut.stages)
@@ -35,10 +35,10 @@ def read_cut(text: str, base: Partition, num_devices: int) -> Partition:
     if len(found) < len(parts):
         raise InvalidInput(f"the cut {text!r:.60} cannot be read", ADVICE)
     stops = [int(part[1]) for part in found]
-    positions = max(1, len(found) // base.chunks)
-    devices = [_devices(part) for part in found[:positions]]
+    pipeline_size = max(1, len(found) // base.chunks)
+    devices = [_devices(part) for part in found[:pipeline_size]]
     if all(named is None for named in devices):
-        counts = [int(part[2]) for part in found[:positions]]
+        counts = [int(part[2]) for part in found[:pipeline_size]]
         return _assigned(stops, counts, base, num_devices)
     if None in devices:
         raise InvalidInput(f"the cut {text!r:.60} names the devices of some stages only", ADVICE)

@@ -78,17 +78,17 @@ def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
     totals: list[float] = []
-    for position in range(shape.positions):
-        at = shape.seats[shape.group_of(position)[0]]
-        stages = plan.partition.stages[position :: shape.positions]
+    for pipeline_rank in range(shape.pipeline_size):
+        at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
+        stages = plan.partition.stages[pipeline_rank :: shape.pipeline_size]
         live, held = rule.live(at), rule.in_flight(at)
         fixed = [stage_memory(ordered, s, live, 0, optimizer) for s in stages]
         full = [stage_memory(ordered, s, live, held, optimizer, plan.recompute) for s in stages]
         waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
-        shared = reference if plan.lanes > 1 else 0
-        totals.append(plan.lanes * (sum(fixed) + waiting) + shared)
-    return tuple(totals[stage % shape.positions] for stage in range(shape.num_stages))
+        shared = reference if plan.num_pipelines > 1 else 0
+        totals.append(plan.num_pipelines * (sum(fixed) + waiting) + shared)
+    return tuple(totals[stage % shape.pipeline_size] for stage in range(shape.num_stages))
 
 
 def smallest_devices(cluster: Cluster, partition: Partition) -> tuple[Device, ...]:

@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
@@ -29,7 +32,7 @@ class Stage:
 class Partition:
     """The stages, input first. They cover the layers without a gap and share no device, but
     with `chunks` > 1 (interleaving): then stage s + p sits on the devices of stage s, where p
-    is the number of positions.
+    is the number of pipeline ranks.
 
     `order` names the profile's layers in the order that the stages count in, where that is
     not the profile's own (`Profile.in_order`). Raises `InvalidInput` otherwise.
@@ -50,11 +53,11 @@ class Partition:
                     f"stage {number} holds layers {stage.first}..{stage.stop - 1}, "
                     f"but the next free layer is {stop}"
                 )
-            if number >= self.positions:
-                if stage.devices != self.stages[number - self.positions].devices:
+            if number >= self.pipeline_size:
+                if stage.devices != self.stages[number - self.pipeline_size].devices:
                     raise InvalidInput(
-                        f"stage {number} sits on devices {stage.devices}, but its position has "
-                        f"{self.stages[number - self.positions].devices}"
+                        f"stage {number} is on devices {stage.devices}, but its pipeline rank has "
+                        f"{self.stages[number - self.pipeline_size].devices}"
                     )
             elif not stage.devices or devices & set(stage.devices):
                 raise InvalidInput(f"stage {number} has no device of its own: {stage.devices}")
@@ -66,14 +69,14 @@ class Partition:
             raise InvalidInput(f"the order does not name each of the {stop} layers once")
 
     @property
-    def positions(self) -> int:
+    def pipeline_size(self) -> int:
         """Places in the pipeline: as many as stages, or fewer where it interleaves."""
         return len(self.stages) // self.chunks
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        """Ranks at each position."""
-        return tuple(stage.replicas for stage in self.stages[: self.positions])
+        """Ranks at each pipeline rank."""
+        return tuple(stage.replicas for stage in self.stages[: self.pipeline_size])
 
     @property
     def num_devices(self) -> int:
@@ -89,13 +92,13 @@ class Partition:
 class Plan:
     """A partition with the schedule that will run it.
 
-    planner     catalog name of the planner that made it ("pipedream", ...)
-    schedule    catalog name of the schedule ("pipedream" = 1F1B with weight stashing)
-    microbatch  samples per microbatch
-    batch       microbatches per weight update (1 for schedules that never flush)
-    recompute   forwards keep their inputs alone and run once more before the backward
-    lanes       whole pipelines on the same devices (AvgPipe)
-    advance     forwards that AFP runs ahead of 1F1B per later position
+    planner        catalog name of the planner that made it ("pipedream", ...)
+    schedule       catalog name of the schedule ("pipedream" = 1F1B with weight stashing)
+    microbatch     samples per microbatch
+    batch          microbatches per weight update (1 for schedules that never flush)
+    recompute      forwards keep their inputs alone and run once more before the backward
+    num_pipelines  whole pipelines on the same devices (AvgPipe)
+    advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
     """
 
     planner: str
@@ -104,7 +107,7 @@ class Plan:
     microbatch: int
     batch: int = 1
     recompute: bool = False
-    lanes: int = 1
+    num_pipelines: Annotated[int, Field(alias="lanes")] = 1
     advance: int = 1
 
     @property

@@ -15,10 +15,10 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
-from backend.prediction.moves import moves
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.search import UNWATCHED, Watch, search
+from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
 
 
@@ -166,7 +166,7 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
     yield explain(PlanDurations(profile, plan.partition, cluster), plan, steady_shape(plan))
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
-    stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, lanes=1)
+    stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, num_pipelines=1)
     if (
         not question.schedule
         and plan.partition.chunks == 1
@@ -174,7 +174,7 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
     ):
         yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name} {fault}."
     if plan.partition.chunks == 1:
-        yield from moves(profile, cluster, plan, question.optimizer)
+        yield from sensitivity(profile, cluster, plan, question.optimizer)
 
 
 def _excess(question: Question, plan: Plan) -> PlanDoesNotFit | None:

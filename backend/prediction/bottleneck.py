@@ -23,7 +23,7 @@ class Load:
 
 
 def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...]:
-    """Every position of the pipeline (by its first stage) and every cut.
+    """Every pipeline rank of the pipeline (by its first stage) and every cut.
 
     The replicas of a stage share its microbatches, and synchronise once per round (once per
     batch where the schedule flushes, `plan.batch` > 1); the channels of a cut are the pairs of
@@ -32,15 +32,15 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
     cut = plan.partition
     compute = _compute(durations, plan)
     found = []
-    for position, replicas in enumerate(cut.replicas):
-        held = range(position, len(cut.stages), cut.positions)
-        group = shape.group_of(position)
+    for pipeline_rank, replicas in enumerate(cut.replicas):
+        held = range(pipeline_rank, len(cut.stages), cut.pipeline_size)
+        group = shape.group_of(pipeline_rank)
         update = sum(durations.update[s] + durations.all_reduce(s, group) for s in held)
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
-        found.append(Load(position, False, busy))
+        found.append(Load(pipeline_rank, False, busy))
     for number in range(len(cut.stages) - 1):
-        replicas_of = (cut.replicas[stage % cut.positions] for stage in (number, number + 1))
-        channels = lcm(*replicas_of) * plan.lanes
+        replicas_of = (cut.replicas[stage % cut.pipeline_size] for stage in (number, number + 1))
+        channels = lcm(*replicas_of) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)
         found.append(Load(number, True, durations.transfer(message, *ranks) / channels))
@@ -95,7 +95,7 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
             f"The link between stages {load.stage} and {load.stage + 1} is the bottleneck: "
             f"{seconds_text(load.seconds)} for {bytes_text(sent)} each way per microbatch"
         )
-    held = range(load.stage, len(plan.partition.stages), plan.partition.positions)
+    held = range(load.stage, len(plan.partition.stages), plan.partition.pipeline_size)
     compute = _compute(durations, plan)
     own, whole = sum(compute[stage] for stage in held), sum(compute)
     text = (

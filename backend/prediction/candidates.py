@@ -52,10 +52,10 @@ def parallel_pipelines(question: Question) -> Iterator[Plan]:
 def _side_by_side(question: Question, name: str) -> Iterator[Plan]:
     partition = straight(question.profile, question.cluster)
     size, counts = question.profile.microbatch, range(1, question.pipelines + 1)
-    for lanes, split, advance in product(counts, SPLITS, schedule_named(name).advances):
+    for num_pipelines, split, advance in product(counts, SPLITS, schedule_named(name).advances):
         if size % split == 0 and not (advance and len(partition.stages) == 1):
             plan = Plan("avgpipe", partition, name, size // split, question.batch * split)
-            yield replace(plan, lanes=lanes, advance=advance)
+            yield replace(plan, num_pipelines=num_pipelines, advance=advance)
 
 
 def _plans(question: Question, partition: Partition, name: str, split: int) -> Iterator[Plan]:

@@ -6,9 +6,12 @@ from functools import cached_property
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import (
+    AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
+    Collective,
     Compute,
     Flow,
     Forward,
@@ -23,11 +26,11 @@ from backend.profiles.profile import Layer, Profile
 
 @dataclass(frozen=True)
 class PlanDurations:
-    """The simulator's `Durations` for one stage per position; rank r sits on `devices[r]`.
+    """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`.
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
-    gradient, in place). The lanes of a pipeline share its devices. Not known here: what ranks
+    gradient, in place). The pipelines of a pipeline share its devices. Not known here: what ranks
     lose by sharing a memory bus; cores are shared in `sharing`, links in `shared_links`.
     """
 
@@ -38,8 +41,8 @@ class PlanDurations:
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
-        """The device of each rank of a lane: positions first, replicas within (`Shape`)."""
-        placed = self.partition.stages[: self.partition.positions]
+        """The device of each rank of a pipeline: by pipeline rank, then by replica (`Shape`)."""
+        placed = self.partition.stages[: self.partition.pipeline_size]
         return tuple(device for stage in placed for device in stage.devices)
 
     def device(self, rank: int) -> int:
@@ -73,13 +76,13 @@ class PlanDurations:
     def _handled(self, stage: int, before: int, behind: int) -> float:
         """Seconds in which `stage`'s processor takes in a bundle over the cut behind stage
         `before` and posts one over the cut behind `behind`; 0 where nothing crosses there."""
-        handling = self.profile.handling
-        if handling is None or self.partition.positions == 1:
+        overhead = self.profile.message_overhead
+        if overhead is None or self.partition.pipeline_size == 1:
             return 0.0
         last = len(self.partition.stages) - 1
-        taken = handling.take(self._cut_bytes(before)) if 0 <= before < last else 0.0
-        posted = handling.post(self._cut_bytes(behind)) if 0 <= behind < last else 0.0
-        return (taken + posted) / self.pace(stage)
+        received = overhead.receiving(self._cut_bytes(before)) if 0 <= before < last else 0.0
+        sent = overhead.sending(self._cut_bytes(behind)) if 0 <= behind < last else 0.0
+        return (received + sent) / self.pace(stage)
 
     def transfer(self, message: Message, source: int, to: int) -> float:
         """Latency plus bytes over the bandwidth of the link between the two devices."""
@@ -90,9 +93,14 @@ class PlanDurations:
         devices = [self.device(rank) for rank in group]
         return ring_seconds(self.cluster, devices, self.parameter_bytes[stage])
 
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        """As long as an update: both pass once over the stage's weights (ours)."""
-        return self.update[stage]
+    def collective(self, action: Collective) -> float:
+        """Seconds of `action`; an averaging takes as long as an update, for both pass once over
+        the stage's weights (ours)."""
+        match action:
+            case AllReduce(stage, group):
+                return self.all_reduce(stage, group)
+            case Average(stage):
+                return self.update[stage]
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
@@ -163,7 +171,10 @@ class PlanDurations:
         so it takes two thirds of that (ours: memory binds both)."""
         return self._seconds(
             [
-                sum((layer.renewal if cost.renews else 0.0) or layer.update for layer in part)
+                sum(
+                    (layer.out_of_place_update if cost.renews else 0.0) or layer.update
+                    for layer in part
+                )
                 + (2 / 3 * sum(layer.adding for layer in part) if cost.is_mean else 0.0)
                 for part, cost in zip(self._parts, self._update_costs, strict=True)
             ]

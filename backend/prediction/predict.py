@@ -75,7 +75,7 @@ def described(
         seconds_per_minibatch=seconds,
         samples_per_second=plan.batch * plan.microbatch / seconds if seconds else 0.0,
         bubble=bubble(timeline),
-        sent_bytes=plan.batch * _sent_bytes(program, durations) / program.shape.microbatches,
+        sent_bytes=plan.batch * _sent_bytes(program, durations) / program.shape.num_microbatches,
         memory_bytes=memory,
         stage_seconds=tuple(map(sum, zip(durations.forward, durations.backward, strict=True))),
         staleness=max(staleness(program)),
@@ -116,18 +116,18 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
 
 def _live_versions(shape: Shape, rule: Schedule) -> tuple[int, ...]:
     groups = (shape.group_of(stage) for stage in range(shape.num_stages))
-    return tuple(rule.live(shape.seats[group[0]]) for group in groups)
+    return tuple(rule.live(shape.coordinates[group[0]]) for group in groups)
 
 
 def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
     """Slope over the second half of a segment, predicted or measured, at the last stage: it
     drains last, so neither the fill nor the drain is in it."""
     rows = timeline.rows
-    half = shape.microbatches // unit // 2 * unit
+    half = shape.num_microbatches // unit // 2 * unit
     done = rows.are(Is.LEARNING) & (rows.stage == shape.num_stages - 1)
     second, ends = rows.microbatch[done] >= half, timeline.end[done]
     last, middle = ends[second].max(initial=0.0), ends[~second].max(initial=0.0)
-    return float(last - middle) / (shape.microbatches - half)
+    return float(last - middle) / (shape.num_microbatches - half)
 
 
 def _sent_bytes(program: Program, durations: PlanDurations) -> float:

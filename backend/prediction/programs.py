@@ -30,7 +30,7 @@ def exported(
     """The program of a segment of `plan` in `form`. 0 microbatches are as many as the plan is
     predicted on, or one batch where the form holds no more. Raises as `predicted_program`, and
     `InvalidInput` for what the form cannot say."""
-    usual = microbatch_unit(plan) if form.one_batch else steady_shape(plan).microbatches
+    usual = microbatch_unit(plan) if form.one_batch else steady_shape(plan).num_microbatches
     program, timeline = predicted_program(profile, cluster, plan, microbatches or usual)
     return form.write(program, timeline)
 
@@ -69,7 +69,7 @@ def examined(
         return Imported(program, faults)
     shape = program.shape
     timeline, durations = on_cluster(program, profile, cluster, plan)
-    seconds = timeline.makespan * shape.batch / shape.microbatches
+    seconds = timeline.makespan * shape.batch / shape.num_microbatches
     memory = memory_bytes(profile, plan, shape, optimizer)
     prediction = described(plan, program, timeline, durations, seconds, memory)
     return Imported(program, (), timeline, prediction)
@@ -91,7 +91,7 @@ def plan_of(program: Program, profile: Profile, cluster: Cluster) -> Plan:
         profile.microbatch,
         shape.batch,
         shape.recompute,
-        shape.lanes,
+        shape.num_pipelines,
         shape.advance,
     )
 

@@ -14,7 +14,7 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
-from backend.prediction.lanes import gain_of_lanes, with_gain
+from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
 from backend.profiles.document import check_profile
@@ -57,7 +57,7 @@ class Question:
     optimizer  whose state counts as memory
     chunks     stages on a device under a schedule that interleaves
     pipelines  most parallel pipelines that AvgPipe puts on the same devices
-    gain       what two pipelines on a device compute more than one (`gain_of_lanes`); 1: nothing
+    gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing
     further    profiles of the same layers at other microbatch sizes; at a size that nobody
                measured times are in proportion
     """
@@ -118,7 +118,7 @@ class Question:
             self,
             profile=carried(self.profile),
             cluster=_limited(self.cluster, memory),
-            gain=gain_of_lanes(*took) if took else self.gain,
+            gain=gain_of_sharing(*took) if took else self.gain,
             further=tuple(map(carried, self.further)),
         )
 
@@ -141,7 +141,9 @@ class Question:
     def profile_of(self, plan: Plan) -> Profile:
         """The profile from which `plan` is predicted."""
         profile = self.at(plan.microbatch)
-        return with_gain(profile, self.gain) if plan.lanes > 1 and self.gain > 1 else profile
+        return (
+            with_gain(profile, self.gain) if plan.num_pipelines > 1 and self.gain > 1 else profile
+        )
 
     def predict(self, plan: Plan) -> Prediction:
         """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""

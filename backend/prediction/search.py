@@ -122,7 +122,7 @@ def _bounds(question: Question) -> Callable[[Plan], float]:
     @cache
     def bound(same: Plan) -> float:
         profile = profile_at(same.microbatch)
-        gain = question.gain if same.lanes > 1 else 1.0
+        gain = question.gain if same.num_pipelines > 1 else 1.0
         try:
             return gain * most_samples(profile, question.cluster, same)
         except StageflowError:
@@ -169,7 +169,7 @@ def _chunked(name: str, question: Question) -> Iterator[Plan]:
             f"Use {', '.join(depths)} or best.",
         )
     for partition in interleaved_partitions(question):
-        if depths[name] in (None, partition.positions):
+        if depths[name] in (None, partition.pipeline_size):
             yield question.plan(name, partition)
 
 

@@ -16,9 +16,9 @@ MOST_MICROBATCHES = 100_000
 
 
 def microbatch_unit(plan: Plan) -> int:
-    """The fewest microbatches of a segment: whole batches for every lane, shared evenly by all
+    """The fewest microbatches of a segment: whole batches for every pipeline, shared evenly by all
     replicas. Raises `InvalidInput` where these are more than any prediction simulates."""
-    unit = plan.lanes * lcm(plan.batch, *plan.partition.replicas)
+    unit = plan.num_pipelines * lcm(plan.batch, *plan.partition.replicas)
     if unit > MOST_MICROBATCHES:
         raise InvalidInput(
             f"replicas {plan.partition.label} and batches of {plan.batch} come round together "
@@ -56,6 +56,6 @@ def _shape(plan: Plan, microbatches: int) -> Shape:
         plan.batch,
         chunks=plan.partition.chunks,
         advance=plan.advance,
-        lanes=plan.lanes,
+        num_pipelines=plan.num_pipelines,
         recompute=plan.recompute,
     )

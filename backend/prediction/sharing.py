@@ -8,7 +8,7 @@ from backend.prediction.durations import PlanDurations
 def shared_cores(cluster: Cluster, durations: PlanDurations) -> Cores | None:
     """The cores of the hosts, where one has more ranks than cores; None where all have enough.
 
-    Lanes on a device take turns on the device already. What sharing costs beside the turns
+    Pipelines on a device take turns on the device already. What sharing costs beside the turns
     (cold caches, switching) is not known here.
     """
     host = cluster.levels[0]

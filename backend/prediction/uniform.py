@@ -4,10 +4,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from backend.pipeline.actions import (
-    AllReduce,
     Backward,
     BackwardInput,
     BackwardWeight,
+    Collective,
     Compute,
     Forward,
     Message,
@@ -26,7 +26,7 @@ from backend.pipeline.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class UniformDurations:
-    """The same seconds on every position: `backward` is the input's gradient,
+    """The same seconds on every pipeline rank: `backward` is the input's gradient,
     `backward_weight` the weights'; a full backward takes both. Chunks share them evenly.
     Updates and reductions are free."""
 
@@ -37,9 +37,9 @@ class UniformDurations:
     chunks: int = 1
 
     def compute(self, rank: int, action: Compute) -> float:
-        return self._position(action) / self.chunks
+        return self._seconds_of(action) / self.chunks
 
-    def _position(self, action: Compute) -> float:
+    def _seconds_of(self, action: Compute) -> float:
         match action:
             case Forward() | Recompute():
                 return self.forward
@@ -55,10 +55,7 @@ class UniformDurations:
     def transfer(self, message: Message, source: int, to: int) -> float:
         return self.transfer_seconds
 
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        return 0.0
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
+    def collective(self, action: Collective) -> float:
         return 0.0
 
     @property
@@ -68,16 +65,16 @@ class UniformDurations:
 
 
 def uniform_shape(
-    name: str, positions: int, microbatches: int, chunks: int = 1, advance: int = 1
+    name: str, pipeline_size: int, microbatches: int, chunks: int = 1, advance: int = 1
 ) -> Shape:
     """A straight pipeline: one batch of `microbatches` where it flushes; else updates as
-    often as `name` allows (after every microbatch; with 2bw after as many as positions, where
+    often as `name` allows (after every microbatch; with 2bw after as many as pipeline ranks, where
     these divide the microbatches)."""
     member = schedule(name)
     batch = microbatches if member.batched else 1
-    if member.batched and not member.flushes and microbatches % positions == 0:
-        batch = positions
-    return Shape((1,) * positions, microbatches, batch, chunks, advance)
+    if member.batched and not member.flushes and microbatches % pipeline_size == 0:
+        batch = pipeline_size
+    return Shape((1,) * pipeline_size, microbatches, batch, chunks, advance)
 
 
 def simulate_uniform(
@@ -99,6 +96,6 @@ def cost_seconds(timeline: Timeline) -> float:
     """The longest over ranks of (last end - first start), messages not counted."""
     spans: defaultdict[int, list[float]] = defaultdict(list)
     for span in timeline.spans:
-        if not isinstance(span.action, Send | Recv | AllReduce):
+        if not isinstance(span.action, Send | Recv | Collective):
             spans[span.rank] += [span.start, span.end]
     return max((max(times) - min(times) for times in spans.values()), default=0.0)

@@ -12,7 +12,7 @@ FORMAT: Literal["stageflow-profile"] = "stageflow-profile"
 VERSION: Literal[1] = 1
 SECONDS = (
     *("forward", "backward", "backward_input", "backward_weight"),
-    *("update", "adding", "renewal"),
+    *("update", "adding", "out_of_place_update"),
 )
 BYTES = ("output_bytes", "parameter_bytes", "saved_bytes", "buffer_bytes")
 MOST = dict.fromkeys(SECONDS, 1e9) | dict.fromkeys(BYTES, 1e18) | {"flops": 1e30}

@@ -4,7 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from backend.errors import InvalidInput
 
@@ -13,25 +15,25 @@ from backend.errors import InvalidInput
 class Layer:
     """One layer at the profile's microbatch size.
 
-    name             the model's own module path ("features.0"), unique in the graph
-    kind             what it is ("Conv2d", "add")
-    forward          seconds of one forward
-    backward         seconds of one full backward (input and weight gradient)
-    output_bytes     bytes of the output, which travel if the graph is cut behind it
-    parameter_bytes  bytes of trainable parameters
-    update           seconds of one optimizer update of its parameters
-    backward_input   seconds of the half of a backward that gives the input's gradient alone
-                     (Qi et al., ICLR 2024); 0 = not measured apart
-    backward_weight  seconds of the other half, run by itself: together they may take longer than
-                     the whole; 0 = not measured
-    adding           seconds to add the gradients of its parameters to those of other microbatches;
-                     0 = not measured
-    renewal          seconds of an update that leaves the old parameters standing beside the new;
-                     0 = not measured
-    saved_bytes      activations that autograd keeps for the backward, each storage once and
-                     parameters left out; None = not measured
-    buffer_bytes     bytes of running statistics and constants
-    flops            floating point operations of one forward; None = not counted
+    name                 the model's own module path ("features.0"), unique in the graph
+    kind                 what it is ("Conv2d", "add")
+    forward              seconds of one forward
+    backward             seconds of one full backward (input and weight gradient)
+    output_bytes         bytes of the output, which travel if the graph is cut behind it
+    parameter_bytes      bytes of trainable parameters
+    update               seconds of one optimizer update of its parameters
+    backward_input       seconds of the half of a backward that gives the input's gradient alone
+                         (Qi et al., ICLR 2024); 0 = not measured apart
+    backward_weight      seconds of the other half, run by itself: together they may take longer
+                         than the whole; 0 = not measured
+    adding               seconds to add the gradients of its parameters to those of other
+                         microbatches; 0 = not measured
+    out_of_place_update  seconds of an update that keeps the old parameters beside the new;
+                         0 = not measured
+    saved_bytes          activations that autograd keeps for the backward, each storage once and
+                         parameters left out; None = not measured
+    buffer_bytes         bytes of running statistics and constants
+    flops                floating point operations of one forward; None = not counted
     """
 
     name: str
@@ -47,7 +49,7 @@ class Layer:
     flops: float | None = None
     backward_weight: float = 0.0
     adding: float = 0.0
-    renewal: float = 0.0
+    out_of_place_update: Annotated[float, Field(alias="renewal")] = 0.0
 
     @property
     def compute(self) -> float:
@@ -65,8 +67,9 @@ class Layer:
         return self.output_bytes if self.saved_bytes is None else self.saved_bytes
 
     def scaled(self, compute: float = 1.0, weights: float = 1.0, samples: float = 1.0) -> "Layer":
-        """The layer with its seconds of compute times `compute`, those of its weights (update,
-        adding, renewal) times `weights`, and what it makes of a microbatch times `samples`."""
+        """The layer with its seconds of compute times `compute`, those of its weights
+        (`update`, `adding`, `out_of_place_update`) times `weights`, and what it makes of a
+        microbatch times `samples`."""
         saved, flops = self.saved_bytes, self.flops
         return replace(
             self,
@@ -76,7 +79,7 @@ class Layer:
             backward_weight=self.backward_weight * compute,
             update=self.update * weights,
             adding=self.adding * weights,
-            renewal=self.renewal * weights,
+            out_of_place_update=self.out_of_place_update * weights,
             output_bytes=round(self.output_bytes * samples),
             saved_bytes=None if saved is None else round(saved * samples),
             flops=None if flops is None else flops * samples,
@@ -86,20 +89,20 @@ class Layer:
 @dataclass(frozen=True, slots=True)
 class MessageOverhead:
     """What a message costs the processors of its ranks, however long it is on the link: seconds,
-    and seconds per byte. `posting` at the sender, `taking` in at the receiver."""
+    and seconds per byte (o and G of LogGP), at the sender and at the receiver."""
 
-    posting: float
-    posting_byte: float
-    taking: float
-    taking_byte: float
+    send: Annotated[float, Field(alias="posting")]
+    send_per_byte: Annotated[float, Field(alias="posting_byte")]
+    receive: Annotated[float, Field(alias="taking")]
+    receive_per_byte: Annotated[float, Field(alias="taking_byte")]
 
-    def post(self, num_bytes: float) -> float:
+    def sending(self, num_bytes: float) -> float:
         """Seconds of the sender."""
-        return self.posting + self.posting_byte * num_bytes
+        return self.send + self.send_per_byte * num_bytes
 
-    def take(self, num_bytes: float) -> float:
+    def receiving(self, num_bytes: float) -> float:
         """Seconds of the receiver."""
-        return self.taking + self.taking_byte * num_bytes
+        return self.receive + self.receive_per_byte * num_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class TiedWeight:
     """A weight that several layers read: the first of them owns it and sends it on, so that it
     is among the crossings too."""
 
@@ -133,7 +136,7 @@ class ModelGraph:
     layers: tuple[Layer, ...]
     edges: tuple[tuple[int, int], ...]
     crossings: tuple[Crossing, ...] = ()
-    ties: tuple[Tie, ...] = ()
+    tied_weights: Annotated[tuple[TiedWeight, ...], Field(alias="ties")] = ()
 
     def __post_init__(self) -> None:
         for producer, consumer in self.edges:
@@ -185,8 +188,8 @@ class Profile:
     parameters, granularity, precision   what the definition was given and how it was run
     versions       of what the times depend on
     is_partial     the job was stopped: medians over fewer repetitions than were asked for
-    handling       what a message costs the ranks' processors; None = not measured, or the ranks
-                   compute on GPUs
+    message_overhead   what a message costs the ranks' processors; None = not measured, or the
+                   ranks compute on GPUs
     """
 
     name: str
@@ -204,7 +207,7 @@ class Profile:
     precision: Literal["float32", "bfloat16"] = "float32"
     versions: dict[str, str] = field(default_factory=dict)
     is_partial: bool = False
-    handling: MessageOverhead | None = None
+    message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:
@@ -226,11 +229,11 @@ class Profile:
             Crossing(place[each.producer], tuple(place[r] for r in each.readers), each.bytes)
             for each in self.graph.crossings
         )
-        ties = tuple(
+        tied_weights = tuple(
             replace(tie, owner=place[tie.owner], readers=tuple(place[r] for r in tie.readers))
-            for tie in self.graph.ties
+            for tie in self.graph.tied_weights
         )
-        return replace(self, graph=ModelGraph(layers, edges, crossings, ties))
+        return replace(self, graph=ModelGraph(layers, edges, crossings, tied_weights))
 
     @property
     def compute(self) -> float:

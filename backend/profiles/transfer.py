@@ -53,7 +53,7 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         whole_forward=0.0,
         whole_backward=0.0,
         whole_update=0.0,
-        handling=None,
+        message_overhead=None,
         notes=(*profile.notes, note),
     )
 

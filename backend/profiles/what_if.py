@@ -22,7 +22,7 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
         f"times and activations in proportion from microbatch {profile.microbatch} to {microbatch}"
     )
     layers = tuple(layer.scaled(compute=share, samples=share) for layer in profile.layers)
-    weights = {(tie.owner, tie.bytes) for tie in profile.graph.ties}
+    weights = {(tie.owner, tie.bytes) for tie in profile.graph.tied_weights}
     crossings = tuple(
         tensor
         if (tensor.producer, tensor.bytes) in weights

@@ -102,5 +102,5 @@ def peopled(url: str) -> Place:
         assert known
         people[who] = known[0]
         if role is not None:
-            backend.projects.seat(vision.id, known[0].name, role)
+            backend.projects.set_role(vision.id, known[0].name, role)
     return Place(url, backend, inside, found, people)

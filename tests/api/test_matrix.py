@@ -41,7 +41,7 @@ def bodies(place: Place) -> dict[str, object]:
         "resume_run": {},
         "add_project": {"name": "Third"},
         "change_project": {"name": "Borealis"},
-        "seat_member": {"name": "the viewer", "role": "viewer"},
+        "set_member_role": {"name": "the viewer", "role": "viewer"},
     }
 
 

@@ -98,7 +98,7 @@ def test_a_viewer_sees_what_they_may_not_change_disabled(
     backend: Backend, vision: Project, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gil = join(backend, "Gil", Role.GUEST)
-    backend.projects.seat(vision.id, "Gil", Role.VIEWER)
+    backend.projects.set_role(vision.id, "Gil", Role.VIEWER)
     signed_in(backend, monkeypatch, gil)
     page = open_page(Page.PROJECTS, id=vision.id)
     assert not page.exception

@@ -2,8 +2,8 @@
 
     python tests/benchmarks/bench_parallel_pipelines.py [--networks loopback,100mbit] [--epochs 2]
 
-Two hosts train a convolutional network in microbatches of 4 samples; every lane adds a process
-to each host. N, m and the advance are tuned by the planner from a profile taken here; two lanes
+Two hosts train a convolutional network in microbatches of 4 samples; every pipeline adds a process
+to each host. N, m and the advance are tuned by the planner from a profile taken here; two pipelines
 with the microbatches of the others stand beside it. Samples per second are the median of the
 epochs, the accuracy is that after the last one, on held-out digits.
 """
@@ -45,14 +45,17 @@ def main() -> None:
         for label, plan in plans(speed(name) or 2.5e9).items():
             rates, accuracy = trained(plan, name, given.epochs)
             rate = median(rates)
-            fastest = max(fastest, rate) if plan.lanes == 1 else fastest
-            row = f"{label:16}{plan.lanes:>3}{plan.batch:>4}{rate:>11.0f}{accuracy:>10.1%}"
-            print(row + (f"  {rate / fastest:.2f} of the best single" if plan.lanes > 1 else ""))
+            fastest = max(fastest, rate) if plan.num_pipelines == 1 else fastest
+            row = f"{label:16}{plan.num_pipelines:>3}{plan.batch:>4}{rate:>11.0f}{accuracy:>10.1%}"
+            print(
+                row
+                + (f"  {rate / fastest:.2f} of the best single" if plan.num_pipelines > 1 else "")
+            )
             sys.stdout.flush()
 
 
 def plans(bandwidth: float):
-    """Every plan on the same cut: single pipelines, the tuned AvgPipe, and two plain lanes."""
+    """Every plan on the same cut: single pipelines, the tuned AvgPipe, and two plain pipelines."""
     from backend.cluster.cluster import Cluster, Level
     from backend.planning.plan import Plan
     from backend.prediction.question import Question
@@ -70,8 +73,8 @@ def plans(bandwidth: float):
     tuned = search("avgpipe", Question(profile, cluster, batch=BATCH)).plan
     cut = tuned.partition
     found = {name: Plan("bench", cut, name, MICROBATCH, BATCH) for name in SINGLE}
-    lanes = replace(found["afp"], lanes=2)
-    return found | {"AvgPipe, tuned": tuned, "AvgPipe, N = 2": lanes}
+    plain = replace(found["afp"], num_pipelines=2)
+    return found | {"AvgPipe, tuned": tuned, "AvgPipe, N = 2": plain}
 
 
 def trained(plan, name: str, epochs: int) -> tuple[list[float], float]:
@@ -87,11 +90,11 @@ def trained(plan, name: str, epochs: int) -> tuple[list[float], float]:
         1, replace(plan, batch=batch), data=DataSpec("digits"), optimizer=optimizer, epochs=epochs
     )
     file = Path(zoo.__file__).parent / f"{MODEL}.py"
-    size = 2 * plan.lanes
+    size = 2 * plan.num_pipelines
     with TemporaryDirectory() as folder, network(name) as where:
         job = Path(folder) / "job.json"
         job.write_bytes(to_json(Job, Job(1, 1, "bench", spec, str(file), folder, size)))
-        hosts = replace(where, prefix=where.prefix * plan.lanes)
+        hosts = replace(where, prefix=where.prefix * plan.num_pipelines)
         told = launch(__file__, ["--rank", str(job)], size, PORT, hosts)
     return told["throughput"], told["accuracy"][-1]
 

@@ -9,7 +9,9 @@ from statistics import mean
 
 import torch.distributed as dist
 
-from backend.pipeline.actions import Compute, Flow, Message
+from backend.pipeline.actions import Collective, Compute, Flow, Message
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.simulate import simulate
 from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit
@@ -33,22 +35,20 @@ class Measured:
         behind = message.stage + 1 if message.flow is Flow.ACTIVATION else message.stage
         return self._carried[behind] / self._bandwidth
 
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        raise AssertionError("no stage of a straight pipeline has replicas")
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        raise AssertionError("one lane has nobody to average with")
+    def collective(self, action: Collective) -> float:
+        raise AssertionError(f"a straight pipeline has no {action}")
 
 
 def seconds_on_a_clock(lap, bandwidth: float | None) -> float:
     """Of a microbatch, by the same rule as a prediction. Every rank calls it."""
     everything: list = [None] * lap.race.world.size
     dist.all_gather_object(everything, taken(lap.recorder.spans))
-    specs = lap.seat.layered.specs
+    specs = lap.rank.stages.layered.specs
     bundles = [specs[stage.first] for stage in lap.plan.partition.stages]
     carried = tuple(sum(spec.num_bytes for spec in bundle) for bundle in bundles)
     wire = bandwidth * PAYLOAD if bandwidth else LOOPBACK
-    timeline = simulate(lap.program, Measured(everything, carried, wire))
+    program = lower(schedule(lap.plan.schedule), lap.program.shape)
+    timeline = simulate(program, Measured(everything, carried, wire))
     return seconds_per_microbatch(timeline, lap.program.shape, microbatch_unit(lap.plan))
 
 

@@ -70,7 +70,7 @@ def test_the_trace_holds_every_action(stageflow, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--schedule gpipe --chunks 2", "runs one stage per position"),
+        ("--schedule gpipe --chunks 2", "runs one stage per pipeline rank"),
         ("--schedule interleaved --chunks 2 --positions 3", "not a multiple"),
         ("--schedule gpipe --trace /nowhere/at/all.json", "cannot be written"),
     ],

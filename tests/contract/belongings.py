@@ -38,6 +38,6 @@ def member(backend: Backend, project: Project, role: Role | None) -> Backend:
     """The services for a guest with a role in the project."""
     join(backend, "Gil", Role.GUEST)
     if role is not None:
-        backend.projects.seat(project.id, "gil", role)
+        backend.projects.set_role(project.id, "gil", role)
     (gil,) = [p for p in backend.team.list() if p.name == "Gil"]
     return backend.acting(gil.actor())

@@ -54,7 +54,7 @@ class Case:
     optimizer: str
     replicas: tuple[int, ...]
     chunks: int = 1
-    lanes: int = 1
+    num_pipelines: int = 1
     recompute: bool = False
     extra: str = ""
     batch: int = BATCH
@@ -63,14 +63,16 @@ class Case:
     @property
     def name(self) -> str:
         shape = ".".join(map(str, self.replicas)) + f"x{self.chunks}" * (self.chunks > 1)
-        more = [f"{self.lanes}lanes"] * (self.lanes > 1) + ["again"] * self.recompute
+        more = [f"{self.num_pipelines}pipelines"] * (self.num_pipelines > 1) + [
+            "again"
+        ] * self.recompute
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
     @property
     def num_ranks(self) -> int:
-        return sum(self.replicas) * self.lanes
+        return sum(self.replicas) * self.num_pipelines
 
     @property
     def num_stages(self) -> int:
@@ -92,13 +94,13 @@ class Case:
 
     @property
     def updated(self) -> int:
-        """Microbatches of an update of one lane; with stashing each replica's own."""
+        """Microbatches of an update of one pipeline; with stashing each replica's own."""
         return 1 if self.schedule in STASHING else self.batch
 
     @property
     def unit(self) -> int:
-        """Microbatches of a round, which the replicas and lanes share evenly."""
-        return self.lanes * lcm(*self.replicas, self.updated)
+        """Microbatches of a round, which the replicas and pipelines share evenly."""
+        return self.num_pipelines * lcm(*self.replicas, self.updated)
 
     @property
     def sizes(self) -> list[int]:
@@ -119,7 +121,7 @@ class Case:
         return sum(layer >= bound for bound in self.bounds[1:])
 
     def spec(self) -> TrainSpec:
-        first = [sum(self.replicas[:position]) for position in range(len(self.replicas))]
+        first = [sum(self.replicas[:pipeline_rank]) for pipeline_rank in range(len(self.replicas))]
         devices = [tuple(range(a, a + n)) for a, n in zip(first, self.replicas, strict=True)]
         stages = tuple(
             Stage(first, stop, on)
@@ -134,7 +136,7 @@ class Case:
             MICROBATCH,
             self.batch,
             recompute=self.recompute,
-            lanes=self.lanes,
+            num_pipelines=self.num_pipelines,
         )
         optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
         data = DataSpec(last=self.last)
@@ -158,7 +160,7 @@ FACTORS = {
     "extra": tuple(EXTRAS),
     "model": tuple(CUTS),
     "recompute": (False, True),
-    "lanes": (1, 2),
+    "num_pipelines": (1, 2),
     "batch": (4, 2),
     "last": ("drop", "keep"),
 }
@@ -196,8 +198,8 @@ def _all() -> Iterator[Case]:
         yield Case("chain", schedule, "adam", *shape, extra="clip", last="keep")
     yield Case("residual", "pipedream", "momentum", (2, 1), recompute=True, extra="rates")
     yield Case("tied", "2bw", "adam", (1, 1, 1), extra="decay")
-    yield Case("chain", "afp", "adam", (1,), lanes=3)
-    yield Case("chain", "afp", "sgd", (1, 1), lanes=2, extra="clip")
+    yield Case("chain", "afp", "adam", (1,), num_pipelines=3)
+    yield Case("chain", "afp", "sgd", (1, 1), num_pipelines=2, extra="clip")
 
 
 CASES = tuple(dict.fromkeys(_all()))

@@ -46,38 +46,40 @@ class Trained:
 
 def reference(case: Case, versions_count: bool = True) -> Trained:
     """`versions_count=False` is the negative control: everybody reads the newest weights."""
-    lanes = [_Lane(case, versions_count) for _ in range(case.lanes)]
-    centre = lanes[0].newest()
+    pipelines = [_Pipeline(case, versions_count) for _ in range(case.num_pipelines)]
+    centre = pipelines[0].newest()
     torch.manual_seed(0)
     train, _ = case.definition().data()
     for number in range(EPOCHS):
         cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
         epoch = Epoch.shuffled(TensorSplit(*train), cutting, SEED, number)
-        for lane in lanes:
-            lane.begin(number)
-        round_of_all = case.updated * case.lanes
+        for pipeline in pipelines:
+            pipeline.begin(number)
+        round_of_all = case.updated * case.num_pipelines
         for first in range(0, case.microbatches, round_of_all):
-            for index, lane in enumerate(lanes):
+            for index, pipeline in enumerate(pipelines):
                 start = first + index * case.updated
                 for microbatch in range(start, start + case.updated):
-                    lane.learn(epoch, microbatch)
-            if case.lanes > 1:
-                _average(lanes, centre)
-    return Trained(centre if case.lanes > 1 else lanes[0].newest(), lanes[0].losses)
+                    pipeline.learn(epoch, microbatch)
+            if case.num_pipelines > 1:
+                _average(pipelines, centre)
+    return Trained(centre if case.num_pipelines > 1 else pipelines[0].newest(), pipelines[0].losses)
 
 
-def _average(lanes: list["_Lane"], centre: Weights) -> None:
-    """Elastic averaging with alpha = 1 / lanes, after every update of all lanes."""
+def _average(pipelines: list["_Pipeline"], centre: Weights) -> None:
+    """Elastic averaging with alpha = 1 / pipelines, after every update of all pipelines."""
     for name in centre:
-        away = [(lane.parameter(name) - centre[name]) / len(lanes) for lane in lanes]
-        for lane, distance in zip(lanes, away, strict=True):
-            lane.parameter(name).data -= distance
+        away = [
+            (pipeline.parameter(name) - centre[name]) / len(pipelines) for pipeline in pipelines
+        ]
+        for pipeline, distance in zip(pipelines, away, strict=True):
+            pipeline.parameter(name).data -= distance
         centre[name] = centre[name] + sum(away)
-    for lane in lanes:
-        lane.versions = [[lane.copy(stage)] for stage in range(lane.case.num_stages)]
+    for pipeline in pipelines:
+        pipeline.versions = [[pipeline.copy(stage)] for stage in range(pipeline.case.num_stages)]
 
 
-class _Lane:
+class _Pipeline:
     """One model that learns microbatch by microbatch."""
 
     def __init__(self, case: Case, versions_count: bool) -> None:
@@ -120,7 +122,7 @@ class _Lane:
             self._update_clipped(EXTRAS[self.case.extra]["clip_norm"])
 
     def _version(self, stage: int, turn: int) -> int:
-        if self.case.lanes > 1 or not self.versions_count:
+        if self.case.num_pipelines > 1 or not self.versions_count:
             return -1
         replicas = self.case.stage_replicas
         r = replicas[stage]
@@ -208,7 +210,7 @@ class _Lane:
             return 1.0
         replicas, batch = self.case.stage_replicas[stage], self.case.batch
         size = replicas if self.case.schedule in STASHING else batch
-        total = EPOCHS * self.case.microbatches // self.case.lanes // size
+        total = EPOCHS * self.case.microbatches // self.case.num_pipelines // size
         warm, at = total / EPOCHS / 2, self.updates[stage]
         if at < warm:
             return min(1.0, (at + 1) / warm)

@@ -63,12 +63,12 @@ def test_programs_hold_what_the_table_says(name):
     for shape in shapes(name):
         program = lower(schedule(name), shape)
         assert verify(program) == ()
-        p, m = shape.positions, shape.microbatches
-        for seat in shape.seats:
-            s, own = seat.position, program.ranks[seat.rank]
+        p, m = shape.pipeline_size, shape.num_microbatches
+        for coordinates in shape.coordinates:
+            s, own = coordinates.pipeline_rank, program.ranks[coordinates.rank]
             held = warm_up(p, m, s, shape.chunks, shape.advance)[name]
             assert max(in_flight(own)) == held, (shape, s)
-            live = max(max(live_versions(own, stage)) for stage in seat.stages)
+            live = max(max(live_versions(own, stage)) for stage in coordinates.stages)
             bound = versions(p, m, s).get(name, 1)
             assert live == bound if m >= 2 * p else live <= bound, (shape, s)
         checked += 1
@@ -80,8 +80,8 @@ def test_programs_hold_what_the_table_says(name):
 def test_double_buffering_keeps_two_versions(p, batches):
     shape = Shape((1,) * p, batches * max(p, 2), max(p, 2))
     program = lower(schedule("2bw"), shape)
-    for seat in shape.seats:
-        assert max(live_versions(program.ranks[seat.rank], seat.position)) == 2
+    for coordinates in shape.coordinates:
+        assert max(live_versions(program.ranks[coordinates.rank], coordinates.pipeline_rank)) == 2
 
 
 def cost(name, shape, times):
@@ -97,7 +97,7 @@ def cost(name, shape, times):
 def test_a_flush_costs_p_minus_1_microbatches(name, times):
     """Bubble (p-1)/(m+p-1); AFP as 1F1B where messages are free."""
     for shape in shapes(name):
-        p, m = shape.positions, shape.microbatches
+        p, m = shape.pipeline_size, shape.num_microbatches
         assert cost(name, shape, times) == pytest.approx((m + p - 1) * sum(times))
 
 
@@ -105,7 +105,7 @@ def test_a_flush_costs_p_minus_1_microbatches(name, times):
 def test_interleaving_costs_p_minus_1_chunks(times):
     """Bubble (p-1)/(v m) of the ideal time."""
     for shape in shapes("interleaved"):
-        p, m, v = shape.positions, shape.microbatches, shape.chunks
+        p, m, v = shape.pipeline_size, shape.num_microbatches, shape.chunks
         ideal = m * sum(times)
         assert cost("interleaved", shape, times) == pytest.approx(ideal + (p - 1) * sum(times) / v)
 
@@ -129,10 +129,12 @@ def test_what_never_drains_fills_once(name, times):
         assert cost(name, shape, times) == pytest.approx((10 * p + p - 1) * sum(times))
 
 
-@pytest.mark.parametrize("lanes", [2, 3])
+@pytest.mark.parametrize("num_pipelines", [2, 3])
 @pytest.mark.parametrize("p", [2, 4])
-def test_lanes_fill_each_others_bubbles(p, lanes):
-    """AvgPipe's reason: N lanes cost less than N times one, and no less than their compute."""
+def test_pipelines_fill_each_others_bubbles(p, num_pipelines):
+    """AvgPipe's reason: N pipelines cost less than N times one, and no less than their compute."""
     one = cost("afp", Shape((1,) * p, 4, 4), (1.0, 1.0, 1.0))
-    many = cost("afp", Shape((1,) * p, 4 * lanes, 4, lanes=lanes), (1.0, 1.0, 1.0))
-    assert lanes * 4 * 3.0 <= many < lanes * one
+    many = cost(
+        "afp", Shape((1,) * p, 4 * num_pipelines, 4, num_pipelines=num_pipelines), (1.0, 1.0, 1.0)
+    )
+    assert num_pipelines * 4 * 3.0 <= many < num_pipelines * one

@@ -157,7 +157,7 @@ class Doors:
             *("--optimizer", wanted.optimizer, "--recompute", wanted.recompute.value),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
-            *(("--lanes-took", *map(str, wanted.took)) if wanted.took else ()),
+            *(("--pipelines-took", *map(str, wanted.took)) if wanted.took else ()),
             *(
                 ("--on", wanted.device, "--measured-on", wanted.measured_on)
                 if wanted.device

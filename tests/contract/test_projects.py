@@ -45,7 +45,7 @@ EDITS: dict[str, Act] = {
 }
 MANAGES: dict[str, Act] = {
     "rename": lambda b, r, i: b.projects.rename(r.project_id, "Eyes"),
-    "seat": lambda b, r, i: b.projects.seat(r.project_id, "Gil", Role.ADMIN),
+    "set_role": lambda b, r, i: b.projects.set_role(r.project_id, "Gil", Role.ADMIN),
 }
 TEAMS: dict[str, Act] = {
     "limit": lambda b, r, i: b.projects.limit(r.project_id, Quota(running=1)),
@@ -137,7 +137,7 @@ def test_a_member_who_is_dismissed_sees_no_more_of_it(
     secret = backend.accounts.sign_in("Gil", PASSWORD)
     person, _ = backend.accounts.person(secret) or pytest.fail("no session")
     assert backend.acting(person.actor()).runs.list().total == 1
-    backend.projects.seat(vision.id, "Gil", None)
+    backend.projects.set_role(vision.id, "Gil", None)
     person, _ = backend.accounts.person(secret) or pytest.fail("no session")
     assert backend.acting(person.actor()).runs.list().total == 0
 
@@ -151,8 +151,8 @@ def test_names_are_one_and_the_first_project_stays(backend: Backend, vision: Pro
     assert backend.projects.named(str(vision.id)) == vision
     for act in (
         lambda: backend.projects.archive(DEFAULT_PROJECT),
-        lambda: backend.projects.seat(DEFAULT_PROJECT, "x", Role.VIEWER),
-        lambda: backend.projects.seat(vision.id, "x", Role.GUEST),
+        lambda: backend.projects.set_role(DEFAULT_PROJECT, "x", Role.VIEWER),
+        lambda: backend.projects.set_role(vision.id, "x", Role.GUEST),
         lambda: backend.projects.add(""),
         lambda: backend.projects.limit(vision.id, Quota(running=-1)),
         lambda: backend.projects.limit(vision.id, Quota(share=0)),
@@ -160,4 +160,4 @@ def test_names_are_one_and_the_first_project_stays(backend: Backend, vision: Pro
         with pytest.raises(InvalidInput):
             act()
     with pytest.raises(NotFound):
-        backend.projects.seat(vision.id, "nobody", Role.VIEWER)
+        backend.projects.set_role(vision.id, "nobody", Role.VIEWER)

@@ -92,7 +92,9 @@ def test_every_schedule_that_runs_is_held_to_the_reference() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("name", ["optimizer", "extra", "recompute", "lanes", "batch", "last"])
+@pytest.mark.parametrize(
+    "name", ["optimizer", "extra", "recompute", "num_pipelines", "batch", "last"]
+)
 def test_every_value_meets_every_schedule_that_it_goes_together_with(name: str) -> None:
     met = {(case.schedule, getattr(case, name)) for case in CASES}
     for schedule in FACTORS["schedule"]:

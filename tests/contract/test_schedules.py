@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
-from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward, Step
+from backend.pipeline.actions import (
+    Average,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Forward,
+    Step,
+)
 from backend.pipeline.exchange.text import format_shape
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule, training_schedules
@@ -35,12 +42,12 @@ SHAPES = [
     *STRAIGHT,
     *(replace(shape, recompute=True) for shape in STRAIGHT[1::3]),
     *(replace(shape, advance=advance) for shape in STRAIGHT[2::4] for advance in (0, 3)),
-    Shape((1, 1, 1), 24, 4, lanes=3),
-    Shape((2, 1), 24, 4, lanes=2, recompute=True),
+    Shape((1, 1, 1), 24, 4, num_pipelines=3),
+    Shape((2, 1), 24, 4, num_pipelines=2, recompute=True),
     Shape((1, 1), 8, 4, chunks=2),
     Shape((1, 1, 1, 1), 16, 8, chunks=3),
     Shape((2, 2), 16, 8, chunks=2, recompute=True),
-    Shape((1, 1), 16, 4, chunks=2, lanes=2),
+    Shape((1, 1), 16, 4, chunks=2, num_pipelines=2),
 ]
 
 
@@ -69,11 +76,8 @@ class Unequal:
     def transfer(self, message, source, to):
         return 0.25 + 0.01 * source
 
-    def all_reduce(self, stage, group):
-        return 0.5 * len(group)
-
-    def average(self, stage, group):
-        return 0.125 * len(group)
+    def collective(self, action):
+        return 0.125 * len(action.group) if isinstance(action, Average) else 0.5 * len(action.group)
 
 
 @GRID
@@ -101,7 +105,9 @@ def test_every_microbatch_passes_every_stage_once_each_way(member, shape):
             inputs[action.stage, action.microbatch] += 1
         if isinstance(action, Backward | BackwardWeight):
             weights[action.stage, action.microbatch] += 1
-    once = Counter({(s, m): 1 for s in range(shape.num_stages) for m in range(shape.microbatches)})
+    once = Counter(
+        {(s, m): 1 for s in range(shape.num_stages) for m in range(shape.num_microbatches)}
+    )
     assert forwards == once
     assert inputs == weights == (once if member.trains else Counter())
 
@@ -109,22 +115,24 @@ def test_every_microbatch_passes_every_stage_once_each_way(member, shape):
 @GRID
 def test_a_rank_holds_what_the_schedule_promises_and_no_less(member, shape):
     program = lower(member, shape)
-    for seat in shape.seats:
-        actions = program.ranks[seat.rank]
-        assert max(in_flight(actions)) == member.in_flight(seat)
-        bound = member.live(seat)
-        most = max(max(live_versions(actions, stage)) for stage in seat.stages)
+    for coordinates in shape.coordinates:
+        actions = program.ranks[coordinates.rank]
+        assert max(in_flight(actions)) == member.in_flight(coordinates)
+        bound = member.live(coordinates)
+        most = max(max(live_versions(actions, stage)) for stage in coordinates.stages)
         assert most <= bound
         exact = member.name != "pipedream-vertical-sync" or set(shape.replicas) == {1}
-        if exact and len(seat.microbatches) >= 2 * bound:
+        if exact and len(coordinates.microbatches) >= 2 * bound:
             assert most == bound
 
 
 @GRID
 def test_updates_apply_every_microbatch_of_a_training_schedule_in_order(member, shape):
-    for seat in shape.seats:
-        applied = tuple(microbatch for update in member.updates(seat) for microbatch in update)
-        assert applied == (seat.microbatches if member.trains else ())
+    for coordinates in shape.coordinates:
+        applied = tuple(
+            microbatch for update in member.updates(coordinates) for microbatch in update
+        )
+        assert applied == (coordinates.microbatches if member.trains else ())
 
 
 @MEMBERS
@@ -145,12 +153,16 @@ def test_any_mix_of_replicas_runs(member, replicas, batches, share):
 @pytest.mark.parametrize(("p", "m"), [(1, 4), (2, 8), (4, 4), (4, 3), (8, 32)])
 def test_straight_pipelines_hold_what_the_papers_say(p, m):
     """The table of formulas: GPipe holds m; 1F1B min(m, p - s), PipeDream p - s versions too."""
-    for seat in Shape((1,) * p, m, m).seats:
-        depth = min(m, p - seat.position)
-        assert schedule("gpipe").in_flight(seat) == m
-        assert schedule("1f1b-flush").in_flight(seat) == depth
-        assert schedule("pipedream").in_flight(seat) == schedule("pipedream").live(seat) == depth
-        assert schedule("gpipe").live(seat) == schedule("1f1b-flush").live(seat) == 1
+    for coordinates in Shape((1,) * p, m, m).coordinates:
+        depth = min(m, p - coordinates.pipeline_rank)
+        assert schedule("gpipe").in_flight(coordinates) == m
+        assert schedule("1f1b-flush").in_flight(coordinates) == depth
+        assert (
+            schedule("pipedream").in_flight(coordinates)
+            == schedule("pipedream").live(coordinates)
+            == depth
+        )
+        assert schedule("gpipe").live(coordinates) == schedule("1f1b-flush").live(coordinates) == 1
 
 
 @pytest.mark.parametrize(
@@ -165,20 +177,23 @@ def test_straight_pipelines_hold_what_the_papers_say(p, m):
 def test_replicated_pipelines_keep_the_versions_of_pipedream(replicas, versions):
     """ceil(sum of r_j from s on / r_s), PipeDream section 3.3."""
     shape = Shape(replicas, 60, 60)
-    assert tuple(schedule("pipedream").live(seat) for seat in shape.seats) == versions
+    assert (
+        tuple(schedule("pipedream").live(coordinates) for coordinates in shape.coordinates)
+        == versions
+    )
 
 
 @MEMBERS
 def test_steps_count_updates(member):
     shape = Shape((2, 1), 12, 4)
     program = lower(member, shape)
-    for seat in shape.seats:
-        steps = [a.version for a in program.ranks[seat.rank] if isinstance(a, Step)]
-        assert steps == list(range(1, len(member.updates(seat)) + 1))
+    for coordinates in shape.coordinates:
+        steps = [a.version for a in program.ranks[coordinates.rank] if isinstance(a, Step)]
+        assert steps == list(range(1, len(member.updates(coordinates)) + 1))
 
 
 def test_chunks_are_refused_by_schedules_that_run_one_stage_per_position():
-    with pytest.raises(InvalidInput, match="'gpipe' runs one stage per position, not 2"):
+    with pytest.raises(InvalidInput, match="'gpipe' runs one stage per pipeline rank, not 2"):
         lower(schedule("gpipe"), Shape((1, 1), 4, 4, chunks=2))
 
 

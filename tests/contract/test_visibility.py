@@ -46,7 +46,7 @@ BY_NUMBER: dict[str, Act] = {
     "choose": lambda b, r, i: b.within(i),
     "rename": lambda b, r, i: b.projects.rename(i, "mine"),
     "limit": lambda b, r, i: b.projects.limit(i, Quota()),
-    "seat": lambda b, r, i: b.projects.seat(i, "gil", Role.ADMIN),
+    "set_role": lambda b, r, i: b.projects.set_role(i, "gil", Role.ADMIN),
 }
 EMPTY: dict[str, Act] = {
     "log": lambda b, r, i: b.runs.logs(i),
@@ -102,7 +102,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
     assert outside.labels.tags() == outside.labels.owners() == []
     for service in (outside.definitions, outside.profiles, outside.plans, outside.projects):
         assert list(service.list()) == []
-    backend.projects.seat(vision.id, "Gil", Role.VIEWER)
+    backend.projects.set_role(vision.id, "Gil", Role.VIEWER)
     (gil,) = [p for p in backend.team.list() if p.name == "Gil"]
     inside = backend.acting(gil.actor())
     assert [run.id for run in inside.runs.list(RunFilter(text="secret")).runs] == [theirs.id]

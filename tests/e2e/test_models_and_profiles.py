@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard
@@ -42,7 +42,7 @@ def transformer(num_blocks: int = 12) -> Profile:
     crossings = (*(Crossing(a, (b,), 2**16) for a, b in edges if (a, b) != (0, last)),)
     crossings += (Crossing(0, (last,), 2**18),)
     graph = ModelGraph(
-        layers, tuple(sorted(edges)), crossings, (Tie(0, (last,), "wte.weight", 2**18),)
+        layers, tuple(sorted(edges)), crossings, (TiedWeight(0, (last,), "wte.weight", 2**18),)
     )
     return Profile("gpt2", graph, 4, repetitions=20)
 

@@ -5,7 +5,6 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from app.charts.deviations import Cause
 from backend.pipeline.actions import (
     Action,
     AllReduce,
@@ -73,42 +72,40 @@ def compare(measured: Timeline, predicted: Timeline) -> Comparison:
     )
 
 
-def attribution(timeline: Timeline) -> tuple[dict[Cause, float], ...]:
+def attribution(timeline: Timeline) -> tuple[dict[str, float], ...]:
     """Per rank the seconds by cause; they add up to the makespan.
 
     Waiting is time inside a receive; sends overlap with compute and count nowhere. Idle is
     what is left: fill, drain, and in a predicted timeline the wait for the others of an
     all-reduce, which a measured one has inside the all-reduce.
     """
-    spent: list[defaultdict[Cause, float]] = [defaultdict(float) for _ in range(timeline.num_ranks)]
+    spent: list[defaultdict[str, float]] = [defaultdict(float) for _ in range(timeline.num_ranks)]
     for span in timeline.spans:
         if cause := _cause(span.action):
             spent[span.rank][cause] += span.seconds
     makespan = timeline.makespan
-    return tuple(
-        {**causes, Cause.IDLE: max(0.0, makespan - sum(causes.values()))} for causes in spent
-    )
+    return tuple({**causes, "idle": max(0.0, makespan - sum(causes.values()))} for causes in spent)
 
 
-def _cause(action: Action) -> Cause | None:
+def _cause(action: Action) -> str | None:
     match action:
         case Forward():
-            return Cause.FORWARD
+            return "forward"
         case Recompute():
-            return Cause.RECOMPUTE
+            return "recompute"
         case Backward():
-            return Cause.BACKWARD
+            return "backward"
         case BackwardInput():
-            return Cause.BACKWARD_INPUT
+            return "backward, inputs"
         case BackwardWeight():
-            return Cause.BACKWARD_WEIGHT
+            return "backward, weights"
         case Step():
-            return Cause.STEP
+            return "optimizer"
         case AllReduce():
-            return Cause.ALL_REDUCE
+            return "all-reduce"
         case Average():
-            return Cause.AVERAGE
+            return "averaging"
         case Recv():
-            return Cause.WAITING
+            return "waiting"
         case Send():
             return None

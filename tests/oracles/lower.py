@@ -16,7 +16,7 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.routing import consumer, makes, needs, producer
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from tests.oracles.order import order
 from tests.oracles.program import Program
 from tests.oracles.versions import Orders, policy
@@ -27,11 +27,15 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
 
     A receive stands just before the action that needs it, a send just after the action that
     made it, an all-reduce just before the step of a replicated stage, an averaging just after
-    the step of several lanes. A recomputation stands before the receive of its gradient, so
+    the step of several pipelines. A recomputation stands before the receive of its gradient, so
     that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
-    return complete(schedule, shape, tuple(tuple(order(schedule, seat)) for seat in shape.seats))
+    return complete(
+        schedule,
+        shape,
+        tuple(tuple(order(schedule, coordinates)) for coordinates in shape.coordinates),
+    )
 
 
 def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
@@ -41,32 +45,37 @@ def complete(schedule: Schedule, shape: Shape, orders: Orders) -> Program:
         schedule=schedule.name,
         shape=shape,
         ranks=tuple(
-            tuple(_lowered(seat, computes, shape))
-            for seat, computes in zip(shape.seats, numbered, strict=True)
+            tuple(_lowered(coordinates, computes, shape))
+            for coordinates, computes in zip(shape.coordinates, numbered, strict=True)
         ),
     )
 
 
-def _lowered(seat: Seat, computes: tuple[Compute, ...], shape: Shape) -> Iterator[Action]:
+def _lowered(
+    coordinates: RankCoordinates, computes: tuple[Compute, ...], shape: Shape
+) -> Iterator[Action]:
     for action in computes:
-        yield from _before(seat, action, shape)
+        yield from _before(coordinates, action, shape)
         yield action
-        yield from _after(seat, action, shape)
+        yield from _after(coordinates, action, shape)
 
 
-def _before(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+def _before(coordinates: RankCoordinates, action: Compute, shape: Shape) -> Iterator[Action]:
     if shape.recompute and isinstance(action, Backward | BackwardInput):
         yield Recompute(action.stage, action.microbatch, action.version)
     needed = needs(action, shape)
-    if needed and (source := producer(needed, shape)) != seat.rank:
+    if needed and (source := producer(needed, shape)) != coordinates.rank:
         yield Recv(needed, source)
-    if isinstance(action, Step) and len(group := shape.group_of(action.stage, seat.lane)) > 1:
+    if (
+        isinstance(action, Step)
+        and len(group := shape.group_of(action.stage, coordinates.pipeline)) > 1
+    ):
         yield AllReduce(action.stage, group, action.version)
 
 
-def _after(seat: Seat, action: Compute, shape: Shape) -> Iterator[Action]:
+def _after(coordinates: RankCoordinates, action: Compute, shape: Shape) -> Iterator[Action]:
     made = makes(action, shape)
-    if made and (to := consumer(made, shape)) != seat.rank:
+    if made and (to := consumer(made, shape)) != coordinates.rank:
         yield Send(made, to)
-    if isinstance(action, Step) and shape.lanes > 1:
-        yield Average(action.stage, shape.sharing(seat.rank), action.version)
+    if isinstance(action, Step) and shape.num_pipelines > 1:
+        yield Average(action.stage, shape.sharing(coordinates.rank), action.version)

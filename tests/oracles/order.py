@@ -16,31 +16,33 @@ from backend.pipeline.actions import (
 )
 from backend.pipeline.schedules.interleaved import in_turns
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Seat
+from backend.pipeline.shape import RankCoordinates
 
 
-def order(rule: Schedule, seat: Seat) -> Iterator[Compute]:
-    """What the rank on `seat` computes, first to last."""
+def order(rule: Schedule, coordinates: RankCoordinates) -> Iterator[Compute]:
+    """What the rank on `coordinates` computes, first to last."""
     if rule.order is not None:
-        yield from rule.order(seat, seat.shape)
+        yield from rule.order(coordinates, coordinates.shape)
     elif rule.flushes:
-        for update in rule.updates(seat):
-            yield from play(rule, seat, update)
-            yield from (Step(stage) for stage in seat.stages)
+        for update in rule.updates(coordinates):
+            yield from play(rule, coordinates, update)
+            yield from (Step(stage) for stage in coordinates.stages)
     else:
-        last = {update[-1] for update in rule.updates(seat)}
-        for action in play(rule, seat, seat.microbatches):
+        last = {update[-1] for update in rule.updates(coordinates)}
+        for action in play(rule, coordinates, coordinates.microbatches):
             yield action
             if isinstance(action, Backward | BackwardWeight) and action.microbatch in last:
                 yield Step(action.stage)
 
 
-def play(rule: Schedule, seat: Seat, microbatches: Sequence[int]) -> Iterator[Compute]:
+def play(
+    rule: Schedule, coordinates: RankCoordinates, microbatches: Sequence[int]
+) -> Iterator[Compute]:
     """The pattern over `microbatches`, once, without the updates."""
-    forwards = list(in_turns(seat.stages, microbatches, seat.positions))
-    backwards = list(in_turns(seat.stages[::-1], microbatches, seat.positions))
-    start = min(rule.warm_up(seat), len(forwards))
-    late = rule.delay(seat) if rule.delay else 0
+    forwards = list(in_turns(coordinates.stages, microbatches, coordinates.pipeline_size))
+    backwards = list(in_turns(coordinates.stages[::-1], microbatches, coordinates.pipeline_size))
+    start = min(rule.warm_up(coordinates), len(forwards))
+    late = rule.delay(coordinates) if rule.delay else 0
     yield from (Forward(*place) for place in forwards[:start])
     for done, place in enumerate(backwards):
         if rule.delay is None:

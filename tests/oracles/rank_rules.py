@@ -23,16 +23,16 @@ from backend.pipeline.actions import (
 from backend.pipeline.routing import consumer, makes, needs, producer
 from backend.pipeline.rules.faults import Rule
 from backend.pipeline.schedules.schedule import Updates
-from backend.pipeline.shape import Seat
+from backend.pipeline.shape import RankCoordinates
 
 Broken = tuple[Rule, str]
 
 
 @dataclass(slots=True)
 class RankRules:
-    """What has happened on a seat so far. `check` takes its actions in order."""
+    """What has happened on a rank so far. `check` takes its actions in order."""
 
-    seat: Seat
+    coordinates: RankCoordinates
     updates: Updates
     consistent: bool = True
     forwards: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -70,8 +70,8 @@ class RankRules:
     def missing(self) -> Iterator[Broken]:
         """What should have happened by the end and has not."""
         applied = {microbatch for update in self.updates for microbatch in update}
-        for stage in self.seat.stages:
-            for microbatch in self.seat.microbatches:
+        for stage in self.coordinates.stages:
+            for microbatch in self.coordinates.microbatches:
                 if (stage, microbatch) not in self.forwards:
                     yield Rule.ONCE, f"never runs {stage}F{microbatch}"
                 if microbatch in applied and (stage, microbatch) not in self.weights:
@@ -81,14 +81,17 @@ class RankRules:
                 yield Rule.UPDATE, f"makes {count} of stage {stage}"
             if stage in self.apart:
                 version = self.apart[stage]
-                yield Rule.GROUP, f"never averages version {version} of stage {stage} over lanes"
+                yield (
+                    Rule.GROUP,
+                    f"never averages version {version} of stage {stage} over pipelines",
+                )
         for message in self.made - self.sent:
-            if (to := consumer(message, self.seat.shape)) != self.seat.rank:
+            if (to := consumer(message, self.coordinates.shape)) != self.coordinates.rank:
                 yield Rule.MESSAGE, f"never sends rank {to} the {_name(message)}"
 
     def _forward(self, action: Forward) -> Iterator[Broken]:
         key = action.stage, action.microbatch
-        yield from self._seated(action.stage, action.microbatch)
+        yield from self._on_its_rank(action.stage, action.microbatch)
         yield from self._fed(action)
         if key in self.forwards:
             yield Rule.ONCE, "runs a second time"
@@ -101,8 +104,8 @@ class RankRules:
 
     def _recompute(self, action: Recompute) -> Iterator[Broken]:
         key = action.stage, action.microbatch
-        yield from self._seated(*key)
-        if not self.seat.shape.recompute:
+        yield from self._on_its_rank(*key)
+        if not self.coordinates.shape.recompute:
             yield Rule.ONCE, "computes again what the forward has kept"
         if key in self.recomputed:
             yield Rule.ONCE, "runs a second time"
@@ -113,10 +116,10 @@ class RankRules:
 
     def _backward(self, action: Backward | BackwardInput | BackwardWeight) -> Iterator[Broken]:
         key = action.stage, action.microbatch
-        yield from self._seated(action.stage, action.microbatch)
+        yield from self._on_its_rank(action.stage, action.microbatch)
         yield from self._fed(action)
         yield from self._follows_its_forward(action)
-        if self.seat.shape.recompute and key not in self.recomputed:
+        if self.coordinates.shape.recompute and key not in self.recomputed:
             yield Rule.ORDER, "comes before its forward is computed again"
         if isinstance(action, Backward | BackwardInput):
             if key in self.inputs:
@@ -160,17 +163,17 @@ class RankRules:
         if action.version != number + 1:
             yield Rule.VERSION, f"should make version {number + 1}"
         reduced = self.reduced.pop(stage, None)
-        if self.seat.replicas_here > 1 and reduced != action.version:
+        if self.coordinates.replicas_here > 1 and reduced != action.version:
             yield Rule.GROUP, "applies gradients that the group has not reduced"
         if stage in self.apart:
             yield Rule.GROUP, f"comes before version {self.apart[stage]} is averaged"
         self.steps[stage] += 1
-        if self.seat.shape.lanes > 1:
+        if self.coordinates.shape.num_pipelines > 1:
             self.apart[stage] = action.version
 
     def _all_reduce(self, action: AllReduce) -> Iterator[Broken]:
         yield from self._placed(action.stage)
-        group = self.seat.shape.group_of(action.stage, self.seat.lane)
+        group = self.coordinates.shape.group_of(action.stage, self.coordinates.pipeline)
         if action.group != group:
             yield Rule.GROUP, f"should reduce over ranks {_numbers(group)}"
         if action.stage in self.reduced:
@@ -179,9 +182,9 @@ class RankRules:
 
     def _average(self, action: Average) -> Iterator[Broken]:
         yield from self._placed(action.stage)
-        lanes = self.seat.shape.sharing(self.seat.rank)
-        if action.group != lanes:
-            yield Rule.GROUP, f"should average over ranks {_numbers(lanes)}"
+        pipelines = self.coordinates.shape.sharing(self.coordinates.rank)
+        if action.group != pipelines:
+            yield Rule.GROUP, f"should average over ranks {_numbers(pipelines)}"
         if self.apart.pop(action.stage, None) != action.version:
             yield Rule.GROUP, f"averages version {action.version}, which no step has just made"
 
@@ -189,47 +192,50 @@ class RankRules:
         message = action.message
         if message not in self.made:
             yield Rule.ORDER, "sends what is not made yet"
-        elif (to := consumer(message, self.seat.shape)) != action.to:
-            yield Rule.SEAT, f"should go to rank {to}"
+        elif (to := consumer(message, self.coordinates.shape)) != action.to:
+            yield Rule.RANK, f"should go to rank {to}"
         if message in self.sent:
             yield Rule.ONCE, "is sent a second time"
         self.sent.add(message)
 
     def _recv(self, action: Recv) -> Iterator[Broken]:
-        message, shape = action.message, self.seat.shape
+        message, shape = action.message, self.coordinates.shape
         first = 0 if message.flow is Flow.ACTIVATION else 1
         if not first <= message.stage < shape.num_stages - 1 + first:
-            yield Rule.SEAT, "crosses no cut between two stages"
+            yield Rule.RANK, "crosses no cut between two stages"
         elif (source := producer(message, shape)) != action.source:
-            yield Rule.SEAT, f"should come from rank {source}"
-        elif (to := consumer(message, shape)) != self.seat.rank:
-            yield Rule.SEAT, f"belongs to rank {to}"
+            yield Rule.RANK, f"should come from rank {source}"
+        elif (to := consumer(message, shape)) != self.coordinates.rank:
+            yield Rule.RANK, f"belongs to rank {to}"
         if message in self.here:
             yield Rule.ONCE, "is received a second time"
         self.here.add(message)
 
-    def _seated(self, stage: int, microbatch: int) -> Iterator[Broken]:
+    def _on_its_rank(self, stage: int, microbatch: int) -> Iterator[Broken]:
         yield from self._placed(stage)
-        shape = self.seat.shape
-        if microbatch >= shape.microbatches:
-            yield Rule.SEAT, f"runs a microbatch beyond the {shape.microbatches} of the segment"
-        elif stage in self.seat.stages and shape.rank_of(stage, microbatch) != self.seat.rank:
-            yield Rule.SEAT, f"runs a microbatch that rank {self.seat.rank} does not get"
+        shape = self.coordinates.shape
+        if microbatch >= shape.num_microbatches:
+            yield Rule.RANK, f"runs a microbatch beyond the {shape.num_microbatches} of the segment"
+        elif (
+            stage in self.coordinates.stages
+            and shape.rank_of(stage, microbatch) != self.coordinates.rank
+        ):
+            yield Rule.RANK, f"runs a microbatch that rank {self.coordinates.rank} does not get"
 
     def _placed(self, stage: int) -> Iterator[Broken]:
-        if stage not in self.seat.stages:
-            yield Rule.SEAT, f"touches a stage that rank {self.seat.rank} does not hold"
+        if stage not in self.coordinates.stages:
+            yield Rule.RANK, f"touches a stage that rank {self.coordinates.rank} does not hold"
 
     def _fed(self, action: Compute) -> Iterator[Broken]:
-        needed = needs(action, self.seat.shape)
+        needed = needs(action, self.coordinates.shape)
         if needed and needed not in self.here:
             yield Rule.ORDER, f"needs the {_name(needed)}, which is not here"
 
     def _make(self, action: Compute) -> None:
-        made = makes(action, self.seat.shape)
+        made = makes(action, self.coordinates.shape)
         if made:
             self.made.add(made)
-            if consumer(made, self.seat.shape) == self.seat.rank:
+            if consumer(made, self.coordinates.shape) == self.coordinates.rank:
                 self.here.add(made)
 
 

@@ -38,7 +38,7 @@ def simulate(
 
     An action starts as soon as its rank is free and what it waits for is there. A transfer
     keeps its wires busy and not the ranks; messages between two ranks stay in order. The span
-    of a send is the transfer, that of a receive the wait. Lanes on one device compute one at
+    of a send is the transfer, that of a receive the wait. Pipelines on one device compute one at
     a time, first come, first served (ours: real devices overlap small kernels a little), and
     so do devices that share `cores` (ours: a real kernel deals them out in slices; the work
     done by the end is the same). All-reduces use no wire. Raises `ProgramStuck`.
@@ -82,12 +82,9 @@ class _Clock:
                 start, end = self._transfer(message, rank, to)
             case Recv():
                 end = free = max(start, *(self.spans[at][index].end for at, index in played.waits))
-            case AllReduce(stage, group):
+            case AllReduce() | Average():
                 start = self._met(played)
-                end = free = start + self.durations.all_reduce(stage, group)
-            case Average(stage, group):
-                start = self._met(played)
-                end = free = start + self.durations.average(stage, group)
+                end = free = start + self.durations.collective(action)
             case Forward() | Recompute() | Backward() | BackwardInput() | BackwardWeight() | Step():
                 start, end = self._compute(rank, action)
                 free = end

@@ -27,11 +27,11 @@ def verify(program: Program) -> tuple[Fault, ...]:
     rule = schedule(program.schedule)
     if len(program.ranks) != program.shape.num_ranks:
         what = f"programs, but the shape has {program.shape.num_ranks} ranks"
-        return (Fault(0, None, Rule.SEAT, f"there are {len(program.ranks)} {what}"),)
-    least = 2 * program.shape.num_stages * program.shape.microbatches
+        return (Fault(0, None, Rule.RANK, f"there are {len(program.ranks)} {what}"),)
+    least = 2 * program.shape.num_stages * program.shape.num_microbatches
     if least > LARGE + 2 * program.num_actions:
         what = "actions, not half of the forwards and backwards that the shape claims"
-        return (Fault(0, None, Rule.SEAT, f"there are {program.num_actions} {what}"),)
+        return (Fault(0, None, Rule.RANK, f"there are {program.num_actions} {what}"),)
     faults = (
         *_rank_faults(program, rule),
         *channel_faults(program),
@@ -43,28 +43,28 @@ def verify(program: Program) -> tuple[Fault, ...]:
 
 
 def _rank_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
-    for seat in program.shape.seats:
-        walk = RankRules(seat, rule.updates(seat), rule.consistent)
-        for index, action in enumerate(program.ranks[seat.rank]):
+    for coordinates in program.shape.coordinates:
+        walk = RankRules(coordinates, rule.updates(coordinates), rule.consistent)
+        for index, action in enumerate(program.ranks[coordinates.rank]):
             for broken, what in walk.check(action):
-                yield fault(program, seat.rank, index, broken, what)
+                yield fault(program, coordinates.rank, index, broken, what)
         for broken, what in walk.missing():
-            yield fault(program, seat.rank, None, broken, what)
+            yield fault(program, coordinates.rank, None, broken, what)
 
 
 def _bound_faults(program: Program, rule: Schedule) -> Iterator[Fault]:
     """The first action of each rank after which it holds too much."""
-    for seat in program.shape.seats:
-        actions = program.ranks[seat.rank]
-        counts = [("forwards in flight", in_flight(actions), rule.in_flight(seat))]
-        for stage in seat.stages:
+    for coordinates in program.shape.coordinates:
+        actions = program.ranks[coordinates.rank]
+        counts = [("forwards in flight", in_flight(actions), rule.in_flight(coordinates))]
+        for stage in coordinates.stages:
             name = f"versions of stage {stage}"
-            counts.append((name, live_versions(actions, stage), rule.live(seat)))
+            counts.append((name, live_versions(actions, stage), rule.live(coordinates)))
         for what, held, bound in counts:
             if (most := max(held, default=0)) > bound:
                 index = next(i for i, count in enumerate(held) if count > bound)
                 text = f"is the first of up to {most} {what}; {rule.name} promises {bound}"
-                yield fault(program, seat.rank, index, Rule.BOUND, text)
+                yield fault(program, coordinates.rank, index, Rule.BOUND, text)
 
 
 def _policy_faults(program: Program, rule: Schedule) -> Iterator[Fault]:

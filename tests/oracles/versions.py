@@ -65,7 +65,7 @@ def from_the_input(shape: Shape, orders: Orders) -> Orders:
     }
 
     def read(forward: Forward, made: int) -> int:
-        return chosen[forward.microbatch] // shape.replicas[shape.position_of(forward.stage)]
+        return chosen[forward.microbatch] // shape.replicas[shape.pipeline_rank_of(forward.stage)]
 
     return tuple(tuple(number(order, read)) for order in orders)
 

@@ -15,9 +15,9 @@ Group = tuple[Tensor, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """`microbatch` samples each, in whole rounds of `unit` microbatches (what the replicas, lanes
-    and batches of a plan share evenly). `keep`: the samples that fill no round make one of
-    smaller microbatches, alike to one sample; fewer than `unit` are left out still. With
+    """`microbatch` samples each, in whole rounds of `unit` microbatches (what the replicas,
+    pipelines and batches of a plan share evenly). `keep`: the samples that fill no round make
+    one of smaller microbatches, alike to one sample; fewer than `unit` are left out still. With
     `buckets` a microbatch holds samples of one bucket, and each bucket may end in a smaller one.
     """
 

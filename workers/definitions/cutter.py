@@ -8,7 +8,7 @@ from itertools import pairwise
 from torch import Tensor, fx, nn
 
 from workers.definitions.capture import by_mode
-from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, Tie
+from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
 from workers.definitions.record import Record
 from workers.definitions.units import Units
 
@@ -34,12 +34,14 @@ class Cutter:
         specs = tuple(tuple(self.seen.specs[n] for n in bundle) for bundle in bundles)
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
-        ties = tuple(self._ties(groups))
-        notes += tuple(_sharing(layers, ties))
+        tied_weights = tuple(self._tied_weights(groups))
+        notes += tuple(_sharing(layers, tied_weights))
         crossings = tuple(self._crossings(groups))
         edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
         graph = self.runner.graph
-        return LayeredModel(model, graph, layers, edges, bundles, specs, notes, crossings, ties)
+        return LayeredModel(
+            model, graph, layers, edges, bundles, specs, notes, crossings, tied_weights
+        )
 
     def _cuts(self) -> list[int]:
         """The sound cuts that part two units."""
@@ -127,7 +129,7 @@ class Cutter:
         for node, producer, readers in self._exchanged(groups):
             yield producer, readers, self.seen.specs[node].num_bytes
 
-    def _ties(self, groups: list[Nodes]) -> Iterator[Tie]:
+    def _tied_weights(self, groups: list[Nodes]) -> Iterator[TiedWeight]:
         for node, owner, readers in self._exchanged(groups):
             if node in self.carried:
                 yield owner, readers, str(node.target), self.carried[node].nbytes
@@ -194,10 +196,10 @@ class Cutter:
         return (self.units.is_unit(node) and self.units.kind(node)) or _operation(node)
 
 
-def _sharing(layers: tuple[ModelLayer, ...], ties: Iterable[Tie]) -> Iterator[str]:
+def _sharing(layers: tuple[ModelLayer, ...], tied_weights: Iterable[TiedWeight]) -> Iterator[str]:
     """A sentence per pair of layers that share weights."""
-    shared: dict[tuple[int, int], list[Tie]] = defaultdict(list)
-    for tie in ties:
+    shared: dict[tuple[int, int], list[TiedWeight]] = defaultdict(list)
+    for tie in tied_weights:
         owner, readers, _, _ = tie
         shared[owner, readers[-1]].append(tie)
     for (first, last), found in shared.items():

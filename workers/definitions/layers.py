@@ -18,7 +18,7 @@ from torch import fx, nn
 from workers.definitions.record import TensorSpec
 
 Nodes = tuple[fx.Node, ...]
-Tie = tuple[int, tuple[int, ...], str, int]
+TiedWeight = tuple[int, tuple[int, ...], str, int]
 """A weight that crosses cuts: the layer that owns it, its readers, its name, its bytes."""
 
 
@@ -43,7 +43,7 @@ class LayeredModel:
     bundles  the nodes alive before each layer: bundles[0] are the model's inputs
     specs    the same bundles as shapes and dtypes
     crossings  each tensor that crosses cuts: (layer that makes it, its readers, bytes)
-    ties     those of them that are weights
+    tied_weights   those of them that are weights
     """
 
     model: nn.Module
@@ -54,4 +54,4 @@ class LayeredModel:
     specs: tuple[tuple[TensorSpec, ...], ...]
     notes: tuple[str, ...] = ()
     crossings: tuple[tuple[int, tuple[int, ...], int], ...] = ()
-    ties: tuple[Tie, ...] = ()
+    tied_weights: tuple[TiedWeight, ...] = ()

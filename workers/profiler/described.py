@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from backend.profiles.devices import peak
-from backend.profiles.profile import Crossing, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, ModelGraph, Profile, TiedWeight
 from backend.profiles.roofline import Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
@@ -52,7 +52,7 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
             ),
             layered.edges,
             tuple(Crossing(*crossing) for crossing in layered.crossings),
-            tuple(Tie(*tie) for tie in layered.ties),
+            tuple(TiedWeight(*tie) for tie in layered.tied_weights),
         ),
         notes=(*profile.notes, *layered.notes),
         parameters=spec.parameters,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec
@@ -97,10 +97,10 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
     forward, backward, update = measured.seconds(measured.whole)
     crossings = tuple(Crossing(*crossing) for crossing in layered.crossings)
-    ties = tuple(Tie(*tie) for tie in layered.ties)
+    tied_weights = tuple(TiedWeight(*tie) for tie in layered.tied_weights)
     profile = Profile(
         name=name,
-        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings, ties),
+        graph=ModelGraph(_layers(layered, measured, sizes), layered.edges, crossings, tied_weights),
         microbatch=spec.microbatch,
         device=device_name(chosen),
         whole_forward=forward,
@@ -114,7 +114,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         precision=spec.precision,
         versions=versions(),
         is_partial=is_partial,
-        handling=None if is_partial or chosen.type != "cpu" else message_overhead(),
+        message_overhead=None if is_partial or chosen.type != "cpu" else message_overhead(),
     )
     share = profile.compute / max(forward + backward, 1e-9)
     reporter.log(
@@ -182,7 +182,7 @@ def _layers(layered: LayeredModel, measured: ModelTimes, sizes: _Sizes | None) -
                 backward_input=measured.backward_input(times),
                 backward_weight=measured.backward_weight(times),
                 adding=middle(times.adding),
-                renewal=middle(times.out_of_place_update),
+                out_of_place_update=middle(times.out_of_place_update),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
                 flops=sizes.flops[index] if sizes else None,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from backend.errors import InvalidInput
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.model import Layers
@@ -22,7 +22,7 @@ class Rank:
     """Its parts by who needs what: a function takes the narrowest that it uses.
 
     world     this process among the others
-    seat      its coordinates in the pipeline
+    rank      its coordinates in the pipeline
     stages    what computes
     state     what training changes
     messages  what goes to and comes from neighbouring stages
@@ -30,7 +30,7 @@ class Rank:
     """
 
     world: World
-    seat: Seat
+    coordinates: RankCoordinates
     stages: Stages
     state: TrainedState
     messages: MessageQueue
@@ -50,8 +50,8 @@ def make_rank(
     check_ranks(world, shape)
     _check_layers(shape, spec, layers)
     bounds = tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
-    seat = shape.seats[world.rank]
-    own = stages(definition, layers, bounds, seat.stages, spec.precision)
+    coordinates = shape.coordinates[world.rank]
+    own = stages(definition, layers, bounds, coordinates.stages, spec.precision)
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
     met = groups(world, shape)
@@ -59,9 +59,9 @@ def make_rank(
     specs = bundle_specs(layers.base, bounds)
     return Rank(
         world,
-        seat,
+        coordinates,
         own,
-        trained_state(spec, seat, own.modules, met.replicas),
+        trained_state(spec, coordinates, own.modules, met.replicas),
         MessageQueue(channel or transport(world), specs, varied),
         met,
     )

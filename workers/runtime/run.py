@@ -63,10 +63,10 @@ class _TrainingRun:
         self.program = self._program(self.shape, world.rank)
         layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
         self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
-        self.is_reporter = is_reporter(self.rank.seat)
+        self.is_reporter = is_reporter(self.rank.coordinates)
         copy = partial(copy_of, self.rank)
         self.checkpoints = Checkpoints(
-            world, self.rank.seat, copy, spec, self.shape, self.folder, reporter
+            world, self.rank.coordinates, copy, spec, self.shape, self.folder, reporter
         )
         self.done, self.first = job.epoch, 0
         if job.checkpoint:
@@ -96,12 +96,12 @@ class _TrainingRun:
     def _train(self, number: int, losses: Losses) -> tuple[float, int]:
         """What is left of an epoch (nothing where a checkpoint was taken at its end); its seconds
         and samples."""
-        if self.first == self.shape.microbatches:
+        if self.first == self.shape.num_microbatches:
             return 0.0, 0
         program = self.program
         if self.first:
-            left = replace(self.shape, microbatches=self.shape.microbatches - self.first)
-            program = self._program(left, self.rank.seat.rank)
+            left = replace(self.shape, num_microbatches=self.shape.num_microbatches - self.first)
+            program = self._program(left, self.rank.coordinates.rank)
         epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
         recorder = self._recorder()
         self.checkpoints.watch(recorder.clock)
@@ -117,7 +117,7 @@ class _TrainingRun:
             self.reporter(recorder.write(self.folder, number, "loading", source.spans))
         if copies := recorder.within(self.checkpoints.taken):
             self.reporter(recorder.write(self.folder, number, "saving", copies))
-        return seconds, sum(epoch.form(k)[0] for k in range(program.shape.microbatches))
+        return seconds, sum(epoch.form(k)[0] for k in range(program.shape.num_microbatches))
 
     def _recorder(self) -> Recorder:
         """That of a segment which begins now; the heartbeat tells how far it is."""
@@ -139,18 +139,18 @@ class _TrainingRun:
     def _loading(
         self, epoch: Epoch, program: RankProgram, recorder: Recorder
     ) -> AbstractContextManager[Loading]:
-        rank, last = self.rank.seat.rank, self.shape.num_stages - 1
+        rank, last = self.rank.coordinates.rank, self.shape.num_stages - 1
         return loading(epoch, program.actions, last, rank, recorder.clock)
 
     def _evaluate(self) -> Score:
-        """What the held-out samples say; nothing if there are none. With several lanes the first
-        evaluates."""
+        """What the held-out samples say; nothing if there are none. Of several pipelines
+        the first evaluates."""
         if self.data.held_out is None:
             return Score()
         cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
         epoch = Epoch.in_order(self.data.held_out, cutting)
         shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
-        program = evaluation_program(shape, self.rank.seat.rank)
+        program = evaluation_program(shape, self.rank.coordinates.rank)
         recorder = self._recorder()
         with self._loading(epoch, program, recorder) as source:
             with_loss = self.spec.target_loss is not None
@@ -161,7 +161,7 @@ class _TrainingRun:
     def _tell(self, notes: tuple[str, ...]) -> None:
         total, microbatch = self.data.num_train, self.spec.plan.microbatch
         epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, 0)
-        used = sum(epoch.form(k)[0] for k in range(self.shape.microbatches))
+        used = sum(epoch.form(k)[0] for k in range(self.shape.num_microbatches))
         text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
         left = "; those left over are others in every epoch." if used < total else "."
         self.reporter.log(text + left)

@@ -55,7 +55,7 @@ class PlanRequest:
     device       the profile as this device would run it; `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
     also         profiles of the same model at other microbatch sizes
-    lanes_took   seconds per microbatch of one pipeline on a device, and of each of two
+    took         seconds per microbatch of one pipeline on a device, and of each of two there
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
     """
 
@@ -73,7 +73,7 @@ class PlanRequest:
     measured_on: str = ""
     precision: str = ""
     also: Annotated[tuple[Id, ...], Field(max_length=16)] = ()
-    lanes_took: tuple[float, float] | None = None
+    took: Annotated[tuple[float, float] | None, Field(alias="lanes_took")] = None
     cut: str = ""
 
 
@@ -199,7 +199,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(
-        asked.memory, asked.device, asked.measured_on, asked.precision, asked.lanes_took
+        asked.memory, asked.device, asked.measured_on, asked.precision, asked.took
     )
 
 

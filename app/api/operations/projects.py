@@ -76,8 +76,8 @@ def list_members(caller: CurrentCaller, id: Id) -> list[Member]:
 
 
 @router.post("/projects/{id:int}/members")
-def seat_member(caller: CurrentCaller, id: Id, asked: Membership) -> list[Member]:
+def set_member_role(caller: CurrentCaller, id: Id, asked: Membership) -> list[Member]:
     """Give somebody a role in a project, or take them out; its members."""
     projects = caller.services().projects
-    projects.seat(id, asked.name, asked.role)
+    projects.set_role(id, asked.name, asked.role)
     return list(projects.members(id))

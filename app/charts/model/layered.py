@@ -15,7 +15,7 @@ Size = tuple[float, float]
 Point = tuple[float, float]
 Edge = tuple[int, int]
 
-GAP, LANE, BETWEEN = 22.0, 12.0, 30.0
+GAP, PASSING, BETWEEN = 22.0, 12.0, 30.0
 """Pixels: between neighbours, the width of a line that passes a row, between rows."""
 SWEEPS = 6
 
@@ -93,7 +93,7 @@ def _ways(knots: list[_Knot], edges: Sequence[Edge]) -> dict[Edge, list[int]]:
         for row in range(knots[producer].row + 1, knots[consumer].row):
             if (producer, row) not in passing:
                 passing[producer, row] = len(knots)
-                knots.append(_Knot(row, LANE, [], []))
+                knots.append(_Knot(row, PASSING, [], []))
             way.append(passing[producer, row])
         ways[producer, consumer] = way
         for upper, lower in pairwise([producer, *way, consumer]):

@@ -128,8 +128,8 @@ def _layers(member: Member) -> Iterable[int]:
 def _ties_alone(graph: ModelGraph) -> set[Edge]:
     """Edges along which nothing but shared weights flows."""
     everything = Counter(_pairs((each.producer, each.readers) for each in graph.crossings))
-    ties = Counter(_pairs((tie.owner, tie.readers) for tie in graph.ties))
-    return {edge for edge, number in ties.items() if number >= everything[edge]}
+    tied_weights = Counter(_pairs((tie.owner, tie.readers) for tie in graph.tied_weights))
+    return {edge for edge, number in tied_weights.items() if number >= everything[edge]}
 
 
 def _pairs(flows: Iterable[tuple[int, tuple[int, ...]]]) -> Iterator[Edge]:

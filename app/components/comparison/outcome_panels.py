@@ -48,7 +48,9 @@ def timelines(outcomes: Sequence[Outcome]) -> None:
 
 def told(found: Outcome) -> str:
     """As "24 microbatches in 374 ms"."""
-    return f"{found.program.shape.microbatches} microbatches in {seconds(found.timeline.makespan)}"
+    return (
+        f"{found.program.shape.num_microbatches} microbatches in {seconds(found.timeline.makespan)}"
+    )
 
 
 def bubbles(outcomes: Sequence[Outcome]) -> None:
@@ -89,8 +91,8 @@ def memories(outcomes: Sequence[Outcome], cluster: Cluster) -> None:
 def _lines(found: Outcome) -> list[tuple[str, tuple[Moment, ...]]]:
     shape = found.program.shape
     return [
-        (f"stage {position}", found.held[shape.first_ranks[position]])
-        for position in range(shape.positions)
+        (f"stage {pipeline_rank}", found.held[shape.first_ranks[pipeline_rank]])
+        for pipeline_rank in range(shape.pipeline_size)
     ]
 
 

@@ -135,7 +135,7 @@ def _shared(profile: Profile, index: int) -> list[tuple[str, str]]:
     """The weights that the layer shares, and with whom."""
     names = [layer.name for layer in profile.layers]
     found = []
-    for tie in profile.graph.ties:
+    for tie in profile.graph.tied_weights:
         if index == tie.owner or index in tie.readers:
             others = [names[i] for i in (tie.owner, *tie.readers) if i != index]
             found.append((f"Shares {tie.weight} with", ", ".join(others)))

@@ -14,7 +14,10 @@ def choices(plan: Plan) -> list[tuple[str, str]]:
         ("Microbatch", count(plan.microbatch, "sample")),
         ("Update", updates or "after every microbatch"),
         ("Recomputation", "of all activations" if plan.recompute else "none"),
-        ("Pipelines", f"{plan.lanes} on the same devices" if plan.lanes > 1 else "one"),
+        (
+            "Pipelines",
+            f"{plan.num_pipelines} on the same devices" if plan.num_pipelines > 1 else "one",
+        ),
     ]
     if cut.chunks > 1:
         found.append(("Chunks", f"{cut.chunks} stages on each device"))

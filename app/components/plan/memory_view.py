@@ -12,13 +12,13 @@ ALT = "Peak memory of each stage's devices beside what a device has"
 
 
 def memory_view(prediction: Prediction, cluster: Cluster) -> None:
-    """One bar per position; without a limit the bars alone."""
+    """One bar per pipeline rank; without a limit the bars alone."""
     cut = prediction.plan.partition
     limits = limits_of(cluster, prediction)
     said = "dotted: what the device has" if any(limits) else "its limit is not known"
     with card("Memory per device", said):
         st.plotly_chart(
-            memory(cut, prediction.memory_bytes[: cut.positions], limits),
+            memory(cut, prediction.memory_bytes[: cut.pipeline_size], limits),
             key="memory",
             config=CONFIG,
             alt=ALT,
@@ -26,9 +26,9 @@ def memory_view(prediction: Prediction, cluster: Cluster) -> None:
 
 
 def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:
-    """Per position the memory of its smallest device, None where that is not known."""
+    """Per pipeline rank the memory of its smallest device, None where that is not known."""
     found: list[float | None] = []
-    for stage in prediction.plan.partition.stages[: prediction.plan.partition.positions]:
+    for stage in prediction.plan.partition.stages[: prediction.plan.partition.pipeline_size]:
         memories = [cluster.at(device).memory for device in stage.devices]
         known = [memory for memory in memories if memory is not None]
         found.append(min(known) if known else None)

@@ -55,7 +55,7 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
 def shared_weights(profile: Profile, stages: Sequence[Stage]) -> list[str]:
     """Per stage, the tied weights that other stages read too: as their owner or as a reader."""
     texts: list[list[str]] = [[] for _ in stages]
-    for tie in profile.graph.ties:
+    for tie in profile.graph.tied_weights:
         owner, *readers = (_home(stages, layer) for layer in (tie.owner, *tie.readers))
         if others := sorted(set(readers) - {owner}):
             texts[owner].append(f"owns {tie.weight}, read by {', '.join(map(str, others))}")

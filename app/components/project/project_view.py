@@ -47,7 +47,7 @@ def _member_form(projects: ProjectService, project: Project) -> None:
         role = cells[1].selectbox("Role", NAMES, NAMES.index(Role.EDITOR.value))
         asked = cells[2].form_submit_button("Add", icon=":material/person_add:")
     if asked:
-        _seat(projects, project, name, Role(role))
+        _set_role(projects, project, name, Role(role))
 
 
 def _members(
@@ -62,11 +62,11 @@ def _members(
             "Role", NAMES, NAMES.index(member.role.value), key=key, label_visibility="collapsed"
         )
         if chosen != member.role.value:
-            _seat(projects, project, member.name, Role(chosen))
+            _set_role(projects, project, member.name, Role(chosen))
 
     def out(member: Member) -> None:
         if not fixed and st.button("Remove", key=f"out-{member.name}", type="tertiary"):
-            _seat(projects, project, member.name, None)
+            _set_role(projects, project, member.name, None)
 
     grid(
         "members",
@@ -79,8 +79,8 @@ def _members(
     )
 
 
-def _seat(projects: ProjectService, project: Project, name: str, role: Role | None) -> None:
-    projects.seat(project.id, name, role)
+def _set_role(projects: ProjectService, project: Project, name: str, role: Role | None) -> None:
+    projects.set_role(project.id, name, role)
     forget()
     st.rerun()
 

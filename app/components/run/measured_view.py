@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from app import services
+from app.charts.attribution import COLOURS
 from app.charts.attribution import attribution as attribution_chart
 from app.charts.bars import Bars, with_loading
 from app.charts.canvas import canvas_bytes, opening, row_names
-from app.charts.deviations import Cause, spent
+from app.charts.deviations import CHECKPOINT, DATA, spent
 from app.charts.frame import CONFIG
 from app.components.run.deviation_view import deviation_view
 from app.components.shell.card import card
@@ -38,7 +39,7 @@ class Shown:
 
     measured: Bars
     predicted: Bars | None
-    beside: Mapping[Cause, Bars]
+    beside: Mapping[str, Bars]
 
 
 def measured_view(run: Run) -> Shown | None:
@@ -63,7 +64,7 @@ def measured_view(run: Run) -> Shown | None:
         if run.summary.clocks:
             st.caption(clocks(run.summary.clocks))
         saving = segment_bars(run, "saving", segment, closed=closed)
-    beside = {Cause.DATA: loading, Cause.CHECKPOINT: saving}
+    beside = {DATA: loading, CHECKPOINT: saving}
     return Shown(measured, predicted, {cause: bars for cause, bars in beside.items() if bars})
 
 
@@ -116,13 +117,13 @@ def clocks(found: Sequence[Clock]) -> str:
     return f"On rank 0's clock. Ahead of it were: {told}; measured before the last epoch."
 
 
-def shares(rows: list[tuple[str, dict[Cause, float]]]) -> dict[str, list[Any]]:
+def shares(rows: list[tuple[str, dict[str, float]]]) -> dict[str, list[Any]]:
     """One row per rank, one column per cause that took any time."""
-    causes = [cause for cause in Cause if any(spent.get(cause) for _, spent in rows)]
+    causes = [cause for cause in COLOURS if any(spent.get(cause) for _, spent in rows)]
     totals = [sum(spent.values()) for _, spent in rows]
     table: dict[str, list[Any]] = {"rank": [name for name, _ in rows]}
     for cause in causes:
-        table[cause.value] = [
+        table[cause] = [
             percent(spent.get(cause, 0.0) / total) if total else NOTHING
             for (_, spent), total in zip(rows, totals, strict=True)
         ]

@@ -6,11 +6,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from backend.pipeline.actions import Compute, Message
+from backend.pipeline.actions import Collective, Compute, Message
 from backend.pipeline.kinds import FACTS, FLOW, FLOWS, Floats, Ints, Is, Kind
-from backend.pipeline.placement import position_of
+from backend.pipeline.placement import pipeline_rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rows import Rows
+
+ACTIONS: list[Any] = [FACTS[kind].action for kind in Kind]
 
 
 class Durations(Protocol):
@@ -23,11 +25,8 @@ class Durations(Protocol):
         """Seconds from the first to the last byte of `message` between two ranks, latency
         included, on links that nobody else uses."""
 
-    def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of one gradient reduction once all of `group` have come."""
-
-    def average(self, stage: int, group: tuple[int, ...]) -> float:
-        """Seconds of one exchange between the lanes and their reference, on one device."""
+    def collective(self, action: Collective) -> float:
+        """Seconds of `action` once all of its group have come."""
 
 
 def seconds(program: Program, durations: Durations) -> Floats:
@@ -47,15 +46,13 @@ def seconds(program: Program, durations: Durations) -> Floats:
 
 def _computes(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
     shape, count = program.shape, len(Kind)
-    computes = [facts.action for facts in FACTS.values()]
-    chunk = rows.stage // shape.positions
+    chunk = rows.stage // shape.pipeline_size
 
     def ask(code: int) -> float:
         where, kind = divmod(code, count)
         at, chunk = divmod(where, shape.chunks)
-        stage = chunk * shape.positions + shape.seats[at].position
-        action: Any = computes[kind]  # of any microbatch and version
-        return durations.compute(at, action(stage, 0))
+        stage = chunk * shape.pipeline_size + shape.coordinates[at].pipeline_rank
+        return durations.compute(at, ACTIONS[kind](stage, 0))  # of any microbatch and version
 
     size = shape.num_ranks * shape.chunks * count
     return _asked((rank * shape.chunks + chunk) * count + rows.kind, size, ask)
@@ -65,7 +62,7 @@ def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -
     shape = program.shape
     ranks, most = shape.num_ranks, max(shape.replicas)
     first = np.asarray(shape.first_ranks)
-    replica = rows.peer % shape.num_devices - first[position_of(shape, rows.peer)]
+    replica = rows.peer % shape.num_devices - first[pipeline_rank_of(shape, rows.peer)]
     flow_and_stage = FLOW[rows.kind] * shape.num_stages + rows.stage
     code = (flow_and_stage * ranks + rank) * most + replica
 
@@ -74,24 +71,23 @@ def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -
         rest, source = divmod(rest, ranks)
         flow, stage = divmod(rest, shape.num_stages)
         towards = 1 if flow == 0 else -1
-        lane = source // shape.num_devices * shape.num_devices
-        to = lane + int(first[(stage + towards) % shape.positions]) + replica
+        pipeline = source // shape.num_devices * shape.num_devices
+        to = pipeline + int(first[(stage + towards) % shape.pipeline_size]) + replica
         return durations.transfer(Message(FLOWS[flow], stage, 0), source, to)
 
     return _asked(code, 2 * shape.num_stages * ranks * most, ask)
 
 
 def _collectives(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
-    count = len(rows.groups)
+    kinds, count = len(Kind), len(rows.groups)
 
     def ask(code: int) -> float:
         rest, group = divmod(code, count)
-        stage, averages = divmod(rest, 2)
-        find = durations.average if averages else durations.all_reduce
-        return find(stage, rows.groups[group])
+        stage, kind = divmod(rest, kinds)
+        return durations.collective(ACTIONS[kind](stage, rows.groups[group], 0))
 
-    code = (rows.stage * 2 + (rows.kind == Kind.AVERAGE)) * count + rows.peer
-    return _asked(code, program.shape.num_stages * 2 * count, ask)
+    code = (rows.stage * kinds + rows.kind) * count + rows.peer
+    return _asked(code, program.shape.num_stages * kinds * count, ask)
 
 
 def _asked(code: Ints, size: int, ask: Callable[[int], float]) -> Floats:

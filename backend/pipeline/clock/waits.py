@@ -115,8 +115,8 @@ def _channels(source: Ints, to: Ints) -> tuple[Ints, Ints]:
 def _messages(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
     """A number per message: of rows that are no messages it means nothing."""
     rows, shape = program.rows, program.shape
-    size = 2 * shape.num_stages * shape.microbatches
-    number = message_of(rows, shape.num_stages, shape.microbatches)
+    size = 2 * shape.num_stages * shape.num_microbatches
+    number = message_of(rows, shape.num_stages, shape.num_microbatches)
     ends = np.full((2, size), -1)
     ranks = max(program.num_ranks, 1)
     for which, mask in enumerate((send, recv)):

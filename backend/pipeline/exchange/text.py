@@ -5,7 +5,7 @@
     0: 0F0@0 >2:a0.0 0F2@0 >2:a0.2 <2:g1.0 0B0@0 <2:g1.2 0B2@0 0R@1[0,1] 0S@1
     ...
 
-The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, lanes=
+The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=
 and recompute=1. Blank lines and what follows a # are skipped when reading.
 """
 
@@ -17,9 +17,16 @@ from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.program import Program
 from backend.pipeline.shape import Shape
 
-COUNTS = ("microbatches", "batch", "chunks", "advance", "lanes", "recompute")
-"""The shape's fields besides the replicas, as they are written."""
-ALWAYS = COUNTS[:3]
+COUNTS = {
+    "microbatches": "num_microbatches",
+    "batch": "batch",
+    "chunks": "chunks",
+    "advance": "advance",
+    "pipelines": "num_pipelines",
+    "recompute": "recompute",
+}
+"""How the shape's fields besides the replicas are written."""
+ALWAYS = ("microbatches", "batch", "chunks")
 
 
 def format_program(program: Program) -> str:
@@ -34,9 +41,9 @@ def format_shape(shape: Shape) -> str:
     """The shape's line; what is as usual is left out."""
     usual = Shape((1,), 1)
     counts = [
-        f"{name}={int(getattr(shape, name))}"
-        for name in COUNTS
-        if name in ALWAYS or getattr(shape, name) != getattr(usual, name)
+        f"{name}={int(getattr(shape, field))}"
+        for name, field in COUNTS.items()
+        if name in ALWAYS or getattr(shape, field) != getattr(usual, field)
     ]
     return " ".join(["shape", f"replicas={','.join(map(str, shape.replicas))}", *counts])
 
@@ -88,7 +95,7 @@ def _parse_shape(number: int, line: str) -> Shape:
         if head != "shape" or len(named) < len(fields) or not set(ALWAYS) <= named.keys():
             raise ValueError
         replicas = tuple(int(count) for count in named.pop("replicas").split(","))
-        counts = {COUNTS[COUNTS.index(name)]: int(value) for name, value in named.items()}
+        counts = {COUNTS[name]: int(value) for name, value in named.items()}
     except (ValueError, KeyError):
         raise InvalidInput(f"line {number}: {line!r} is no shape") from None
     try:

@@ -2,7 +2,7 @@
 
 The form of `torch.distributed.pipelining` 2.13 (`_dump_csv`, `_load_csv` with
 format="compute_only"). It is one batch of one pipeline: it has no versions, updates, replicas
-or lanes, and its runtime adds the messages.
+or pipelines, and its runtime adds the messages.
 """
 
 import csv
@@ -40,19 +40,19 @@ def write_csv(program: Program) -> str:
     """The rows of a program of one batch.
 
     Raises `InvalidInput` with what torch cannot say: several batches, updates without a
-    flush, replicas, lanes, recomputation.
+    flush, replicas, pipelines, recomputation.
     """
     shape = program.shape
-    if not schedule(program.schedule).flushes or shape.microbatches != shape.batch:
-        batches = shape.microbatches // shape.batch
+    if not schedule(program.schedule).flushes or shape.num_microbatches != shape.batch:
+        batches = shape.num_microbatches // shape.batch
         raise InvalidInput(
             f"torch's CSV is one batch with a flush, not {batches} batches of {program.schedule!r}",
             advice="Lower a flush schedule with as many microbatches as a batch has.",
         )
-    if max(shape.replicas) > 1 or shape.lanes > 1 or shape.recompute:
+    if max(shape.replicas) > 1 or shape.num_pipelines > 1 or shape.recompute:
         raise InvalidInput(
-            f"torch's CSV has no replicas, lanes or recomputation, the shape has "
-            f"{shape.replicas} replicas and {shape.lanes} lanes",
+            f"torch's CSV has no replicas, pipelines or recomputation, the shape has "
+            f"{shape.replicas} replicas and {shape.num_pipelines} pipelines",
             advice="Export one straight pipeline.",
         )
     return write_rows(program.ranks)
@@ -83,8 +83,8 @@ def read_csv(text: str) -> Program:
     shape = _shape(rows)
     order = Order.of(
         [
-            (*computes, *(Step(stage) for stage in seat.stages))
-            for computes, seat in zip(rows, shape.seats, strict=True)
+            (*computes, *(Step(stage) for stage in coordinates.stages))
+            for computes, coordinates in zip(rows, shape.coordinates, strict=True)
         ]
     )
     return complete(schedule("custom"), shape, order)
@@ -111,7 +111,7 @@ def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
 
 
 def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:
-    """As many positions as rows; stage s belongs on row s mod positions."""
+    """As many pipeline ranks as rows; stage s belongs on row s mod pipeline ranks."""
     places = [(a.stage, rank) for rank, row in enumerate(rows) for a in row]
     for stage, rank in places:
         if stage % len(rows) != rank:

@@ -13,10 +13,10 @@ from backend.pipeline.schedules.schedule import Schedule
 
 def bounds(program: Program, rule: Schedule) -> Iterator[Broken]:
     """The first row of each rank after which it holds too much."""
-    seats = program.shape.seats
-    promised = [rule.in_flight(seat) for seat in seats]
+    ranks = program.shape.coordinates
+    promised = [rule.in_flight(coordinates) for coordinates in ranks]
     yield from _beyond(program, in_flight(program.rows), promised, rule, "forwards in flight")
-    promised = [rule.live(seat) for seat in seats]
+    promised = [rule.live(coordinates) for coordinates in ranks]
     for chunk in range(program.shape.chunks):
         held = live_versions(program, chunk)
         what = "versions of stage {stage}"
@@ -35,6 +35,6 @@ def _beyond(
     ranks, first = np.unique(program.rank[beyond], return_index=True)
     for rank, row in zip(ranks.tolist(), beyond[first].tolist(), strict=True):
         own = slice(program.bounds[rank], program.bounds[rank + 1])
-        named = what.format(stage=program.shape.seats[rank].stages[chunk])
+        named = what.format(stage=program.shape.coordinates[rank].stages[chunk])
         text = f"is the first of up to {held[own].max()} {named}; {rule.name} promises "
         yield Broken(Rule.BOUND, np.array([row]), text + str(promised[rank]))

@@ -11,6 +11,12 @@ from backend.pipeline.rules.places import Places
 from backend.pipeline.rules.updates import numbers
 
 
+def in_groups(at: Places) -> Iterator[Broken | Fault]:
+    """Every collective where it must be, and nowhere else."""
+    yield from reductions(at)
+    yield from averages(at)
+
+
 def reductions(at: Places) -> Iterator[Broken]:
     """An all-reduce of the version after the last backward before each step of a replicated
     stage, over its replicas."""
@@ -22,7 +28,7 @@ def reductions(at: Places) -> Iterator[Broken]:
     events = np.flatnonzero(reduce | (at.placed & (Is.LEARNING[rows.kind] | _steps(at))))
     before = _before(at, events, np.ones(len(events), np.bool_))
     reduced = (before >= 0) & (rows.kind[before] == Kind.ALL_REDUCE)
-    asks = replicated[rows.stage[events] % shape.positions] & (rows.kind[events] == Kind.STEP)
+    asks = replicated[rows.stage[events] % shape.pipeline_size] & (rows.kind[events] == Kind.STEP)
     same = reduced & (rows.version[before] == rows.version[events])
     yield Broken(
         Rule.GROUP,
@@ -31,17 +37,20 @@ def reductions(at: Places) -> Iterator[Broken]:
     )
     twice = events[reduced & (rows.kind[events] == Kind.ALL_REDUCE)]
     yield Broken(Rule.GROUP, twice, "reduces gradients that are reduced already")
-    groups = [shape.group_of(seat.position, seat.lane) for seat in shape.seats]
+    groups = [
+        shape.group_of(coordinates.pipeline_rank, coordinates.pipeline)
+        for coordinates in shape.coordinates
+    ]
     yield _groups(at, reduce, groups, "reduce")
 
 
 def averages(at: Places) -> Iterator[Broken | Fault]:
-    """An averaging after each step of several lanes, before anybody reads the version."""
+    """An averaging after each step of several pipelines, before anybody reads the version."""
     rows, shape = at.program.rows, at.shape
     average = at.placed & (rows.kind == Kind.AVERAGE)
-    if shape.lanes == 1 and not average.any():
+    if shape.num_pipelines == 1 and not average.any():
         return
-    step = _steps(at) if shape.lanes > 1 else np.zeros_like(average)
+    step = _steps(at) if shape.num_pipelines > 1 else np.zeros_like(average)
     turning = np.flatnonzero(at.placed & (step | average))
     before = _before(at, turning, np.ones(len(turning), np.bool_))
     apart = (before >= 0) & step[before]
@@ -60,7 +69,12 @@ def averages(at: Places) -> Iterator[Broken | Fault]:
         reading[early],
         lambda row: f"comes before version {version[row]} is averaged",
     )
-    yield _groups(at, average, [shape.sharing(seat.rank) for seat in shape.seats], "average")
+    yield _groups(
+        at,
+        average,
+        [shape.sharing(coordinates.rank) for coordinates in shape.coordinates],
+        "average",
+    )
     yield from _left_apart(at, turning, step)
 
 
@@ -71,7 +85,7 @@ def _left_apart(at: Places, turning: Ints, step: Bools) -> Iterator[Fault]:
     for row in turning[::-1][ends].tolist():
         if step[row]:
             version, stage = rows.version[row], rows.stage[row]
-            what = f"never averages version {version} of stage {stage} over lanes"
+            what = f"never averages version {version} of stage {stage} over pipelines"
             yield missing(int(at.program.rank[row]), Rule.GROUP, what)
 
 
@@ -106,7 +120,7 @@ def _steps(at: Places) -> Bools:
 
 def _place(at: Places, rows: Ints) -> Ints:
     """A number per rank and chunk."""
-    chunk = at.program.rows.stage[rows] // at.shape.positions
+    chunk = at.program.rows.stage[rows] // at.shape.pipeline_size
     return np.asarray(at.program.rank[rows] * at.shape.chunks + chunk)
 
 

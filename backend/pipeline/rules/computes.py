@@ -30,11 +30,11 @@ def once(at: Places) -> Iterator[Broken | Fault]:
 def _missing(at: Places) -> Iterator[Fault]:
     shape = at.shape
     for key in np.flatnonzero(at.forward == NOWHERE).tolist():
-        stage, microbatch = divmod(key, shape.microbatches)
+        stage, microbatch = divmod(key, shape.num_microbatches)
         rank = shape.rank_of(stage, microbatch)
         yield missing(rank, Rule.ONCE, f"never runs {stage}F{microbatch}")
     for key in np.flatnonzero(at.weights == NOWHERE).tolist() if at.rule.trains else ():
-        stage, microbatch = divmod(key, shape.microbatches)
+        stage, microbatch = divmod(key, shape.num_microbatches)
         rank = shape.rank_of(stage, microbatch)
         what = f"never finishes the backward {stage}B{microbatch}"
         yield missing(rank, Rule.ONCE, what)

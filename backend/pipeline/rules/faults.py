@@ -12,7 +12,7 @@ from backend.pipeline.program import Program
 class Rule(StrEnum):
     """The rules of a sound program, by what each protects."""
 
-    SEAT = "every action stands on the rank that it belongs to"
+    RANK = "every action stands on the rank that it belongs to"
     ONCE = "everything runs once"
     ORDER = "nothing runs before what it needs"
     VERSION = "a version exists when it is read, and a backward reads its forward's"

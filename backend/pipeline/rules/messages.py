@@ -32,7 +32,7 @@ def messages(at: Places) -> Iterator[Broken | Fault]:
     yield Broken(Rule.ORDER, rows, lambda row: f"needs the {needed[row]}, which is not here")
     forgotten = apart & (made != NOWHERE) & (sent == NOWHERE)
     for message in np.flatnonzero(forgotten).tolist():
-        stage, microbatch = divmod(message, shape.microbatches)
+        stage, microbatch = divmod(message, shape.num_microbatches)
         rank = shape.rank_of(stage % shape.num_stages, microbatch)
         what = f"never sends rank {consumer[message]} the {at.message_name(message)}"
         yield missing(rank, Rule.MESSAGE, what)
@@ -53,10 +53,10 @@ def _consumers(at: Places) -> tuple[Ints, Bools]:
     """Per message the rank that needs it, and whether that is another one than makes it; False
     where no stage needs it."""
     shape = at.shape
-    every = np.arange(shape.num_stages * shape.microbatches)
-    stage, microbatch = np.divmod(every, shape.microbatches)
+    every = np.arange(shape.num_stages * shape.num_microbatches)
+    stage, microbatch = np.divmod(every, shape.num_microbatches)
     here = rank_of(shape, stage, microbatch)
-    ahead, behind = np.roll(here, -shape.microbatches), np.roll(here, shape.microbatches)
+    ahead, behind = np.roll(here, -shape.num_microbatches), np.roll(here, shape.num_microbatches)
     consumer = np.concatenate((ahead, behind))
     last = shape.num_stages - 1
     crosses = np.concatenate((stage < last, stage > 0))
@@ -77,7 +77,7 @@ def channels(at: Places) -> Iterator[Broken]:
     if at.placed[both].all():
         ranks = program.num_ranks
         channel = (source * ranks + to) * 2 + FLOW[columns.kind]
-        message = message_of(columns, at.shape.num_stages, at.shape.microbatches)
+        message = message_of(columns, at.shape.num_stages, at.shape.num_microbatches)
     else:
         flow = FLOW[columns.kind]
         channel = coded(source, to, flow)

@@ -9,7 +9,7 @@ import numpy as np
 from backend.pipeline.clock.waits import message_of
 from backend.pipeline.kinds import FLOWS, ONWARD, Bools, Ints, Is, Kind
 from backend.pipeline.order import Order
-from backend.pipeline.placement import position_of, rank_of
+from backend.pipeline.placement import pipeline_rank_of, rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rules.faults import Broken, Rule
 from backend.pipeline.schedules.schedule import Schedule
@@ -19,7 +19,7 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Seating:
+class StagePlaces:
     """Of each row: `producer` and `consumer` are the ranks at both ends of a message, `placed`
     whether the row is on its rank, with numbers that exist."""
 
@@ -31,17 +31,17 @@ class Seating:
     consumer: Ints
 
     @staticmethod
-    def of(program: Program) -> "Seating":
+    def of(program: Program) -> "StagePlaces":
         rows, shape, rank = program.rows, program.shape, program.rank
         onward = np.where(rows.are(Is.MESSAGE), ONWARD[rows.kind], 0)
         stage_exists = _within(rows.stage, shape.num_stages)
-        microbatch_exists = _within(rows.microbatch, shape.microbatches)
+        microbatch_exists = _within(rows.microbatch, shape.num_microbatches)
         stage = np.where(stage_exists, rows.stage, 0)
         microbatch = np.where(microbatch_exists, rows.microbatch, 0)
-        return Seating(
+        return StagePlaces(
             program=program,
             microbatch_exists=microbatch_exists | ~rows.are(Is.OF_MICROBATCH),
-            is_held=stage_exists & (stage % shape.positions == position_of(shape, rank)),
+            is_held=stage_exists & (stage % shape.pipeline_size == pipeline_rank_of(shape, rank)),
             crosses=stage_exists & _within(stage + onward, shape.num_stages),
             producer=rank_of(shape, stage, microbatch),
             consumer=rank_of(shape, stage + onward, microbatch),
@@ -70,22 +70,22 @@ class Seating:
         none = rows.are(Is.VERSIONED) & (rows.version < 0)
         astray = send & ~gone & (rows.peer != self.consumer)
         for rule, mask, what in (
-            (Rule.SEAT, own & ~self.is_held, "touches a stage that rank {rank} does not hold"),
+            (Rule.RANK, own & ~self.is_held, "touches a stage that rank {rank} does not hold"),
             (
-                Rule.SEAT,
+                Rule.RANK,
                 beyond & ~send,
-                f"runs a microbatch beyond the {shape.microbatches} of the segment",
+                f"runs a microbatch beyond the {shape.num_microbatches} of the segment",
             ),
             (
-                Rule.SEAT,
+                Rule.RANK,
                 own & self.is_held & rows.are(Is.OF_MICROBATCH) & ~beyond & ~belongs,
                 "runs a microbatch that rank {rank} does not get",
             ),
-            (Rule.SEAT, recv & ~self.crosses, "crosses no cut between two stages"),
-            (Rule.SEAT, into & ~source, "should come from rank {producer}"),
-            (Rule.SEAT, into & source & (self.consumer != rank), "belongs to rank {consumer}"),
+            (Rule.RANK, recv & ~self.crosses, "crosses no cut between two stages"),
+            (Rule.RANK, into & ~source, "should come from rank {producer}"),
+            (Rule.RANK, into & source & (self.consumer != rank), "belongs to rank {consumer}"),
             (Rule.ORDER, gone, "sends what is not made yet"),
-            (Rule.SEAT, astray, "should go to rank {consumer}"),
+            (Rule.RANK, astray, "should go to rank {consumer}"),
             (Rule.VERSION, none, "has a version below 0"),
         ):
             yield Broken(rule, np.flatnonzero(mask), partial(self._said, what))
@@ -129,8 +129,8 @@ class Places:
         own = rows.at(computes)
         bounds = np.searchsorted(computes, program.bounds)
         order = Order(bounds, program.rank[computes], own.kind, own.stage, own.microbatch)
-        key = own.stage * shape.microbatches + own.microbatch
-        size = shape.num_stages * shape.microbatches
+        key = own.stage * shape.num_microbatches + own.microbatch
+        size = shape.num_stages * shape.num_microbatches
 
         def first(mask: Bools) -> Ints:
             found = np.full(size, NOWHERE)
@@ -160,7 +160,7 @@ class Places:
     def key(self) -> Ints:
         """Per compute its place in `forward`, `again`, `inputs` and `weights`; of a step it means
         nothing."""
-        return self.order.stage * self.shape.microbatches + self.order.microbatch
+        return self.order.stage * self.shape.num_microbatches + self.order.microbatch
 
     @property
     def made_by(self) -> Ints:
@@ -171,7 +171,7 @@ class Places:
     def used_by(self) -> Ints:
         """Per message the row that needs it: the next stage's forward, the one before's
         backward."""
-        one = self.shape.microbatches
+        one = self.shape.num_microbatches
         none = np.full(one, NOWHERE)
         return np.concatenate((self.forward[one:], none, none, self.inputs[:-one]))
 
@@ -179,10 +179,10 @@ class Places:
         """The placed rows that send, or receive, and the message of each."""
         found = np.flatnonzero(self.program.rows.are(table) & self.placed)
         rows = self.program.rows.at(found)
-        return found, message_of(rows, self.shape.num_stages, self.shape.microbatches)
+        return found, message_of(rows, self.shape.num_stages, self.shape.num_microbatches)
 
     def message_name(self, message: int) -> str:
         """The words for a message."""
-        rest, microbatch = divmod(message, self.shape.microbatches)
+        rest, microbatch = divmod(message, self.shape.num_microbatches)
         flow, stage = divmod(rest, self.shape.num_stages)
         return f"{FLOWS[flow]} of stage {stage}, microbatch {microbatch}"

@@ -19,7 +19,7 @@ WIDE = 2**32
 def updates(at: Places) -> Iterator[Broken | Fault]:
     """Steps that apply other microbatches than their update has, and updates without a step."""
     shape, order = at.shape, at.order
-    place = order.rank * shape.chunks + order.stage // shape.positions
+    place = order.rank * shape.chunks + order.stage // shape.pipeline_size
     total = np.repeat(_num_updates(at.rule, shape), shape.chunks)
     step = order.kind == Kind.STEP
     rows, made, own = at.computes[step], at.made[step], place[step]
@@ -34,7 +34,7 @@ def updates(at: Places) -> Iterator[Broken | Fault]:
     steps = np.bincount(own, minlength=len(total))
     for lacking in np.flatnonzero(steps < total).tolist():
         rank, chunk = divmod(lacking, shape.chunks)
-        stage = shape.seats[rank].stages[chunk]
+        stage = shape.coordinates[rank].stages[chunk]
         what = f"makes {steps[lacking]} of {total[lacking]} updates of stage {stage}"
         yield missing(rank, Rule.UPDATE, what)
 
@@ -50,37 +50,37 @@ def _disturbed(at: Places, place: Ints) -> Ints:
     here = place[learning][wrong] * WIDE
     first = (at.weights[at.key] == at.computes)[learning][wrong]
     lacking = np.flatnonzero(at.weights == NOWHERE) if at.rule.trains else np.zeros(0, np.int64)
-    stage, microbatch = np.divmod(lacking, shape.microbatches)
-    there = rank_of(shape, stage, microbatch) * shape.chunks + stage // shape.positions
+    stage, microbatch = np.divmod(lacking, shape.num_microbatches)
+    there = rank_of(shape, stage, microbatch) * shape.chunks + stage // shape.pipeline_size
     late = there * WIDE + _update_of(at.rule, shape, stage, microbatch)
     return np.concatenate((here + made[wrong], (here + number[wrong])[first], late))
 
 
 def _update_of(rule: Schedule, shape: Shape, stage: Ints, microbatch: Ints) -> Ints:
     """The update that applies each gradient."""
-    position = stage % shape.positions
+    pipeline_rank = stage % shape.pipeline_size
     if rule.updates is once_per_batch:
         return turn_of(shape, microbatch) // shape.batch
     if rule.updates is once_per_round:
-        return np.asarray(turn_of(shape, microbatch) // np.asarray(shape.replicas)[position])
-    update = np.full((shape.positions, shape.microbatches), NOWHERE)
-    for seat in shape.seats:
-        for number, microbatches in enumerate(rule.updates(seat)):
-            update[seat.position, list(microbatches)] = number
-    return np.asarray(update[position, microbatch])
+        return np.asarray(turn_of(shape, microbatch) // np.asarray(shape.replicas)[pipeline_rank])
+    update = np.full((shape.pipeline_size, shape.num_microbatches), NOWHERE)
+    for coordinates in shape.coordinates:
+        for number, microbatches in enumerate(rule.updates(coordinates)):
+            update[coordinates.pipeline_rank, list(microbatches)] = number
+    return np.asarray(update[pipeline_rank, microbatch])
 
 
 def _num_updates(rule: Schedule, shape: Shape) -> Ints:
     """How many updates each rank makes per chunk."""
     if rule.updates is once_per_batch:
-        return np.array([seat.num_batches for seat in shape.seats])
+        return np.array([coordinates.num_batches for coordinates in shape.coordinates])
     if rule.updates is once_per_round:
-        return np.array([seat.segment_here for seat in shape.seats])
-    return np.array([len(rule.updates(seat)) for seat in shape.seats])
+        return np.array([coordinates.segment_here for coordinates in shape.coordinates])
+    return np.array([len(rule.updates(coordinates)) for coordinates in shape.coordinates])
 
 
 def _total(at: Places, total: Ints, row: int) -> int:
-    chunk = int(at.program.rows.stage[row]) // at.shape.positions
+    chunk = int(at.program.rows.stage[row]) // at.shape.pipeline_size
     return int(total[int(at.program.rank[row]) * at.shape.chunks + chunk])
 
 
@@ -91,7 +91,7 @@ def _instead(at: Places, row: int) -> str:
     own = (at.order.rank == rank) & (at.order.stage == stage) & (at.made == number)
     applied: Bools = own & Is.LEARNING[at.order.kind]
     found = set(at.order.microbatch[applied].tolist())
-    wanted = at.rule.updates(at.shape.seats[rank])[number]
+    wanted = at.rule.updates(at.shape.coordinates[rank])[number]
     return f"applies microbatches {numbers(found)} instead of {numbers(wanted)}"
 
 

@@ -1,6 +1,6 @@
 """AFP: 1F1B with a flush whose forwards run further ahead, so that messages have time.
 
-Last but one of many positions, advance 1: F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 step.
+Last but one of many pipeline ranks, advance 1: F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 step.
 """
 
 from backend.pipeline.schedules.depth import Depth
@@ -10,7 +10,7 @@ from backend.pipeline.schedules.schedule import Schedule
 def warm_up(at: Depth) -> int:
     """d + a (d - 1) forwards, d as in 1F1B and a the advance of the shape.
 
-    On a straight pipeline (p-s) + a (p-1-s): 7, 5, 3, 1 for four positions and a = 1, as the
+    On a straight pipeline (p-s) + a (p-1-s): 7, 5, 3, 1 for four pipeline ranks and a = 1, as the
     paper's figures show; the formula for any a, and for replicas, is ours.
     """
     return at.in_flight + at.advance * (at.in_flight - 1)

@@ -6,10 +6,10 @@ from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 
 
-def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
+def order(coordinates: RankCoordinates, shape: Shape) -> Iterator[Compute]:
     """There is no rule behind it."""
     raise InvalidInput("a custom order has no rule to make another one by")
 

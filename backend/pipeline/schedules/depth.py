@@ -8,9 +8,9 @@ MANY = 1 << 40
 
 
 class Depth(Protocol):
-    """A seat of a shape, or a stage that a planner thinks of (`StageDepth`).
+    """A rank of a shape, or a stage that a planner thinks of (`StageDepth`).
 
-    in_flight    ceil(devices from this position on / replicas here): what 1F1B has in flight
+    in_flight    ceil(devices from this pipeline rank on / replicas here): what 1F1B has in flight
     depth        ceil(all devices / replicas here)
     batch_here   most microbatches of one batch that a rank here gets
     segment_here microbatches of the whole segment that a rank here gets
@@ -35,9 +35,9 @@ class Depth(Protocol):
     @property
     def replica(self) -> int: ...
     @property
-    def position(self) -> int: ...
+    def pipeline_rank(self) -> int: ...
     @property
-    def positions(self) -> int: ...
+    def pipeline_size(self) -> int: ...
     @property
     def chunks(self) -> int: ...
     @property
@@ -56,8 +56,8 @@ class StageDepth:
     at_input: int = 1
     replicas_here: int = 1
     replica: int = 0
-    position: int = 0
-    positions: int = 1
+    pipeline_rank: int = 0
+    pipeline_size: int = 1
     chunks: int = 1
     advance: int = 1
 

@@ -1,6 +1,6 @@
 """PipeDream-2BW: 1F1B that never drains, one update per batch, two versions of the weights.
 
-Last but one of many positions, batch 2: F0 F1 B0 F2 B1 step F3 B2 B3 step.
+Last but one of many pipeline ranks, batch 2: F0 F1 B0 F2 B1 step F3 B2 B3 step.
 """
 
 from backend.errors import InvalidInput
@@ -16,25 +16,25 @@ def two_versions(at: Depth) -> int:
     return min(2, at.num_batches)
 
 
-def ahead_of(replicas: tuple[int, ...], position: int) -> int:
-    """What all replicas at `position` run ahead together."""
-    here = replicas[position]
-    return -(-sum(replicas[position:]) // here) * here
+def ahead_of(replicas: tuple[int, ...], pipeline_rank: int) -> int:
+    """What all replicas at `pipeline_rank` run ahead together."""
+    here = replicas[pipeline_rank]
+    return -(-sum(replicas[pipeline_rank:]) // here) * here
 
 
 def least_batch(replicas: tuple[int, ...]) -> int:
-    """As many as any position runs ahead."""
-    return max(ahead_of(replicas, position) for position in range(len(replicas)))
+    """As many as any pipeline rank runs ahead."""
+    return max(ahead_of(replicas, pipeline_rank) for pipeline_rank in range(len(replicas)))
 
 
 def long_batches(shape: Shape) -> None:
-    """A seat must get at least as much of a batch as it runs ahead; on a straight pipeline
+    """A rank must get at least as much of a batch as it runs ahead; on a straight pipeline
     this is m >= p (PipeDream-2BW, section 3.1)."""
-    for position in range(shape.positions):
-        needed = ahead_of(shape.replicas, position)
+    for pipeline_rank in range(shape.pipeline_size):
+        needed = ahead_of(shape.replicas, pipeline_rank)
         if shape.batch < needed:
             raise InvalidInput(
-                f"2bw updates every {shape.batch} microbatches, but position {position} "
+                f"2bw updates every {shape.batch} microbatches, but pipeline rank {pipeline_rank} "
                 f"runs {needed} ahead",
                 advice=f"Use batches of {needed} or more microbatches, or fewer devices.",
             )

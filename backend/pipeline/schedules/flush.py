@@ -1,6 +1,6 @@
 """1F1B with a flush: one forward, one backward inside a batch; drained before each step.
 
-Last but one of many positions: F0 F1 B0 F2 B1 F3 B2 B3 step.
+Last but one of many pipeline ranks: F0 F1 B0 F2 B1 F3 B2 B3 step.
 """
 
 from backend.pipeline.schedules.depth import Depth

@@ -7,18 +7,18 @@ from backend.pipeline.actions import Compute, Forward
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.interleaved import in_turns
 from backend.pipeline.schedules.schedule import Schedule, Updates
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 
 
-def order(seat: Seat, shape: Shape) -> Iterator[Compute]:
+def order(coordinates: RankCoordinates, shape: Shape) -> Iterator[Compute]:
     """F0 F1 F2 F3; with chunks in turns, as interleaving has it. All ranks count the same
     rounds of microbatches, whatever their replicas, so that none waits for a later one."""
-    size = shape.positions * lcm(*shape.replicas) // seat.replicas_here
-    for stage, microbatch in in_turns(seat.stages, seat.microbatches, size):
+    size = shape.pipeline_size * lcm(*shape.replicas) // coordinates.replicas_here
+    for stage, microbatch in in_turns(coordinates.stages, coordinates.microbatches, size):
         yield Forward(stage, microbatch)
 
 
-def no_updates(seat: Seat) -> Updates:
+def no_updates(coordinates: RankCoordinates) -> Updates:
     """Nothing is learned."""
     return ()
 

@@ -1,6 +1,6 @@
-"""Interleaved 1F1B: each position holds several chunks; p microbatches pass one, then the next.
+"""Interleaved 1F1B: a pipeline rank holds several chunks; p microbatches pass one, then the next.
 
-2 positions, 2 chunks, 4 microbatches; position 1 holds stages 1 and 3:
+2 pipeline ranks, 2 chunks, 4 microbatches; pipeline rank 1 holds stages 1 and 3:
 
 1F0 1F1 3F0 | 3B0 3F1 | 3B1 1F2 | 1B0 1F3 | 1B1 3F2 | 3B2 3F3 | 3B3 | 1B2 | 1B3
 """
@@ -18,7 +18,7 @@ def warm_up(at: Depth) -> int:
     al., SC 2021. One chunk makes it plain 1F1B."""
     if at.chunks == 1:
         return at.in_flight
-    return 2 * (at.positions - 1 - at.position) + (at.chunks - 1) * at.positions + 1
+    return 2 * (at.pipeline_size - 1 - at.pipeline_rank) + (at.chunks - 1) * at.pipeline_size + 1
 
 
 def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator[tuple[int, int]]:
@@ -31,19 +31,19 @@ def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator
 
 def whole_rounds(shape: Shape) -> None:
     """With several chunks every replica must get whole rounds of p microbatches of a batch,
-    and positions must have equally many replicas."""
+    and pipeline ranks must have equally many replicas."""
     if shape.chunks == 1:
         return
     if len(set(shape.replicas)) > 1:
         raise InvalidInput(
-            f"interleaving needs as many replicas at each position, not {shape.replicas}",
+            f"interleaving needs as many replicas at each pipeline rank, not {shape.replicas}",
             advice="Use the same number of replicas everywhere, or one chunk.",
         )
-    unit = shape.positions * shape.replicas[0]
+    unit = shape.pipeline_size * shape.replicas[0]
     if shape.batch % unit:
         raise InvalidInput(
-            f"interleaving takes {shape.positions} positions x {shape.replicas[0]} replicas = "
-            f"{unit} microbatches at a time, and batches of {shape.batch} are not a multiple",
+            f"interleaving takes {shape.pipeline_size} pipeline ranks x {shape.replicas[0]} "
+            f"replicas = {unit} microbatches at a time, and {shape.batch} are not a multiple",
             advice=f"Use batches of {-(-shape.batch // unit) * unit} microbatches.",
         )
 

@@ -19,7 +19,7 @@ from backend.pipeline.order import Order
 from backend.pipeline.placement import microbatches_at
 from backend.pipeline.rows import Rows
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 
 Part = tuple[Ints, Ints, Ints]
 """Kinds, stages and microbatches of one rank."""
@@ -28,17 +28,21 @@ Part = tuple[Ints, Ints, Ints]
 def orders(rule: Schedule, shape: Shape) -> Order:
     """What the ranks compute under `rule`, first to last."""
     parts: dict[int, Part] = {}
-    alike: defaultdict[tuple[int, int], list[Seat]] = defaultdict(list)
-    for seat in shape.seats:
+    alike: defaultdict[tuple[int, int], list[RankCoordinates]] = defaultdict(list)
+    for coordinates in shape.coordinates:
         if rule.order is not None:
-            parts[seat.rank] = _packed(rule.order(seat, shape))
+            parts[coordinates.rank] = _packed(rule.order(coordinates, shape))
         else:
-            is_even = not rule.batched or shape.batch % seat.replicas_here == 0
-            alike[seat.replicas_here, -1 if is_even else seat.replica].append(seat)
-    for seats in alike.values():
-        found = _played(rule, seats)
-        parts |= {seat.rank: part for seat, part in zip(seats, found, strict=True)}
-    kinds, stages, microbatches = zip(*(parts[seat.rank] for seat in shape.seats), strict=True)
+            is_even = not rule.batched or shape.batch % coordinates.replicas_here == 0
+            alike[coordinates.replicas_here, -1 if is_even else coordinates.replica].append(
+                coordinates
+            )
+    for ranks in alike.values():
+        found = _played(rule, ranks)
+        parts |= {coordinates.rank: part for coordinates, part in zip(ranks, found, strict=True)}
+    kinds, stages, microbatches = zip(
+        *(parts[coordinates.rank] for coordinates in shape.coordinates), strict=True
+    )
     lengths = [len(kind) for kind in kinds]
     return Order(
         bounds=np.cumsum([0, *lengths]),
@@ -54,43 +58,45 @@ def _packed(actions: Iterable[Compute]) -> Part:
     return rows.kind, rows.stage, rows.microbatch
 
 
-def _played(rule: Schedule, seats: Sequence[Seat]) -> Iterator[Part]:
-    """The orders of seats that get as many microbatches of each update."""
-    shape, sizes = seats[0].shape, _sizes(rule, seats[0])
+def _played(rule: Schedule, ranks: Sequence[RankCoordinates]) -> Iterator[Part]:
+    """The orders of ranks that get as many microbatches of each update."""
+    shape, sizes = ranks[0].shape, _sizes(rule, ranks[0])
     if rule.flushes:
         lengths = sizes.tolist()
-        patterns = {size: _pattern(rule, seats, np.array([size])) for size in set(lengths)}
+        patterns = {size: _pattern(rule, ranks, np.array([size])) for size in set(lengths)}
     else:
         lengths = [int(sizes.sum())]
-        patterns = {lengths[0]: _pattern(rule, seats, sizes)}
+        patterns = {lengths[0]: _pattern(rule, ranks, sizes)}
     taken = [patterns[length] for length in lengths]
     kind = np.concatenate([kind for kind, _ in taken], axis=1)
     index = np.concatenate([index for _, index in taken], axis=1)
     starts = np.cumsum([0, *lengths[:-1]])
     start = np.repeat(starts, [kind.shape[1] for kind, _ in taken])
     chunk, which = _turns(shape, kind, index)
-    stage = chunk * shape.positions + np.array([[seat.position] for seat in seats])
-    microbatch = np.where(kind == Kind.STEP, -1, microbatches_at(seats, start + which))
+    stage = chunk * shape.pipeline_size + np.array(
+        [[coordinates.pipeline_rank] for coordinates in ranks]
+    )
+    microbatch = np.where(kind == Kind.STEP, -1, microbatches_at(ranks, start + which))
     return zip(kind, stage, microbatch, strict=True)
 
 
-def _sizes(rule: Schedule, seat: Seat) -> Ints:
-    """The microbatches of the seat that each update applies."""
-    shape, here = seat.shape, seat.replicas_here
+def _sizes(rule: Schedule, coordinates: RankCoordinates) -> Ints:
+    """The microbatches of the rank that each update applies."""
+    shape, here = coordinates.shape, coordinates.replicas_here
     if not rule.batched:
-        return np.ones(seat.segment_here, np.int64)
-    ends = np.arange(0, shape.lane_microbatches + 1, shape.batch)
-    return np.diff((ends - seat.replica + here - 1) // here)
+        return np.ones(coordinates.segment_here, np.int64)
+    ends = np.arange(0, shape.microbatches_per_pipeline + 1, shape.batch)
+    return np.diff((ends - coordinates.replica + here - 1) // here)
 
 
-def _pattern(rule: Schedule, seats: Sequence[Seat], sizes: Ints) -> tuple[Ints, Ints]:
+def _pattern(rule: Schedule, ranks: Sequence[RankCoordinates], sizes: Ints) -> tuple[Ints, Ints]:
     """(kind, the how-manieth of its kind) over updates of so many microbatches, and of a step
-    its chunk; a line per seat."""
-    chunks = seats[0].chunks
+    its chunk; a line per rank."""
+    chunks = ranks[0].chunks
     every = np.arange(sizes.sum() * chunks)
     last = np.repeat(np.cumsum(sizes) * chunks - 1, chunks)
-    warm_up = np.array([[rule.warm_up(seat)] for seat in seats])
-    delay = np.array([[rule.delay(seat) if rule.delay else 0] for seat in seats])
+    warm_up = np.array([[rule.warm_up(coordinates)] for coordinates in ranks])
+    delay = np.array([[rule.delay(coordinates) if rule.delay else 0] for coordinates in ranks])
     streams: list[tuple[int, Ints, Ints]] = [
         (Kind.FORWARD, every, np.maximum(every - warm_up, -1) * 4 + 3),
         (Kind.BACKWARD_INPUT if rule.delay else Kind.BACKWARD, every, every * 4 + 0 * delay),
@@ -109,7 +115,7 @@ def _turns(shape: Shape, kind: Ints, index: Ints) -> tuple[Ints, Ints]:
     step = kind == Kind.STEP
     if shape.chunks == 1:
         return np.zeros_like(index), np.where(step, 0, index)
-    size, chunks = shape.positions, shape.chunks
+    size, chunks = shape.pipeline_size, shape.chunks
     turn = index // size % chunks
     chunk = np.where(kind == Kind.FORWARD, turn, chunks - 1 - turn)
     which = index // (size * chunks) * size + index % size

@@ -1,6 +1,6 @@
 """PipeDream: 1F1B that never drains, a step after every backward; three ways with versions.
 
-Last but one of many positions: F0 F1 B0 step F2 B1 step F3 B2 step B3 step.
+Last but one of many pipeline ranks: F0 F1 B0 step F2 B1 step F3 B2 step B3 step.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ def one_per_microbatch(at: Depth) -> int:
 
 def live_with_vertical_sync(at: Depth) -> int:
     """At most 1 + ceil((n - 1 - replica) / r_s) where the input stage has n microbatches in
-    flight: a straight pipeline keeps as many versions at every position as it is deep (ours
+    flight: a straight pipeline keeps as many versions at every pipeline rank as it is deep (ours
     for replicas)."""
     before = at.at_input - 1 - at.replica
     return min(1 - (-before // at.replicas_here), at.segment_here)

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
 from backend.pipeline.schedules.depth import Depth
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from backend.pipeline.versions import Policy, newest
 
-Order = Callable[[Seat, Shape], Iterator[Compute]]
-"""What the rank on a seat computes, first to last; versions and messages are not its business."""
+Order = Callable[[RankCoordinates, Shape], Iterator[Compute]]
+"""What a rank computes, first to last; versions and messages are not its business."""
 
 Updates = tuple[tuple[int, ...], ...]
-"""One entry per `Step` of a stage: the microbatches of this seat that the step applies."""
+"""One entry per `Step` of a stage: the microbatches of this rank that the step applies."""
 
 
-def once_per_batch(seat: Seat) -> Updates:
+def once_per_batch(coordinates: RankCoordinates) -> Updates:
     """One update per batch of the shape."""
-    return seat.batches
+    return coordinates.batches
 
 
-def once_per_round(seat: Seat) -> Updates:
-    """One update per microbatch of a replica: a round over the replicas of its position."""
-    return tuple((microbatch,) for microbatch in seat.microbatches)
+def once_per_round(coordinates: RankCoordinates) -> Updates:
+    """One update per microbatch of a replica: a round over the replicas of its pipeline rank."""
+    return tuple((microbatch,) for microbatch in coordinates.microbatches)
 
 
 def one_version(at: Depth) -> int:
@@ -48,13 +48,13 @@ class Schedule:
     warm_up       forwards before the first backward; then one backward, one forward
     delay         None: backwards in one; else the weights' half follows so many backwards later
     order         the compute of one rank, where `warm_up` and `delay` do not say it
-    updates       which microbatches each `Step` of a seat applies
+    updates       which microbatches each `Step` of a rank applies
     live          most weight versions of a stage that a rank holds
     versions      which version each action reads
     flushes       whether the pipeline drains before every update
     batched       whether an update applies a whole batch of the shape (else a round)
     trains        False: evaluation only, no backward and no step
-    chunked       whether it admits several stages per position
+    chunked       whether it admits several stages per pipeline rank
     consistent    whether each backward must read its forward's version; False for comparison
     executable    whether the runtime of the workers runs it
     admits        raises `InvalidInput` with the numbers where a shape is not for it
@@ -69,7 +69,7 @@ class Schedule:
     warm_up: Callable[[Depth], int]
     delay: Callable[[Depth], int] | None = None
     order: Order | None = None
-    updates: Callable[[Seat], Updates] = once_per_batch
+    updates: Callable[[RankCoordinates], Updates] = once_per_batch
     live: Callable[[Depth], int] = one_version
     versions: Policy = newest
     flushes: bool = True
@@ -103,13 +103,13 @@ class Schedule:
         """Raises `InvalidInput` where `shape` is not one for this schedule."""
         if shape.chunks > 1 and not self.chunked:
             raise InvalidInput(
-                f"schedule {self.name!r} runs one stage per position, not {shape.chunks}",
+                f"schedule {self.name!r} runs one stage per pipeline rank, not {shape.chunks}",
                 advice="Use one chunk, or a schedule that interleaves.",
             )
-        if shape.lanes > 1 and not self.averages:
+        if shape.num_pipelines > 1 and not self.averages:
             raise InvalidInput(
-                f"schedule {self.name!r} never drains, but {shape.lanes} lanes average after "
-                "every flush",
-                advice="Use one lane, or a schedule that flushes, such as 'afp'.",
+                f"schedule {self.name!r} never drains, but {shape.num_pipelines} pipelines "
+                "average after every flush",
+                advice="Use one pipeline, or a schedule that flushes, such as 'afp'.",
             )
         self.admits(shape)

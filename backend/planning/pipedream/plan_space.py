@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The layers between two ideals on the devices of positions start..end-1, counted from
+    """The layers between two ideals on the devices of pipeline ranks start..end-1, counted from
     the last device."""
 
     first: int
@@ -75,7 +75,7 @@ class PlanSpace:
         return self.memory.fits(self.ideals.profile, self.cluster, self.partition(pieces))
 
     def partition(self, pieces: tuple[Piece, ...]) -> Partition:
-        """The pieces as stages on devices, the last device at position 0."""
+        """The pieces as stages on devices, the last device at pipeline rank 0."""
         count, found = self.cluster.num_devices, self.ideals
         assert isinstance(found, Ideals)
         sizes = found.members.sum(axis=1).tolist()

@@ -33,7 +33,7 @@ a limit caused would come again."""
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFile:
-    """One lane's part of one stage; `size` in bytes, `sha256` in hex."""
+    """One pipeline's part of one stage; `size` in bytes, `sha256` in hex."""
 
     name: str
     size: int

@@ -30,8 +30,8 @@ def shares(spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
     counts = _counts(spec.nodes, {node.name: node for node in nodes})
     firsts = (0, *accumulate(counts))
     partition = spec.plan.partition
-    placed = partition.stages[: partition.positions]
-    devices = [device for stage in placed for device in stage.devices] * spec.plan.lanes
+    placed = partition.stages[: partition.pipeline_size]
+    devices = [device for stage in placed for device in stage.devices] * spec.plan.num_pipelines
     if max(devices) >= firsts[-1]:
         named = ", ".join(f"{n} ({count})" for n, count in zip(spec.nodes, counts, strict=True))
         raise InvalidInput(

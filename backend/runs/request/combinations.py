@@ -15,7 +15,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_optimizer(spec.optimizer)
     _check_clipping(spec)
     _check_precision(spec)
-    _check_lanes(spec)
+    _check_elasticity(spec)
 
 
 def _check_schedule(spec: TrainSpec) -> None:
@@ -32,7 +32,7 @@ def _check_schedule(spec: TrainSpec) -> None:
             "Switch recomputation off, or use a schedule that keeps versions.",
         )
     batch = plan.batch if member.batched else 1
-    unit = plan.lanes * lcm(*plan.partition.replicas, batch)
+    unit = plan.num_pipelines * lcm(*plan.partition.replicas, batch)
     member.check(
         Shape(
             plan.partition.replicas,
@@ -40,7 +40,7 @@ def _check_schedule(spec: TrainSpec) -> None:
             batch,
             chunks=plan.partition.chunks,
             advance=plan.advance,
-            lanes=plan.lanes,
+            num_pipelines=plan.num_pipelines,
             recompute=plan.recompute,
         )
     )
@@ -86,10 +86,10 @@ def _check_precision(spec: TrainSpec) -> None:
         )
 
 
-def _check_lanes(spec: TrainSpec) -> None:
-    if spec.elasticity is not None and not 0 <= spec.elasticity * spec.plan.lanes <= 1:
+def _check_elasticity(spec: TrainSpec) -> None:
+    if spec.elasticity is not None and not 0 <= spec.elasticity * spec.plan.num_pipelines <= 1:
         raise InvalidInput(
-            f"{spec.plan.lanes} lanes with an elasticity of {spec.elasticity:g} give up more "
-            "than their whole distance to the reference",
-            f"Use at most {1 / spec.plan.lanes:g}.",
+            f"{spec.plan.num_pipelines} pipelines with an elasticity of {spec.elasticity:g} give "
+            "up more than their whole distance to the reference",
+            f"Use at most {1 / spec.plan.num_pipelines:g}.",
         )

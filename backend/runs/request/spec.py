@@ -102,8 +102,8 @@ class TrainSpec:
                  weights, gradients and updates stay as the model has them. In float16 the loss
                  is scaled, and updates with an overflow are left out
     planned_in   precision of the plan's profile, whose layers the plan cuts; "" = unknown
-    elasticity   how much of the distance to the reference a lane gives up per averaging;
-                 None = 1 / lanes (AvgPipe)
+    elasticity   how much of the distance to the reference a pipeline gives up per averaging;
+                 None = 1 / pipelines (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
     weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
     checkpoint_id  a checkpoint, of whichever run, to go on from

@@ -68,7 +68,7 @@ class SqlProjects:
         with self._database.read() as session:
             return [Member(name, role) for name, role in session.execute(query)]
 
-    def seat(self, project_id: int, person_id: int, role: Role | None) -> None:
+    def set_role(self, project_id: int, person_id: int, role: Role | None) -> None:
         theirs = (MemberRow.project_id == project_id, MemberRow.person_id == person_id)
         with self._database.write() as session:
             session.execute(delete(MemberRow).where(*theirs))

@@ -126,11 +126,11 @@ def test_bfloat16_across_a_cut(write_job, train_spec, ended, tmp_path: Path) -> 
     assert {tensor.dtype for tensor in saved} == {torch.float32}
 
 
-def test_lanes_keep_a_reference_that_is_as_good_as_reported(
+def test_pipelines_keep_a_reference_that_is_as_good_as_reported(
     write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     spec = train_spec(0, 4, 8, schedule="afp", epochs=3)
-    spec = replace(spec, plan=replace(spec.plan, lanes=2, batch=2, recompute=True))
+    spec = replace(spec, plan=replace(spec.plan, num_pipelines=2, batch=2, recompute=True))
     codes, found, text = ended(RUNTIME, write_job("mlp", spec), size=4)
     assert codes == [0] * 4, text
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1], "mlp")

@@ -37,10 +37,10 @@ PLAIN = MODEL.replace("nn.Dropout(0.2)", "nn.Identity()").replace(
 Trained = Callable[..., list[Event]]
 
 
-def stages(*bounds: int, replicas: tuple[int, ...] = (), positions: int = 0) -> Partition:
-    """Stages between the bounds; `positions` where several sit on one device."""
+def stages(*bounds: int, replicas: tuple[int, ...] = (), pipeline_size: int = 0) -> Partition:
+    """Stages between the bounds; `pipeline_size` where several sit on one device."""
     counts = replicas or (1,) * (len(bounds) - 1)
-    places = positions or len(counts)
+    places = pipeline_size or len(counts)
     first = [sum(counts[:place]) for place in range(places)]
     devices = [tuple(range(first[p], first[p] + counts[p])) for p in range(places)]
     found = tuple(
@@ -51,8 +51,8 @@ def stages(*bounds: int, replicas: tuple[int, ...] = (), positions: int = 0) -> 
 
 FLUSHING = {
     "replicas": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, batch=4),
-    "chunks": Plan("t", stages(0, 2, 4, 6, 8, positions=2), "interleaved", 4, batch=4),
-    "lanes": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, lanes=2),
+    "chunks": Plan("t", stages(0, 2, 4, 6, 8, pipeline_size=2), "interleaved", 4, batch=4),
+    "pipelines": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, num_pipelines=2),
 }
 STASHING = {
     "pipedream": Plan("t", stages(0, 4, 8), "pipedream", 4),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
 from backend.pipeline import held
+from backend.pipeline.actions import Average
 from backend.pipeline.clock.in_time import Cores
 from backend.pipeline.clock.waits import ProgramStuck
 from backend.pipeline.exchange.text import parse_program
@@ -39,11 +40,8 @@ class Uneven:
     def transfer(self, message, source, to):
         return (hash((self.seed, message.stage, source, to)) % 5) / 3
 
-    def all_reduce(self, stage, group):
-        return len(group) / 3
-
-    def average(self, stage, group):
-        return len(group) / 7
+    def collective(self, action):
+        return len(action.group) / 7 if isinstance(action, Average) else len(action.group) / 3
 
 
 @st.composite
@@ -56,7 +54,7 @@ def cases(draw):
         replicas,
         batch,
         draw(st.integers(1, 3)),
-        lanes=draw(st.sampled_from([1, 1, 1, 2])),
+        num_pipelines=draw(st.sampled_from([1, 1, 1, 2])),
         chunks=draw(st.sampled_from([1, 1, 2, 3])),
         advance=draw(st.integers(0, 3)),
         recompute=draw(st.booleans()),
@@ -69,9 +67,11 @@ def cases(draw):
     return member, shape
 
 
-def partial_shape(replicas, batch, batches, lanes, **counts):
+def partial_shape(replicas, batch, batches, num_pipelines, **counts):
     try:
-        return Shape(replicas, batch * batches * lanes, batch, lanes=lanes, **counts)
+        return Shape(
+            replicas, batch * batches * num_pipelines, batch, num_pipelines=num_pipelines, **counts
+        )
     except InvalidInput:
         return None
 
@@ -92,11 +92,11 @@ def test_columns_are_the_readable_programs_and_take_the_same_time(case, seed):
 def test_ranks_hold_what_the_oracle_counts(case):
     member, shape = case
     program = lower(member, shape)
-    for seat in shape.seats:
-        own = slice(program.bounds[seat.rank], program.bounds[seat.rank + 1])
-        actions = program.ranks[seat.rank]
+    for coordinates in shape.coordinates:
+        own = slice(program.bounds[coordinates.rank], program.bounds[coordinates.rank + 1])
+        actions = program.ranks[coordinates.rank]
         assert held.in_flight(program.rows)[own].tolist() == oracle_held.in_flight(actions)
-        for chunk, stage in enumerate(seat.stages):
+        for chunk, stage in enumerate(coordinates.stages):
             found = held.live_versions(program, chunk)[own].tolist()
             assert found == oracle_held.live_versions(actions, stage)
 
@@ -131,7 +131,7 @@ def test_a_mutant_has_the_faults_that_the_oracle_finds(kind):
         assert ours
         if {fault.rule for fault in theirs} != {Rule.BOUND}:
             theirs = {fault for fault in theirs if fault.rule is not Rule.BOUND}
-        for primary in (Rule.SEAT, Rule.ONCE):
+        for primary in (Rule.RANK, Rule.ONCE):
             if any(fault.rule is primary for fault in theirs):
                 ours, theirs = ({f for f in both if f.rule is primary} for both in (ours, theirs))
         assert ours == theirs

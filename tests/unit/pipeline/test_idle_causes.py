@@ -33,10 +33,7 @@ class Slow:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return self.reduce
-
-    def average(self, stage, group):
+    def collective(self, action):
         return self.reduce
 
 
@@ -56,7 +53,7 @@ def test_equal_stages_and_free_messages_leave_the_papers_bubble(name):
 
 
 def test_the_first_rank_waits_for_its_first_backward_and_the_last_for_its_first_forward():
-    """GPipe, two positions, no weights' half: F F F . | B B B against . F F F | B B B ."""
+    """GPipe, two pipeline ranks, no weights' half: F F F . | B B B against . F F F | B B B ."""
     first, last = causes("gpipe", Shape((1, 1), 3, 3), Slow(seconds=(1.0, 1.0, 0.0)))
     assert first[Idle.WARM_UP] == pytest.approx(2.0)
     assert last[Idle.WARM_UP] == last[Idle.DRAIN] == pytest.approx(1.0)
@@ -87,8 +84,8 @@ def test_replicas_synchronise():
     assert other[Idle.SYNCHRONISATION] == pytest.approx(5.0)
 
 
-def test_lanes_wait_for_their_device():
-    found = causes("1f1b-flush", Shape((1,), 4, 2, lanes=2), Slow())
+def test_pipelines_wait_for_their_device():
+    found = causes("1f1b-flush", Shape((1,), 4, 2, num_pipelines=2), Slow())
     assert total(found)[Idle.SHARING] + total(found)[Idle.SYNCHRONISATION] > 0
     assert total(found)[Idle.COMMUNICATION] == total(found)[Idle.IMBALANCE] == 0
 
@@ -98,7 +95,7 @@ def test_lanes_wait_for_their_device():
     name=st.sampled_from(sorted(SCHEDULES)),
     replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (3, 1, 2), (2, 2)]),
     chunks=st.sampled_from([1, 2]),
-    lanes=st.sampled_from([1, 2]),
+    num_pipelines=st.sampled_from([1, 2]),
     durations=st.builds(
         Slow,
         hop=st.floats(0, 3),
@@ -108,8 +105,8 @@ def test_lanes_wait_for_their_device():
         seconds=st.tuples(*[st.floats(0, 3)] * 3),
     ),
 )
-def test_causes_add_up_to_all_idle_time(name, replicas, chunks, lanes, durations):
-    shape = Shape(replicas, 24 * lanes, 24, chunks, lanes=lanes)
+def test_causes_add_up_to_all_idle_time(name, replicas, chunks, num_pipelines, durations):
+    shape = Shape(replicas, 24 * num_pipelines, 24, chunks, num_pipelines=num_pipelines)
     try:
         program = lower(schedule(name), shape)
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""Transfers that share wires, lanes that share devices: first come, first served."""
+"""Transfers that share wires, pipelines that share devices: first come, first served."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.pipeline.actions import Compute, Send, Step
+from backend.pipeline.actions import Average, Compute, Send, Step
 from backend.pipeline.exchange.text import parse_program
 from backend.pipeline.links import OwnLinks, ServerLinks
 from backend.pipeline.lower import lower
@@ -26,11 +26,8 @@ class Flat:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return 0.5
-
-    def average(self, stage, group):
-        return 0.25
+    def collective(self, action):
+        return 0.25 if isinstance(action, Average) else 0.5
 
 
 FOUR = """
@@ -103,10 +100,10 @@ def test_a_shared_wire_carries_one_transfer_at_a_time_and_costs_no_less(
     assert shared.makespan >= bytes_out - 1e-9
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
+@pytest.mark.parametrize("num_pipelines", [1, 2, 3])
 @pytest.mark.parametrize("replicas", [(1, 1), (2, 1)])
-def test_lanes_on_a_device_compute_one_at_a_time(lanes, replicas):
-    shape = Shape(replicas, 8 * lanes, 4, lanes=lanes)
+def test_pipelines_on_a_device_compute_one_at_a_time(num_pipelines, replicas):
+    shape = Shape(replicas, 8 * num_pipelines, 4, num_pipelines=num_pipelines)
     timeline = simulate(lower(schedule("afp"), shape), Flat())
     devices = {}
     for span in timeline.spans:

@@ -43,10 +43,7 @@ class Even:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return 0.0
-
-    def average(self, stage, group):
+    def collective(self, action):
         return 0.0
 
 
@@ -116,8 +113,8 @@ def test_recomputation_keeps_inputs_and_one_microbatch_of_activations():
     assert again[0].holding.buffers >= P
 
 
-def test_lanes_share_one_reference():
-    program = lower(schedule("afp"), Shape((1, 1), 12, 2, lanes=3))
+def test_pipelines_share_one_reference():
+    program = lower(schedule("afp"), Shape((1, 1), 12, 2, num_pipelines=3))
     even = Even(weight=1.0)
     first = [own[0].holding.weights for own in memory(program, simulate(program, even), even)]
     assert first == [2, 2, 1, 1, 1, 1]
@@ -128,12 +125,12 @@ def test_lanes_share_one_reference():
     name=st.sampled_from(sorted(SCHEDULES)),
     replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (2, 2)]),
     chunks=st.sampled_from([1, 2]),
-    lanes=st.sampled_from([1, 2]),
+    num_pipelines=st.sampled_from([1, 2]),
     recompute=st.booleans(),
     hop=st.floats(0, 3),
 )
-def test_what_comes_goes(name, replicas, chunks, lanes, recompute, hop):
-    shape = Shape(replicas, 24 * lanes, 12, chunks, 1, lanes, recompute)
+def test_what_comes_goes(name, replicas, chunks, num_pipelines, recompute, hop):
+    shape = Shape(replicas, 24 * num_pipelines, 12, chunks, 1, num_pipelines, recompute)
     try:
         program = lower(schedule(name), shape)
     except InvalidInput:

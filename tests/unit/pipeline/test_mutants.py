@@ -33,7 +33,7 @@ SHAPES = [
     Shape((1, 2), 4, 2),
     Shape((3, 1, 2), 6, 6),
     Shape((1, 1), 6, 3, advance=2, recompute=True),
-    Shape((1, 2), 16, 4, lanes=2),
+    Shape((1, 2), 16, 4, num_pipelines=2),
     Shape((1, 1), 4, 2, chunks=2, recompute=True),
 ]
 BACK = (Backward, BackwardInput, BackwardWeight)

@@ -69,19 +69,22 @@ def test_a_new_schedule_is_its_value_and_a_line_in_the_catalog(monkeypatch):
     monkeypatch.setitem(SCHEDULES, eager.name, eager)
     program = check(lower(eager, Shape((1, 1, 1), 8, 8)))
     assert most(program, in_flight(program.rows)) == [5, 4, 3]
-    assert [eager.in_flight(seat) for seat in program.shape.seats] == [5, 4, 3]
+    assert [eager.in_flight(coordinates) for coordinates in program.shape.coordinates] == [5, 4, 3]
     timeline = simulate(program, UniformDurations(1.0, 2.0))
     assert timeline.makespan == pytest.approx(3 * (8 + 3 - 1))
     assert total(idle_causes(program, timeline))[Idle.WARM_UP] > 0
 
 
-def test_a_stage_that_is_not_planned_yet_asks_as_a_seat_does():
+def test_a_stage_that_is_not_planned_yet_asks_as_a_rank_does():
     shape = Shape((2, 3, 1, 2), 24, 12, advance=2)
     for member in SCHEDULES.values():
-        for position, here in enumerate(shape.replicas):
-            before, behind = sum(shape.replicas[:position]), sum(shape.replicas[position + 1 :])
+        for pipeline_rank, here in enumerate(shape.replicas):
+            before, behind = (
+                sum(shape.replicas[:pipeline_rank]),
+                sum(shape.replicas[pipeline_rank + 1 :]),
+            )
             stage = StageDepth.of(before, here, behind, shape.batch, shape.advance)
-            seat = shape.seats[before]
+            coordinates = shape.coordinates[before]
             if member.trains and not member.chunked:
-                assert member.in_flight(stage) == member.in_flight(seat)
-                assert member.live(stage) == member.live(seat)
+                assert member.in_flight(stage) == member.in_flight(coordinates)
+                assert member.live(stage) == member.live(coordinates)

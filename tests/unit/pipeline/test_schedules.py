@@ -12,8 +12,8 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 
 
-def computes(name, seat):
-    actions = lower(schedule(name), seat.shape).actions(seat.rank)
+def computes(name, coordinates):
+    actions = lower(schedule(name), coordinates.shape).actions(coordinates.rank)
     return [action for action in actions if isinstance(action, Compute)]
 
 
@@ -22,9 +22,9 @@ def drawn(name, shape):
     return [
         " ".join(
             "|" if isinstance(action, Step) else f"{type(action).__name__[0]}{action.microbatch}"
-            for action in computes(name, seat)
+            for action in computes(name, coordinates)
         )
-        for seat in shape.seats
+        for coordinates in shape.coordinates
     ]
 
 
@@ -86,7 +86,7 @@ def test_1f1b_runs_ahead_by_what_it_is_told_but_not_beyond_the_end(ahead):
 
 
 def test_afp_runs_further_ahead_the_more_positions_follow():
-    """AvgPipe, figures: 7, 5, 3, 1 forwards for four positions."""
+    """AvgPipe, figures: 7, 5, 3, 1 forwards for four pipeline ranks."""
     assert drawn("afp", Shape((1, 1), 5, 5)) == [
         "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 |",
         "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4 |",
@@ -106,9 +106,9 @@ def split(name, shape):
     return [
         " ".join(
             "|" if isinstance(a, Step) else f"{letters[type(a).__name__]}{a.microbatch}"
-            for a in computes(name, seat)
+            for a in computes(name, coordinates)
         )
-        for seat in shape.seats
+        for coordinates in shape.coordinates
     ]
 
 
@@ -132,8 +132,8 @@ def test_zero_bubble_h2():
 def test_interleaving_goes_round_the_chunks():
     shape = Shape((1, 1), 4, 4, chunks=2)
     orders = [
-        " ".join(format_action(a).split("@")[0] for a in computes("interleaved", seat))
-        for seat in shape.seats
+        " ".join(format_action(a).split("@")[0] for a in computes("interleaved", coordinates))
+        for coordinates in shape.coordinates
     ]
     assert orders == [
         "0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1 2B2 2B3 0B2 0B3 0S 2S",
@@ -153,8 +153,8 @@ def test_2bw_steps_after_each_batch_and_never_drains():
     ]
 
 
-def test_lanes_take_batches_in_turn():
-    assert drawn("1f1b-flush", Shape((1, 1), 8, 2, lanes=2)) == [
+def test_pipelines_take_batches_in_turn():
+    assert drawn("1f1b-flush", Shape((1, 1), 8, 2, num_pipelines=2)) == [
         "F0 F1 B0 B1 | F4 F5 B4 B5 |",
         "F0 B0 F1 B1 | F4 B4 F5 B5 |",
         "F2 F3 B2 B3 | F6 F7 B6 B7 |",
@@ -165,13 +165,13 @@ def test_lanes_take_batches_in_turn():
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("2bw", Shape((1, 1, 1), 4, 2), "every 2 microbatches, but position 0 runs 3 ahead"),
-        ("2bw", Shape((2, 1), 4, 2), "every 2 microbatches, but position 0 runs 4 ahead"),
+        ("2bw", Shape((1, 1, 1), 4, 2), "every 2 microbatches, but pipeline rank 0 runs 3 ahead"),
+        ("2bw", Shape((2, 1), 4, 2), "every 2 microbatches, but pipeline rank 0 runs 4 ahead"),
         ("interleaved", Shape((1, 2), 8, 4, chunks=2), r"not \(1, 2\)"),
-        ("interleaved", Shape((1, 1, 1), 8, 4, chunks=2), "3 positions x 1 replicas = 3"),
-        ("pipedream", Shape((1, 1), 4, lanes=2), "2 lanes average after every flush"),
-        ("2bw", Shape((1, 1), 4, 2, lanes=2), "never drains"),
-        ("zb-h1", Shape((1, 1), 4, 2, chunks=2), "one stage per position, not 2"),
+        ("interleaved", Shape((1, 1, 1), 8, 4, chunks=2), "3 pipeline ranks x 1 replicas = 3"),
+        ("pipedream", Shape((1, 1), 4, num_pipelines=2), "2 pipelines average after every flush"),
+        ("2bw", Shape((1, 1), 4, 2, num_pipelines=2), "never drains"),
+        ("zb-h1", Shape((1, 1), 4, 2, chunks=2), "one stage per pipeline rank, not 2"),
     ],
 )
 def test_a_shape_that_a_schedule_cannot_run_is_refused_with_the_numbers(name, shape, message):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from backend.pipeline.actions import (
     AllReduce,
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
@@ -52,11 +53,8 @@ class Flat:
     def transfer(self, message, source, to):
         return self.hop
 
-    def all_reduce(self, stage, group):
-        return self.reduce
-
-    def average(self, stage, group):
-        return self.average_seconds
+    def collective(self, action):
+        return self.average_seconds if isinstance(action, Average) else self.reduce
 
 
 ORACLE = [

@@ -36,7 +36,7 @@ HEAD = "schedule {}\nshape replicas={} microbatches={} batch={} chunks=1\n"
 
 
 def in_order_of(rule):
-    return lambda seat, shape: order(rule, seat)
+    return lambda coordinates, shape: order(rule, coordinates)
 
 
 def faults(*ranks, name="gpipe", replicas="1", microbatches=1, batch=1):
@@ -59,8 +59,8 @@ def test_what_recomputes_does_so_once_between_forward_and_backward():
     assert faults("0F0@0 0C0@0 0B0@0 0S@1") == [(0, 1, Rule.ONCE)]
 
 
-def test_lanes_average_after_each_step():
-    head = "schedule gpipe\nshape replicas=1 microbatches=2 batch=1 chunks=1 lanes=2\n"
+def test_pipelines_average_after_each_step():
+    head = "schedule gpipe\nshape replicas=1 microbatches=2 batch=1 chunks=1 pipelines=2\n"
     good = "0: 0F0@0 0B0@0 0S@1 0A@1[0,1]\n1: 0F1@0 0B1@0 0S@1 0A@1[0,1]"
 
     def found(text):
@@ -106,11 +106,11 @@ def test_the_smallest_sound_programs():
         ("0F0@0 0B0@0 0S@2", {(0, 2, Rule.VERSION)}),
         ("0F0@1 0B0@1 0S@1", {(0, 0, Rule.VERSION)}),
         ("0F0@0 0B0@1 0S@1", {(0, 1, Rule.VERSION)}),
-        ("0F0@0 0B0@0 0S@1 3S@1", {(0, 3, Rule.SEAT)}),
-        ("0F0@0 0B0@0 0S@1 0F1@1", {(0, 3, Rule.SEAT)}),
+        ("0F0@0 0B0@0 0S@1 3S@1", {(0, 3, Rule.RANK)}),
+        ("0F0@0 0B0@0 0S@1 0F1@1", {(0, 3, Rule.RANK)}),
         ("0F0@0 0B0@0 0R@1[0,1] 0S@1", {(0, 2, Rule.GROUP), (0, 2, Rule.WAIT)}),
         ("0F0@0 >0:a0.0 0B0@0 0S@1", {(0, 1, Rule.ORDER), (0, 1, Rule.MESSAGE)}),
-        ("0F0@0 <0:a0.0 0B0@0 0S@1", {(0, 1, Rule.SEAT), (0, 1, Rule.MESSAGE)}),
+        ("0F0@0 <0:a0.0 0B0@0 0S@1", {(0, 1, Rule.RANK), (0, 1, Rule.MESSAGE)}),
     ],
 )
 def test_each_rule_of_one_rank(line, broken):
@@ -157,10 +157,13 @@ def test_an_order_is_held_to_the_promises_of_the_schedule_that_it_is_named_after
 
 
 def test_versions_beyond_the_stash_are_counted():
-    """PipeDream with one forward more in flight than there are positions."""
+    """PipeDream with one forward more in flight than there are pipeline ranks."""
 
-    def ahead(seat, shape):
-        return order(PIPEDREAM, Shape((1,) * (shape.positions + 1), 8).seats[seat.position])
+    def ahead(coordinates, shape):
+        return order(
+            PIPEDREAM,
+            Shape((1,) * (shape.pipeline_size + 1), 8).coordinates[coordinates.pipeline_rank],
+        )
 
     broken = verify(lower(replace(PIPEDREAM, order=ahead), Shape((1, 1), 8)))
     assert {fault.rule for fault in broken} == {Rule.BOUND}

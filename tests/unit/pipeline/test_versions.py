@@ -35,10 +35,10 @@ def test_the_delay_of_a_straight_pipeline_is_its_depth_behind():
     """w(t+1) = w(t) - lr grad f(w_1(t-n+1), ..., w_n(t)), PipeDream section 3.3."""
     depth = 4
     program = lower(schedule("pipedream"), Shape((1,) * depth, 12))
-    for position, actions in enumerate(program.ranks):
+    for pipeline_rank, actions in enumerate(program.ranks):
         for action in actions:
             if isinstance(action, Backward):
-                delay = depth - 1 - position
+                delay = depth - 1 - pipeline_rank
                 assert action.version == max(action.microbatch - delay, 0)
 
 

@@ -57,7 +57,7 @@ def test_a_copied_pipeline_stands_on_neighbouring_devices():
 def test_interleaved_stages_take_turns_on_the_positions():
     plan = interleaved(EVEN, depth=2, width=1, chunks=2)
     assert [stage.devices for stage in plan.stages] == [(0,), (1,), (0,), (1,)]
-    assert (plan.chunks, plan.positions) == (2, 2)
+    assert (plan.chunks, plan.pipeline_size) == (2, 2)
 
 
 def test_2bw_takes_the_width_and_depth_with_the_best_rate():

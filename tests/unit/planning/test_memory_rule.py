@@ -38,15 +38,17 @@ def straight_pipelines(layers, devices):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("batch", [1, 3, 8, 40])
-@pytest.mark.parametrize("positions", [1, 2, 5, 12])
-def test_on_straight_pipelines_the_rule_holds_what_the_schedule_promises(name, batch, positions):
-    partition = Partition(tuple(Stage(n, n + 1, (n,)) for n in range(positions)))
+@pytest.mark.parametrize("pipeline_size", [1, 2, 5, 12])
+def test_on_straight_pipelines_the_rule_holds_what_the_schedule_promises(
+    name, batch, pipeline_size
+):
+    partition = Partition(tuple(Stage(n, n + 1, (n,)) for n in range(pipeline_size)))
     rule = MemoryRule(1.0, schedule(name), batch=batch)
     plan = Plan("", partition, name, 1, batch if schedule(name).batched else 1)
-    for seat in steady_shape(plan).seats:
-        promised = schedule(name).in_flight(seat), schedule(name).live(seat)
-        after = positions - 1 - seat.position
-        assert replace(rule, total=positions).holds(1, after) == promised
+    for coordinates in steady_shape(plan).coordinates:
+        promised = schedule(name).in_flight(coordinates), schedule(name).live(coordinates)
+        after = pipeline_size - 1 - coordinates.pipeline_rank
+        assert replace(rule, total=pipeline_size).holds(1, after) == promised
         lower = rule.holds(1, after)
         assert all(mine <= its for mine, its in zip(lower, promised, strict=True))
 
@@ -140,7 +142,7 @@ def test_zero_bubble_and_afp_hold_more_than_1f1b_at_the_input():
 
 
 def test_zero_bubble_holds_as_much_at_the_output():
-    """2 p - 1 activations everywhere, where 1F1B holds one at the last position."""
+    """2 p - 1 activations everywhere, where 1F1B holds one at the last pipeline rank."""
     rule = MemoryRule(1.0, schedule("zb-h2"), batch=8)
     assert replace(rule, total=4).holds(1, 0)[0] == 7
     assert rule.holds(1, 0)[0] == 1

@@ -96,19 +96,21 @@ def test_halves_of_a_backward_are_those_measured_else_equal(cluster, make_plan):
     assert halves == [(a / v, b / v) for (a, b), v in zip(seconds, speeds, strict=True)]
 
 
-def kept(cluster, make_plan, *upkeep, handling=None):
+def kept(cluster, make_plan, *cost, message_overhead=None):
     """Two stages of a layer each, on devices 0 and 1."""
     layers = tuple(
-        Layer("ab"[n], "Linear", 1.0, 2.0, 40, 8, update=1.0, adding=0.3, renewal=1.5)
+        Layer("ab"[n], "Linear", 1.0, 2.0, 40, 8, update=1.0, adding=0.3, out_of_place_update=1.5)
         for n in range(2)
     )
-    profile = Profile("kept", ModelGraph.chain(layers), microbatch=8, handling=handling)
+    profile = Profile(
+        "kept", ModelGraph.chain(layers), microbatch=8, message_overhead=message_overhead
+    )
     partition = make_plan((1, (0,)), (2, (1,))).partition
-    return PlanDurations(profile, partition, cluster, upkeep), cluster.at(0).speed
+    return PlanDurations(profile, partition, cluster, cost), cluster.at(0).speed
 
 
 @pytest.mark.parametrize(
-    ("upkeep", "backward", "step"),
+    ("cost", "backward", "step"),
     [
         (WeightUpdateCost(), 2.0, 1.0),
         (WeightUpdateCost(renews=True), 2.0, 1.5),
@@ -118,17 +120,19 @@ def kept(cluster, make_plan, *upkeep, handling=None):
     ],
 )
 def test_sums_means_and_versions_beside_each_other_cost_what_was_measured(
-    cluster, make_plan, upkeep, backward, step
+    cluster, make_plan, cost, backward, step
 ):
-    durations, speed = kept(cluster, make_plan, upkeep, upkeep)
+    durations, speed = kept(cluster, make_plan, cost, cost)
     assert durations.compute(0, Backward(0, 0)) * speed == pytest.approx(backward)
     assert durations.compute(0, BackwardWeight(0, 0)) * speed == pytest.approx(backward)
     assert durations.compute(0, Step(0)) * speed == pytest.approx(step)
 
 
 def test_messages_cost_the_ranks_at_both_ends(cluster, make_plan):
-    handling = MessageOverhead(posting=0.01, posting_byte=0.001, taking=0.02, taking_byte=0.002)
-    durations, speed = kept(cluster, make_plan, handling=handling)
+    message_overhead = MessageOverhead(
+        send=0.01, send_per_byte=0.001, receive=0.02, receive_per_byte=0.002
+    )
+    durations, speed = kept(cluster, make_plan, message_overhead=message_overhead)
     post, take = 0.01 + 40 * 0.001, 0.02 + 40 * 0.002
     found = [
         durations.compute(stage, action(stage, 0)) * speed

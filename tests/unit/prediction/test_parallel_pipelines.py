@@ -1,4 +1,4 @@
-"""What two lanes gain together, and what that does to AvgPipe's plans."""
+"""What two pipelines gain together, and what that does to AvgPipe's plans."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backend.cluster.presets import local
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.lanes import gain_of_lanes
+from backend.prediction.parallel_pipelines import gain_of_sharing
 from backend.prediction.question import Question
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
@@ -19,27 +19,27 @@ QUESTION = Question(PROFILE, local(2), batch=4)
 PARTITION = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
 
 
-def plan(lanes):
-    return Plan("avgpipe", PARTITION, "afp", 4, 4, lanes=lanes)
+def plan(num_pipelines):
+    return Plan("avgpipe", PARTITION, "afp", 4, 4, num_pipelines=num_pipelines)
 
 
-def test_two_lanes_that_take_turns_gain_nothing_and_never_lose():
-    assert gain_of_lanes(1.0, 2.0) == 1.0
-    assert gain_of_lanes(1.0, 2.5) == 1.0
+def test_two_pipelines_that_take_turns_gain_nothing_and_never_lose():
+    assert gain_of_sharing(1.0, 2.0) == 1.0
+    assert gain_of_sharing(1.0, 2.5) == 1.0
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1, 2))
 def test_the_gain_is_found_again(alone, gain):
-    assert gain_of_lanes(alone, 2 * alone / gain) == pytest.approx(gain)
+    assert gain_of_sharing(alone, 2 * alone / gain) == pytest.approx(gain)
 
 
 @pytest.mark.parametrize("times", [(0.0, 1.0), (1.0, -1.0), (1.0, float("inf"))])
 def test_no_measurement_is_refused(times):
     with pytest.raises(InvalidInput, match="no measurements"):
-        gain_of_lanes(*times)
+        gain_of_sharing(*times)
 
 
-def test_the_gain_counts_for_lanes_alone():
+def test_the_gain_counts_for_pipelines_alone():
     gaining = replace(QUESTION, gain=1.5)
     assert gaining.predict(plan(1)) == QUESTION.predict(plan(1))
     turns, together = QUESTION.predict(plan(2)), gaining.predict(plan(2))

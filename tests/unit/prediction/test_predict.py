@@ -96,7 +96,7 @@ def test_the_steady_state_is_that_of_a_segment_four_times_as_long(
     batch = 1 if name == "pipedream" else 6
     plan = make_plan(*stages, schedule=name, batch=batch)
     shape = steady_shape(plan)
-    longer = Shape(shape.replicas, 4 * shape.microbatches, shape.batch)
+    longer = Shape(shape.replicas, 4 * shape.num_microbatches, shape.batch)
     durations = PlanDurations(profile, plan.partition, cluster)
     timeline = simulate(lower(schedule(name), longer), durations)
     settled = seconds_per_microbatch(timeline, longer, microbatch_unit(plan))
@@ -121,7 +121,7 @@ def test_the_predicted_timeline_covers_the_program(profile, cluster, make_plan):
     program, timeline = predicted_program(
         profile, cluster, make_plan((2, (0,)), (3, (1,))), num_microbatches=6
     )
-    assert program.shape.microbatches == 6
+    assert program.shape.num_microbatches == 6
     assert len(timeline.spans) == program.num_actions
 
 

@@ -66,7 +66,7 @@ def test_the_order_alone_comes_back_as_one_batch(form):
 
 def test_a_form_of_one_batch_is_given_one_and_says_what_it_cannot_say():
     data = exported(PROFILE, CLUSTER, a_plan(STRAIGHT), FORMS["csv"])
-    assert read_any(data).shape.microbatches == 4
+    assert read_any(data).shape.num_microbatches == 4
     with pytest.raises(InvalidInput, match="one batch with a flush"):
         exported(PROFILE, CLUSTER, a_plan(STRAIGHT, "pipedream", 1), FORMS["csv"])
     with pytest.raises(InvalidInput, match="no form 'doc'"):

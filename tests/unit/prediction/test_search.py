@@ -1,4 +1,4 @@
-"""The search over partitions, schedules, microbatches, recomputation and lanes."""
+"""The search over partitions, schedules, microbatches, recomputation and pipelines."""
 
 from dataclasses import replace
 
@@ -86,11 +86,11 @@ def test_2bw_takes_the_largest_microbatch_that_fits():
     assert sizes[0] == 8 > sizes[1]
 
 
-def test_avgpipe_fills_the_waiting_of_one_lane():
+def test_avgpipe_fills_the_waiting_of_one_pipeline():
     question = Question(uneven(), local(4), batch=2)
     found = search("avgpipe", question)
     assert found.plan.schedule == "afp"
-    assert found.plan.lanes > 1
+    assert found.plan.num_pipelines > 1
 
 
 def test_an_unknown_planner_names_all():

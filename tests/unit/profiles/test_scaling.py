@@ -2,14 +2,14 @@
 
 from dataclasses import asdict, fields
 
-from backend.prediction.lanes import with_gain
+from backend.prediction.parallel_pipelines import with_gain
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.profiles.roofline import Peak
 from backend.profiles.transfer import carried
 from backend.profiles.what_if import at_microbatch
 
 COMPUTE = {"forward", "backward", "backward_input", "backward_weight"}
-WEIGHTS = {"update", "adding", "renewal"}
+WEIGHTS = {"update", "adding", "out_of_place_update"}
 SAMPLES = {"output_bytes", "saved_bytes", "flops"}
 FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes"}
 LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | {"name": "l", "kind": "Linear"})

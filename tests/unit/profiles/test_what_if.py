@@ -4,7 +4,7 @@ import pytest
 
 from backend.errors import InvalidInput
 from backend.profiles.devices import Peak
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 from backend.profiles.roofline import Work, roofline
 from backend.profiles.what_if import at_microbatch
 
@@ -49,9 +49,9 @@ def test_no_device_is_refused(peak):
 def test_all_that_belongs_to_a_microbatch_is_in_proportion_and_weights_are_not():
     layer = Layer("l", "Linear", 2.0, 4.0, 10, 7, 0.5, 1.0, saved_bytes=30, flops=8.0)
     crossings = (Crossing(0, (1,), 10), Crossing(0, (2,), 7))
-    graph = ModelGraph((layer,) * 3, ((0, 1), (1, 2)), crossings, (Tie(0, (2,), "w", 7),))
+    graph = ModelGraph((layer,) * 3, ((0, 1), (1, 2)), crossings, (TiedWeight(0, (2,), "w", 7),))
     found = at_microbatch(Profile("p", graph, 2), 4)
     twice = Layer("l", "Linear", 4.0, 8.0, 20, 7, 0.5, 2.0, saved_bytes=60, flops=16.0)
     assert found.layers == (twice,) * 3
     assert found.graph.crossings == (Crossing(0, (1,), 20), Crossing(0, (2,), 7))
-    assert found.graph.ties == graph.ties
+    assert found.graph.tied_weights == graph.tied_weights

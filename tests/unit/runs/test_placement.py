@@ -19,9 +19,11 @@ def node(name: str, count: int) -> Node:
 NODES = (node("a", 2), node("b", 2), node("c", 1))
 
 
-def spec(*devices: tuple[int, ...], nodes: tuple[str, ...], lanes: int = 1) -> TrainSpec:
+def spec(*devices: tuple[int, ...], nodes: tuple[str, ...], num_pipelines: int = 1) -> TrainSpec:
     stages = tuple(Stage(n, n + 1, each) for n, each in enumerate(devices))
-    return TrainSpec(1, Plan("", Partition(stages), "afp", 4, lanes=lanes), nodes=nodes)
+    return TrainSpec(
+        1, Plan("", Partition(stages), "afp", 4, num_pipelines=num_pipelines), nodes=nodes
+    )
 
 
 def test_devices_are_numbered_through_node_by_node() -> None:
@@ -34,8 +36,8 @@ def test_the_node_of_rank_0_comes_first_and_unused_ones_are_left_out() -> None:
     assert found == (Share("c", (0,), (0,)), Share("a", (1, 2), (0, 1)))
 
 
-def test_every_lane_has_its_ranks() -> None:
-    found = shares(spec((0,), (2,), nodes=("a", "b"), lanes=2), NODES)
+def test_every_pipeline_has_its_ranks() -> None:
+    found = shares(spec((0,), (2,), nodes=("a", "b"), num_pipelines=2), NODES)
     assert found == (Share("a", (0, 2), (0, 0)), Share("b", (1, 3), (0, 0)))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from backend.runs.events import Chosen, Saved
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.background import BackgroundWorker
@@ -50,17 +50,17 @@ class Checkpoints:
     def __init__(
         self,
         world: World,
-        seat: Seat,
+        coordinates: RankCoordinates,
         copy_of: CopyOf,
         spec: TrainSpec,
         shape: Shape,
         folder: Path,
         reporter: Reporter,
     ) -> None:
-        self._world, self._seat, self._led = world, seat, led_stages(seat)
+        self._world, self._coordinates, self._led = world, coordinates, led_stages(coordinates)
         self._copy_of, self._spec, self._shape = copy_of, spec, shape
         self._folder, self._reporter = folder, reporter
-        self._unit = round_size(shape.replicas, shape.batch, shape.lanes)
+        self._unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
         # one copy waits while another is written: at most twice the rank's state
         self._writer = BackgroundWorker[StageCopy](lambda copy: copy.write(reporter), most=1)
         self._rate = ForwardRate()
@@ -83,7 +83,7 @@ class Checkpoints:
         self._clock, self.taken = clock, []
 
     def forward(self, microbatch: int) -> None:
-        if self._seat.rank == 0:
+        if self._coordinates.rank == 0:
             if not self._is_one_host:
                 self._rate.note(microbatch, time.monotonic())
             if self._is_wanted() and (ahead := self._ahead()) is not None:
@@ -97,7 +97,7 @@ class Checkpoints:
 
     def _choose(self, done: int) -> None:
         """Let all ranks save after so many; what lies beyond the epoch is left to its end."""
-        if done < self._shape.microbatches:
+        if done < self._shape.num_microbatches:
             chosen = Chosen(0, self._epoch, done)
             (self._folder / chosen.file).touch()
             if not self._is_one_host:
@@ -105,11 +105,11 @@ class Checkpoints:
             self._answered()
 
     def updating(self, stage: int, microbatches: int) -> None:
-        per_round = self._shape.lanes * self._shape.batch
+        per_round = self._shape.num_pipelines * self._shape.batch
         self._fresh[stage] = -(-microbatches // per_round) * per_round
 
     def updated(self) -> None:
-        if self._shape.lanes == 1:
+        if self._shape.num_pipelines == 1:
             for number in tuple(self._fresh):
                 self._take_if_due(number)
 
@@ -119,7 +119,7 @@ class Checkpoints:
     def epoch_over(self) -> None:
         """The pipeline is empty. Every rank calls it."""
         agreed = self._world.agreed(float(self._is_wanted()))
-        if agreed or self._is_counted(self._shape.microbatches):
+        if agreed or self._is_counted(self._shape.num_microbatches):
             for stage in self._led:
                 self._take(stage, self._epoch + 1, 0)
             self._answered()
@@ -132,7 +132,7 @@ class Checkpoints:
         done = self._fresh.pop(stage)
         if stage not in self._led or done % self._unit:
             return
-        if done < self._shape.microbatches and self._is_due(done):
+        if done < self._shape.num_microbatches and self._is_due(done):
             self._take(stage, self._epoch, done)
 
     def _is_due(self, done: int) -> bool:
@@ -156,21 +156,21 @@ class Checkpoints:
         """Copy now, write later; the losses so far are told before the checkpoint is."""
         start = self._clock()
         self._tell()
-        lane, place = self._seat.lane, self._place(epoch, done)
+        pipeline, place = self._coordinates.pipeline, self._place(epoch, done)
         place.mkdir(parents=True, exist_ok=True)
         saved = Saved(
-            self._seat.rank,
+            self._coordinates.rank,
             epoch,
             done * self._spec.plan.microbatch,
             self._step(epoch, done),
-            str(place / f"stage-{stage}-lane-{lane}.safetensors"),
-            self._shape.num_stages * self._shape.lanes,
+            str(place / f"stage-{stage}-pipeline-{pipeline}.safetensors"),
+            self._shape.num_stages * self._shape.num_pipelines,
         )
-        self._writer.put(StageCopy(self._copy_of(stage), lane, saved))
+        self._writer.put(StageCopy(self._copy_of(stage), pipeline, saved))
         self.taken.append((start, self._clock()))
 
     def _step(self, epoch: int, done: int) -> int:
-        per_epoch = self._shape.microbatches // self._shape.batch
+        per_epoch = self._shape.num_microbatches // self._shape.batch
         return epoch * per_epoch + done // self._shape.batch
 
     def _place(self, epoch: int, done: int) -> Path:

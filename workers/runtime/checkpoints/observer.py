@@ -19,7 +19,7 @@ class TrainingObserver(Protocol):
         ...
 
     def averaged(self, stage: int) -> None:
-        """The lanes were averaged with their reference."""
+        """The pipelines were averaged with their reference."""
         ...
 
 

@@ -13,15 +13,15 @@ from workers.runtime.reports.reporter import Reporter
 
 @dataclass(frozen=True, slots=True)
 class StageCopy:
-    """What is written of a lane, and what is said once the file is there."""
+    """What is written of a pipeline, and what is said once the file is there."""
 
     tensors: dict[str, Tensor]
-    lane: int
+    pipeline: int
     event: Saved
 
     def write(self, reporter: Reporter) -> None:
         path = Path(self.event.path)
         unfinished = path.with_suffix(".unfinished")
-        save_file(self.tensors, unfinished, {"lane": str(self.lane)})
+        save_file(self.tensors, unfinished, {"lane": str(self.pipeline)})
         os.replace(unfinished, path)
         reporter(self.event)

@@ -30,7 +30,7 @@ class CheckpointDoesNotFit(StageflowError):
 
 def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
     """Copies, on the CPU, of all that the stage needs to go on: the newest weights, the state of
-    the optimizer, buffers, and with lanes the reference."""
+    the optimizer, buffers, and with pipelines the reference."""
     weights = rank.state.weights[stage]
     found = {
         WEIGHT: weights.newest,
@@ -51,15 +51,15 @@ def resume(
     rank: Rank, spec: TrainSpec, shape: Shape, folder: Path, epoch: int, samples: int
 ) -> int:
     """Put the checkpoint in `folder` into this rank's stages, however it was cut into stages and
-    lanes; the microbatches of `epoch` that are done. Of its `samples` those that fill no whole
+    pipelines; the microbatches of `epoch` that are done. Of its `samples` those that fill no whole
     round of this plan are trained on again. `shape` is that of a whole epoch.
     Raises `CheckpointDoesNotFit`."""
-    unit = round_size(shape.replicas, shape.batch, shape.lanes)
-    first = min(samples // (spec.plan.microbatch * unit) * unit, shape.microbatches)
-    per_epoch = len(schedule(spec.plan.schedule).updates(rank.seat))
-    updates = round(per_epoch * (epoch + first / shape.microbatches))
+    unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
+    first = min(samples // (spec.plan.microbatch * unit) * unit, shape.num_microbatches)
+    per_epoch = len(schedule(spec.plan.schedule).updates(rank.coordinates))
+    updates = round(per_epoch * (epoch + first / shape.num_microbatches))
     with ExitStack() as files:
-        kept = _Kept(folder, rank, shape.lanes, files)
+        kept = _Kept(folder, rank, shape.num_pipelines, files)
         if rank.state.loss_scale is not None:
             _fill_scale(rank.state.loss_scale, kept)
         for stage in rank.stages.modules:
@@ -101,19 +101,19 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
 
 
 class _Kept:
-    """The files of a checkpoint, as one lane reads them: its own where there are as many
-    lanes as before; otherwise the first one's, with the reference for weights."""
+    """The files of a checkpoint, as one pipeline reads them: its own where there are as many
+    pipelines as before; otherwise the first one's, with the reference for weights."""
 
-    def __init__(self, folder: Path, rank: Rank, lanes: int, files: ExitStack) -> None:
+    def __init__(self, folder: Path, rank: Rank, num_pipelines: int, files: ExitStack) -> None:
         self._tied, self._device = rank.stages.tied, rank.world.device
         opened = [
             files.enter_context(safe_open(path, framework="pt"))
             for path in sorted(folder.glob("*.safetensors"))
         ]
         before = {int(file.metadata()["lane"]) for file in opened}
-        self._is_same = len(before) == lanes
-        lane = rank.seat.lane if self._is_same else 0
-        self._files = _by_key(file for file in opened if int(file.metadata()["lane"]) == lane)
+        self._is_same = len(before) == num_pipelines
+        pipeline = rank.coordinates.pipeline if self._is_same else 0
+        self._files = _by_key(file for file in opened if int(file.metadata()["lane"]) == pipeline)
 
     def has(self, kind: str, name: str) -> bool:
         return self._key(kind, name) is not None

@@ -16,14 +16,14 @@ MODEL_FILE = "model.safetensors"
 
 
 def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
-    """Every stage's first replica writes its weights (with lanes: the reference); rank 0 then
+    """Every stage's first replica writes its weights (with pipelines: the reference); rank 0 then
     joins them.
 
     All ranks call it; those of one host share the job's folder, and those of several send
     rank 0 what they wrote.
     """
     own: dict[str, Tensor] = {}
-    for stage in led_stages(rank.seat) if rank.seat.lane == 0 else ():
+    for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
         path, state = _stage_file(folder, stage), _stage_state(rank, stage)
         save_file(state, path)
         reporter(Artifact(path.name, str(path)))

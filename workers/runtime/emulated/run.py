@@ -73,7 +73,7 @@ class _EmulatedRun:
         check_ranks(world, self.shape)
         self.program = training_program(plan.schedule, self.shape, world.rank)
         self.durations = PlanDurations(emulation.profile, plan.partition, emulation.cluster)
-        share = sent_share(self.durations, plan.lanes)
+        share = sent_share(self.durations, plan.num_pipelines)
         devices = tuple(map(self.durations.device, range(self.shape.num_ranks)))
         terms = LinkTerms(emulation.cluster, devices, self.scale, share)
         links = EmulatedLinks(self.folder / "links", world.rank, terms)
@@ -85,7 +85,7 @@ class _EmulatedRun:
         timed = replace(world, timing=timing)
         channel = DelayedTransport(transport(world), links)
         self.rank: Rank = make_rank(timed, self.shape, definition, layers, spec, channel)
-        self.is_reporter = is_reporter(self.rank.seat)
+        self.is_reporter = is_reporter(self.rank.coordinates)
         if self.is_reporter:
             reporter.log(
                 f"Emulated: {self.scale:g} s here are a second of {emulation.cluster.device.name}; "
@@ -114,11 +114,11 @@ class _EmulatedRun:
         seconds = recorder.now()
         self.reporter(recorder.write(self.folder, number))
         if self.is_reporter:
-            rate = self.shape.microbatches * self.spec.plan.microbatch / seconds
+            rate = self.shape.num_microbatches * self.spec.plan.microbatch / seconds
             self.reporter(Metrics("throughput", (number,), (rate,), (time.time(),), number))
 
 
-def sent_share(durations: PlanDurations, lanes: int) -> float:
+def sent_share(durations: PlanDurations, num_pipelines: int) -> float:
     """How much of each tensor is really sent, so that all weights together take `HELD` and no
     message more than `SENT`."""
     stages = durations.partition.stages
@@ -127,7 +127,7 @@ def sent_share(durations: PlanDurations, lanes: int) -> float:
         stage.replicas * num_bytes
         for stage, num_bytes in zip(stages, durations.parameter_bytes, strict=True)
     )
-    return min(1.0, HELD / max(1, whole * lanes), SENT / max(1, *bundles))
+    return min(1.0, HELD / max(1, whole * num_pipelines), SENT / max(1, *bundles))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Losses:
     ) -> None:
         self._reporter, self._is_reporter = reporter, is_reporter
         self._batch = shape.batch
-        self._per_epoch = shape.microbatches // shape.batch
+        self._per_epoch = shape.num_microbatches // shape.batch
         self._total = self._per_epoch * epochs
         self._points: list[tuple[int, float, float]] = []
         self._told = time.monotonic()

@@ -32,8 +32,8 @@ class RankProgram:
 def training_program(name: str, shape: Shape, rank: int) -> RankProgram:
     """The part of `rank` in a segment of the schedule `name`. Raises what `schedule`, `lower` and
     `check` raise."""
-    program, seat = check(lower(schedule(name), shape)), shape.seats[rank]
-    found = {stage: applied(program, stage, seat.lane) for stage in seat.stages}
+    program, coordinates = check(lower(schedule(name), shape)), shape.coordinates[rank]
+    found = {stage: applied(program, stage, coordinates.pipeline) for stage in coordinates.stages}
     return RankProgram(shape, program.actions(rank), found)
 
 
@@ -66,11 +66,11 @@ def before_reductions(actions: Sequence[Action]) -> frozenset[int]:
     return frozenset(found)
 
 
-def applied(program: Program, stage: int, lane: int = 0) -> dict[int, tuple[int, ...]]:
-    """version -> the microbatches whose gradients its `Step` applies, over the lane's replicas."""
-    rows, chunk = program.rows, program.rows.stage // program.shape.positions
+def applied(program: Program, stage: int, pipeline: int = 0) -> dict[int, tuple[int, ...]]:
+    """version -> the microbatches whose gradients its `Step` applies, over all replicas."""
+    rows, chunk = program.rows, program.rows.stage // program.shape.pipeline_size
     made = count_before(rows.kind == Kind.STEP, chunk, program.bounds)
-    own = (rows.stage == stage) & np.isin(program.rank, program.shape.group_of(stage, lane))
+    own = (rows.stage == stage) & np.isin(program.rank, program.shape.group_of(stage, pipeline))
     learning, step = own & rows.are(Is.LEARNING), own & (rows.kind == Kind.STEP)
     number, microbatch = made[learning], rows.microbatch[learning]
     order = np.lexsort((microbatch, number))

@@ -202,7 +202,7 @@ class Training:
             self._loss_sum = total
 
     def _step(self, index: int, action: Step) -> None:
-        """The loss is told and the place known before the new weights are there, because lanes
+        """The loss is told and the place known before the new weights are there, because pipelines
         that waited for them are averaged at once."""
         microbatches = self._applied[action.stage][action.version]
         last = self._epoch.first + microbatches[-1]

@@ -1,4 +1,4 @@
-"""The updates of a rank's stages: the mean of the gradients, clipping, averaging of lanes."""
+"""The updates of a rank's stages: the mean of the gradients, clipping, averaging of pipelines."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ SMALL = 1e-6
 
 class Updates:
     """Those of a segment. `share` are the samples of a microbatch to those of a full one;
-    `averaged` is told of each stage whose lanes were averaged."""
+    `averaged` is told of each stage whose pipelines were averaged."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Updates:
         share: Callable[[int], float],
         averaged: Callable[[int], None],
     ) -> None:
-        self._state, self._groups, self._led = rank.state, rank.groups, led_stages(rank.seat)
+        self._state, self._groups, self._led = rank.state, rank.groups, led_stages(rank.coordinates)
         self._applied, self._last_reads = program.applied, last_reads(program.actions)
         self._share, self._averaged = share, averaged
         self._due: list[tuple[int, Step]] = []
@@ -53,11 +53,11 @@ class Updates:
         return bool(self._due)
 
     def average(self, stage: int) -> None:
-        """Average the lanes with their reference, once the stage's step is made."""
+        """Average the pipelines with their reference, once the stage's step is made."""
         if any(step.stage == stage for _, step in self._due):
             self._to_average.append(stage)
             return
-        assert self._groups.device is not None, "a single lane has nothing to average"
+        assert self._groups.device is not None, "a single pipeline has nothing to average"
         self._state.weights[stage].average(self._state.elasticity, self._groups.device.sum)
         self._averaged(stage)
 
@@ -79,7 +79,7 @@ class Updates:
         return sum(map(self._share, self._applied[step.stage][step.version]))
 
     def _scale(self) -> float:
-        """What takes the loss's scale off the gradient of the lane's whole model and brings it
+        """What takes the loss's scale off the gradient of the pipeline's whole model and brings it
         to the norm that is allowed; 0 where it is not finite. Each stage counts once, by its
         first replica."""
         square = sum(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from backend.pipeline.shape import Seat, Shape
+from backend.pipeline.shape import RankCoordinates, Shape
 from workers.runtime.messages.world import Group, World
 
 
@@ -41,27 +41,33 @@ class Groups:
 
 def groups(world: World, shape: Shape) -> Groups:
     """Every rank calls it, and makes every group, as torch.distributed wants it."""
-    lanes, size = range(shape.lanes), shape.num_devices
+    pipelines, size = range(shape.num_pipelines), shape.num_devices
     replicas = {}
     for stage in range(shape.num_stages):
-        if group := _own(world, [shape.group_of(stage, lane) for lane in lanes]):
+        if group := _own(world, [shape.group_of(stage, pipeline) for pipeline in pipelines]):
             replicas[stage] = group
-    if shape.lanes == 1:
+    if shape.num_pipelines == 1:
         return Groups(world, replicas, world.everybody if size > 1 else None, None)
-    pipeline = _own(world, [tuple(range(lane * size, (lane + 1) * size)) for lane in lanes])
+    pipeline = _own(
+        world, [tuple(range(pipeline * size, (pipeline + 1) * size)) for pipeline in pipelines]
+    )
     device = _own(world, [shape.sharing(rank) for rank in range(size)])
     return Groups(world, replicas, pipeline, device)
 
 
-def led_stages(seat: Seat) -> tuple[int, ...]:
+def led_stages(coordinates: RankCoordinates) -> tuple[int, ...]:
     """The stages of which this rank is the first replica of its pipeline."""
-    shape = seat.shape
-    return tuple(s for s in seat.stages if shape.group_of(s, seat.lane)[0] == seat.rank)
+    shape = coordinates.shape
+    return tuple(
+        s
+        for s in coordinates.stages
+        if shape.group_of(s, coordinates.pipeline)[0] == coordinates.rank
+    )
 
 
-def is_reporter(seat: Seat) -> bool:
+def is_reporter(coordinates: RankCoordinates) -> bool:
     """The first replica of the last stage speaks for the run: it knows the loss."""
-    return seat.rank == seat.shape.group_of(seat.shape.num_stages - 1)[0]
+    return coordinates.rank == coordinates.shape.group_of(coordinates.shape.num_stages - 1)[0]
 
 
 def _own(world: World, members: Sequence[tuple[int, ...]]) -> Group | None:

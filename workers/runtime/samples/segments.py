@@ -1,4 +1,4 @@
-"""How many microbatches an epoch has: whole rounds of what replicas, lanes and batches share."""
+"""How many microbatches an epoch has: whole rounds for replicas, pipelines and batches."""
 
 import math
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from workers.data.cutting import Cutting
 from workers.data.split import DataSet
 
 
-def round_size(replicas: Sequence[int], batch: int, lanes: int) -> int:
-    """Microbatches that replicas, lanes and batches share evenly."""
-    return lanes * math.lcm(*replicas, batch)
+def round_size(replicas: Sequence[int], batch: int, num_pipelines: int) -> int:
+    """Microbatches that replicas, pipelines and batches share evenly."""
+    return num_pipelines * math.lcm(*replicas, batch)
 
 
 def cutting_of(spec: TrainSpec) -> Cutting:
     """The microbatches that a run's plan trains on."""
     plan = spec.plan
-    unit = round_size(plan.partition.replicas, _batch(spec), plan.lanes)
+    unit = round_size(plan.partition.replicas, _batch(spec), plan.num_pipelines)
     return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
 
 
@@ -38,7 +38,7 @@ def epoch_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
         _batch(spec),
         chunks=plan.partition.chunks,
         advance=plan.advance,
-        lanes=plan.lanes,
+        num_pipelines=plan.num_pipelines,
         recompute=plan.recompute,
     )
 

@@ -1,8 +1,8 @@
-"""Elastic averaging of the lanes on a device with their reference model.
+"""Elastic averaging of the pipelines on a device with their reference model.
 
-    d_n = alpha (x_n - ref)     x_n -= d_n     ref += sum over lanes of d_n
+    d_n = alpha (x_n - ref)     x_n -= d_n     ref += sum over pipelines of d_n
 
-(Zhang, Choromanska, LeCun, NeurIPS 2015, section 2; AvgPipe, PPoPP 2023). Every lane keeps
+(Zhang, Choromanska, LeCun, NeurIPS 2015, section 2; AvgPipe, PPoPP 2023). Every pipeline keeps
 its own copy of the reference, and all copies stay equal, because all add the same sum.
 """
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 Sum = Callable[[Tensor], None]
-"""Puts the sum over the lanes in a tensor's place."""
+"""Puts the sum over the pipelines in a tensor's place."""
 
 
 def average(

@@ -13,7 +13,7 @@ INTERVAL = 2000
 
 @dataclass(slots=True)
 class LossScale:
-    """`value` multiplies the loss. Every rank of a lane keeps one, and all stay equal, because
+    """`value` multiplies the loss. Every rank of a pipeline keeps one, and all stay equal, because
     all are told the same. `quiet` counts updates since the last overflow or doubling, `left_out`
     those that an overflow cost."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import Seat
+from backend.pipeline.shape import RankCoordinates
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.messages.gradient_buckets import Buckets
@@ -37,14 +37,14 @@ class TrainedState:
 
 def trained_state(
     spec: TrainSpec,
-    seat: Seat,
+    coordinates: RankCoordinates,
     modules: Mapping[int, StageModule],
     replicas: Mapping[int, Group],
 ) -> TrainedState:
     """The weights that the modules have, under a fresh optimizer each. `replicas` are the groups
     of the stages that several ranks train."""
     member = schedule(spec.plan.schedule)
-    factor = learning_rate_factor(spec.optimizer, len(member.updates(seat)), spec.epochs)
+    factor = learning_rate_factor(spec.optimizer, len(member.updates(coordinates)), spec.epochs)
     weights = {
         number: Weights(
             stage.weights,
@@ -55,12 +55,12 @@ def trained_state(
         )
         for number, stage in modules.items()
     }
-    if seat.shape.lanes > 1:
+    if coordinates.shape.num_pipelines > 1:
         for each in weights.values():
             each.keep_reference()
     return TrainedState(
         weights,
         LossScale() if spec.precision == "float16" else None,
         spec.optimizer.clip_norm,
-        1 / seat.shape.lanes if spec.elasticity is None else spec.elasticity,
+        1 / coordinates.shape.num_pipelines if spec.elasticity is None else spec.elasticity,
     )

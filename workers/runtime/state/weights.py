@@ -47,7 +47,7 @@ class Weights:
         self.reference: dict[str, Tensor] | None = None
 
     def keep_reference(self) -> None:
-        """Let the lanes' reference begin as the newest version."""
+        """Let the pipelines' reference begin as the newest version."""
         self.reference = {name: weight.detach().clone() for name, weight in self.newest.items()}
 
     @property
@@ -83,7 +83,7 @@ class Weights:
 
     @property
     def evaluated(self) -> dict[str, Tensor]:
-        """What is evaluated and saved: the reference of the lanes, or the newest version."""
+        """What is evaluated and saved: the reference of the pipelines, or the newest version."""
         return self.newest if self.reference is None else self.reference
 
     @property
@@ -131,9 +131,9 @@ class Weights:
         return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
 
     def average(self, alpha: float, add_up: Sum) -> None:
-        """Move the newest version and the reference of the lanes towards each other."""
+        """Move the newest version and the reference of the pipelines towards each other."""
         if self.reference is None:
-            raise AssertionError("the lanes have no reference yet")
+            raise AssertionError("the pipelines have no reference yet")
         average(list(self.newest.values()), list(self.reference.values()), alpha, add_up)
 
     def step(

@@ -86,12 +86,12 @@ def clear(folder: Path) -> None:
 
 
 def world_size(spec: RunSpec) -> int:
-    """One process measures; a plan trains with one per device and lane."""
+    """One process measures; a plan trains with one per device and pipeline."""
     match spec:
         case ProfileSpec():
             return 1
         case TrainSpec():
-            return spec.plan.partition.num_devices * spec.plan.lanes
+            return spec.plan.partition.num_devices * spec.plan.num_pipelines
 
 
 def job_file(job: Job) -> Path:

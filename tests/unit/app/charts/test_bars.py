@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.charts.bars import KINDS, Bars, bars_of, read_bars, with_loading
 from app.charts.canvas import canvas_bytes, expected_seconds
-from app.charts.deviations import Cause, deviations, spent, waiting
+from app.charts.deviations import deviations, spent, waiting
 from backend.cluster.presets import local
 from backend.pipeline.actions import (
     Action,
@@ -128,16 +128,16 @@ def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
         Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
     ]
     measured, loading = (bars_of(Timeline.of(tuple(spans))) for spans in (did, loaded))
-    (row,) = spent(measured, {Cause.DATA: loading})
-    assert row == pytest.approx({Cause.DATA: 1.5, Cause.FORWARD: 6.5})
+    (row,) = spent(measured, {"data": loading})
+    assert row == pytest.approx({"data": 1.5, "forward": 6.5})
 
 
 def test_a_step_that_copies_weights_spends_that_on_the_checkpoint() -> None:
     did = [Span(1, 0, Step(1, 1), 0.0, 2.0), Span(1, 1, Step(1, 2), 2.0, 5.0)]
     saved = [Span(1, 1, Step(1, 2), 3.0, 4.5)]
     measured, saving = (bars_of(Timeline.of(tuple(spans))) for spans in (did, saved))
-    _, row = spent(measured, {Cause.CHECKPOINT: saving})
-    assert row == pytest.approx({Cause.STEP: 3.5, Cause.CHECKPOINT: 1.5})
+    _, row = spent(measured, {"checkpoint": saving})
+    assert row == pytest.approx({"optimizer": 3.5, "checkpoint": 1.5})
 
 
 def test_kinds_of_action_are_summed_up() -> None:

@@ -5,7 +5,6 @@ import pytest
 from app.charts import palette
 from app.charts.attribution import attribution
 from app.charts.curve import MAX_POINTS, X, Y, curve, points
-from app.charts.deviations import Cause
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
 
@@ -34,8 +33,8 @@ def test_few_points_have_dots_and_a_target_has_a_level() -> None:
 
 def test_shares_of_each_rank_add_up_to_100_percent() -> None:
     rows = [
-        ("rank 0", {Cause.FORWARD: 1.0, Cause.BACKWARD: 2.0, Cause.IDLE: 1.0}),
-        ("rank 1", {Cause.FORWARD: 3.0, Cause.WAITING: 1.0}),
+        ("rank 0", {"forward": 1.0, "backward": 2.0, "idle": 1.0}),
+        ("rank 1", {"forward": 3.0, "waiting": 1.0}),
     ]
     figure = attribution(rows)
     assert [sum(trace.x[row] for trace in figure.data) for row in (0, 1)] == [100, 100]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.charts.model.model_picture import HEIGHT, WIDTH, Box, Picture, picture
 from app.charts.model.module_tree import Module, module_tree
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 
 
 def profile(names: list[str], edges: set[tuple[int, int]], **more) -> Profile:
@@ -85,12 +85,17 @@ def test_a_tied_weight_is_a_line_of_its_own_kind() -> None:
     chain = {(0, 1), (1, 2), (0, 2)}
     crossings = (Crossing(0, (1,), 64), Crossing(1, (2,), 64), Crossing(0, (2,), 256))
     model = profile(
-        ["wte", "h", "head"], chain, crossings=crossings, ties=(Tie(0, (2,), "w", 256),)
+        ["wte", "h", "head"],
+        chain,
+        crossings=crossings,
+        tied_weights=(TiedWeight(0, (2,), "w", 256),),
     )
     found = picture(model, frozenset())
     assert sorted(line.is_tie for line in found.lines) == [False, False, True]
     both = (*crossings, Crossing(0, (2,), 8))
-    model = profile(["wte", "h", "head"], chain, crossings=both, ties=(Tie(0, (2,), "w", 256),))
+    model = profile(
+        ["wte", "h", "head"], chain, crossings=both, tied_weights=(TiedWeight(0, (2,), "w", 256),)
+    )
     assert not any(line.is_tie for line in picture(model, frozenset()).lines)
 
 

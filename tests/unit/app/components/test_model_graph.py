@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from app.charts.model.model_picture import picture
 from app.components.model.model_graph import drawn, facts
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, Tie
+from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
 
 NAMES = ("wte", "h.0.attn", "h.0.mlp", "h.1.attn", "h.1.mlp", "head")
 
@@ -13,8 +13,8 @@ def model() -> Profile:
     layers = tuple(Layer(name, "Linear", 1e-3, 3e-3, 1024, 2048, flops=2e6) for name in NAMES)
     edges = (*((i, i + 1) for i in range(5)), (0, 5))
     crossings = (*(Crossing(i, (i + 1,), 1024) for i in range(5)), Crossing(0, (5,), 2048))
-    ties = (Tie(0, (5,), "wte.weight", 2048),)
-    return Profile("gpt", ModelGraph(layers, edges, crossings, ties), 4)
+    tied_weights = (TiedWeight(0, (5,), "wte.weight", 2048),)
+    return Profile("gpt", ModelGraph(layers, edges, crossings, tied_weights), 4)
 
 
 def test_a_closed_module_is_the_sum_of_its_layers() -> None:

@@ -66,8 +66,8 @@ def test_no_thread_has_two_things_at_once():
             assert before["ts"] + before["dur"] <= after["ts"] + 1e-6
 
 
-def test_lanes_share_the_process_of_their_device():
-    shape = Shape((1, 1), 8, 2, lanes=2)
+def test_pipelines_share_the_process_of_their_device():
+    shape = Shape((1, 1), 8, 2, num_pipelines=2)
     events = json.loads(write_trace(timeline("afp", shape), shape))["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1}
 

@@ -16,8 +16,8 @@ def test_programs_come_back(name, recompute):
     assert read_program(write_program(program)) == program
 
 
-def test_lanes_and_chunks_come_back():
-    program = lower(schedule("interleaved"), Shape((1, 1), 16, 4, chunks=2, lanes=2))
+def test_pipelines_and_chunks_come_back():
+    program = lower(schedule("interleaved"), Shape((1, 1), 16, 4, chunks=2, num_pipelines=2))
     assert read_program(write_program(program)) == program
 
 

@@ -35,7 +35,7 @@ def test_torch_accepts_the_order(name):
         for rank, row in enumerate(rows)
     }
     torch_schedules._validate_schedule(
-        actions, shape.positions, shape.num_stages, shape.microbatches
+        actions, shape.pipeline_size, shape.num_stages, shape.num_microbatches
     )
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_order_is_refused(text, message):
     [
         ("pipedream", Shape((1, 1), 4), "not 4 batches of 'pipedream'"),
         ("gpipe", Shape((1, 1), 8, 4), "not 2 batches of 'gpipe'"),
-        ("gpipe", Shape((2, 1), 4, 4), r"no replicas, lanes or recomputation.*\(2, 1\)"),
+        ("gpipe", Shape((2, 1), 4, 4), r"no replicas, pipelines or recomputation.*\(2, 1\)"),
     ],
 )
 def test_what_torch_cannot_say_is_refused(name, shape, message):

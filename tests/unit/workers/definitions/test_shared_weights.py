@@ -18,7 +18,7 @@ def test_a_weight_that_two_layers_share_crosses_the_cut() -> None:
     assert model.layers[0].output_bytes == 80 + 3 * 4 * 4
     assert "a and a_2 share a.weight, a.bias" in model.notes[0]
     assert "80 bytes each way" in model.notes[0]
-    assert sorted(model.ties) == [(0, (2,), "a.bias", 16), (0, (2,), "a.weight", 64)]
+    assert sorted(model.tied_weights) == [(0, (2,), "a.bias", 16), (0, (2,), "a.weight", 64)]
 
 
 def test_a_parameter_read_by_two_functions_crosses_too() -> None:

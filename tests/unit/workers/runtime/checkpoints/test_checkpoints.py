@@ -76,7 +76,7 @@ def make(tmp_path: Path, clock: Clock) -> Make:
         world, shape = SimpleNamespace(hosts=hosts), Shape((1, 1), MICROBATCHES, BATCH)
         spec = TrainSpec(1, PLAN, checkpoints=CheckpointSpec(seconds=seconds))
         checkpoints = Checkpoints(
-            world, shape.seats[rank], copy_of, spec, shape, folder, told.append
+            world, shape.coordinates[rank], copy_of, spec, shape, folder, told.append
         )
         checkpoints.begin(3, lambda: None)
         checkpoints.watch(clock.monotonic)

@@ -36,7 +36,9 @@ def test_a_rank_takes_its_own_part() -> None:
     for rank in range(shape.num_ranks):
         own = training_program("pipedream", shape, rank)
         assert own.actions == whole.ranks[rank]
-        assert own.applied == {stage: applied(whole, stage) for stage in shape.seats[rank].stages}
+        assert own.applied == {
+            stage: applied(whole, stage) for stage in shape.coordinates[rank].stages
+        }
 
 
 def test_only_the_ranks_of_one_pipeline_evaluate() -> None:

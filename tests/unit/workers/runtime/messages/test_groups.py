@@ -39,16 +39,18 @@ class FakeWorld:
         return FakeGroup(ranks)
 
 
-@pytest.mark.parametrize("shape", [Shape((2, 1), 4), Shape((1, 2), 8, 2, lanes=2), Shape((1,), 2)])
+@pytest.mark.parametrize(
+    "shape", [Shape((2, 1), 4), Shape((1, 2), 8, 2, num_pipelines=2), Shape((1,), 2)]
+)
 def test_every_rank_makes_the_same_groups_and_keeps_its_own(shape: Shape) -> None:
     worlds = [FakeWorld(rank) for rank in range(shape.num_ranks)]
     found = [groups(world, shape) for world in worlds]
     assert all(world.made == worlds[0].made for world in worlds)
     assert all(len(ranks) > 1 for ranks in worlds[0].made)
     for rank, each in enumerate(found):
-        seat = shape.seats[rank]
+        coordinates = shape.coordinates[rank]
         for stage in range(shape.num_stages):
-            members = shape.group_of(stage, seat.lane)
+            members = shape.group_of(stage, coordinates.pipeline)
             own = each.replicas.get(stage)
             assert (own.ranks if own else None) == (
                 members if rank in members and len(members) > 1 else None
@@ -56,14 +58,14 @@ def test_every_rank_makes_the_same_groups_and_keeps_its_own(shape: Shape) -> Non
         assert (each.device.ranks if each.device else (rank,)) == shape.sharing(rank)
 
 
-def test_a_pipeline_is_all_ranks_one_lane_or_this_rank_alone() -> None:
+def test_a_pipeline_is_all_ranks_one_pipeline_or_this_rank_alone() -> None:
     world = FakeWorld(0)
     assert groups(world, Shape((1, 1), 4)).pipeline is world.everybody
-    assert groups(FakeWorld(3), Shape((1, 1), 4, lanes=2)).pipeline.ranks == (2, 3)
-    alone = groups(FakeWorld(0), Shape((1,), 4, lanes=2))
+    assert groups(FakeWorld(3), Shape((1, 1), 4, num_pipelines=2)).pipeline.ranks == (2, 3)
+    alone = groups(FakeWorld(0), Shape((1,), 4, num_pipelines=2))
     assert alone.pipeline is None
     assert alone.pipeline_total(3.0) == 3.0
-    assert groups(FakeWorld(3), Shape((1, 1), 4, lanes=2)).pipeline_total(3.0) == 5.0
+    assert groups(FakeWorld(3), Shape((1, 1), 4, num_pipelines=2)).pipeline_total(3.0) == 5.0
 
 
 def test_only_a_replicated_stage_shares_its_tensors() -> None:
@@ -74,6 +76,15 @@ def test_only_a_replicated_stage_shares_its_tensors() -> None:
 
 
 def test_the_first_replica_leads_a_stage_and_that_of_the_last_stage_reports() -> None:
-    shape = Shape((2, 2), 8, 2, lanes=2)
-    assert [led_stages(seat) for seat in shape.seats] == [(0,), (), (1,), ()] * 2
-    assert [is_reporter(seat) for seat in shape.seats] == [False, False, True] + [False] * 5
+    shape = Shape((2, 2), 8, 2, num_pipelines=2)
+    assert [led_stages(coordinates) for coordinates in shape.coordinates] == [
+        (0,),
+        (),
+        (1,),
+        (),
+    ] * 2
+    assert [is_reporter(coordinates) for coordinates in shape.coordinates] == [
+        False,
+        False,
+        True,
+    ] + [False] * 5

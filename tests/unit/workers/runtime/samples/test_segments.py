@@ -1,4 +1,4 @@
-"""An epoch is whole rounds of what replicas, lanes and batches share."""
+"""An epoch is whole rounds of what replicas, pipelines and batches share."""
 
 import pytest
 import torch
@@ -10,9 +10,11 @@ from workers.data.split import DataSet, TensorSplit
 from workers.runtime.samples.segments import cutting_of, epoch_shape, round_size
 
 
-def spec(schedule: str, batch: int, lanes: int = 1) -> TrainSpec:
+def spec(schedule: str, batch: int, num_pipelines: int = 1) -> TrainSpec:
     stages = (Stage(0, 1, (0, 1)), Stage(1, 2, (2,)))
-    return TrainSpec(1, Plan("p", Partition(stages), schedule, 4, batch=batch, lanes=lanes))
+    return TrainSpec(
+        1, Plan("p", Partition(stages), schedule, 4, batch=batch, num_pipelines=num_pipelines)
+    )
 
 
 def data(count: int) -> DataSet:
@@ -20,11 +22,11 @@ def data(count: int) -> DataSet:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "batch", "lanes", "size"),
+    ("replicas", "batch", "num_pipelines", "size"),
     [((1,), 1, 1, 1), ((2, 3), 1, 1, 6), ((2, 1), 4, 1, 4), ((2, 1), 3, 2, 12)],
 )
-def test_a_round_is_shared_evenly(replicas, batch: int, lanes: int, size: int) -> None:
-    assert round_size(replicas, batch, lanes) == size
+def test_a_round_is_shared_evenly(replicas, batch: int, num_pipelines: int, size: int) -> None:
+    assert round_size(replicas, batch, num_pipelines) == size
 
 
 @pytest.mark.parametrize(("schedule", "unit"), [("1f1b-flush", 6), ("pipedream", 2)])
@@ -33,7 +35,7 @@ def test_a_schedule_that_updates_by_rounds_has_batches_of_1(schedule: str, unit:
     cutting = cutting_of(given)
     assert cutting.unit == unit
     shape = epoch_shape(given, data(4 * 13), cutting)
-    assert (shape.microbatches, shape.batch) == (12, 3 if unit == 6 else 1)
+    assert (shape.num_microbatches, shape.batch) == (12, 3 if unit == 6 else 1)
 
 
 def test_fewer_samples_than_a_round_are_refused() -> None:

@@ -12,7 +12,7 @@ from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
 
-def moves(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tuple[str, ...]:
+def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tuple[str, ...]:
     """A sentence for each side of the slowest stage: how its bottleneck (by PipeDream's cost
     model) and the bytes over the cut change with one layer less, and whether that still fits
     the devices' memory. None for a single stage."""
@@ -28,11 +28,17 @@ def moves(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tup
         then = judge.pipeline(changed)
         found.append(
             f"Moving layer {layer} to stage {other} would send {bytes_text(abs(more))} "
-            f"{'more' if more >= 0 else 'less'} each way per microbatch and change the "
-            f"bottleneck from {seconds_text(now)} to {seconds_text(then)}"
+            f"{'more' if more >= 0 else 'less'} each way per microbatch and "
+            f"{_changes(seconds_text(now), seconds_text(then))}"
             f"{_too_much(profile, cluster, plan, changed, optimizer)}."
         )
     return tuple(found)
+
+
+def _changes(now: str, then: str) -> str:
+    if now == then:
+        return f"leave the bottleneck at {now}"
+    return f"change the bottleneck from {now} to {then}"
 
 
 def _too_much(
