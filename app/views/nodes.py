@@ -56,9 +56,9 @@ def _live() -> None:
             "nodes",
         )
     if nodes:
-        with card("Nodes", "the freshest sign of life first"):
+        with card("Nodes", "the latest report first"):
             node_list(nodes, working, held)
-        with card("Links", "what plans move over them"):
+        with card("Links", "bandwidth and latency between devices"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:

@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from app.server import launch
 from backend.cluster.presets import local
@@ -31,6 +31,7 @@ from tests.e2e.conftest import CHROMIUM_ARGS
 from tests.e2e.tour import (
     COOKIE,
     EMPTY,
+    PATIENCE,
     SEEDED,
     TEAM,
     Stop,
@@ -103,6 +104,8 @@ def shoot(
         for stop in stops:
             page.set_viewport_size({"width": width, "height": 1000})
             visit(page, url, stop, found)
+            if stop.ends:
+                expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=PATIENCE)
             keep(page, width, f"{stop.name}-{scheme}-{width}", last)
         context.close()
 

@@ -35,7 +35,7 @@ def links_view(nodes: Sequence[Node]) -> None:
         if test is not None and test.state is LinkState.DONE and _wants_a_plan():
             state.go(Page.PLAN, cluster=write_cluster(test.cluster()))
     if test is None:
-        st.caption("Not measured yet: plans take what you say of the links.")
+        st.caption("Not measured yet: a plan has the links of the cluster that you choose for it.")
     elif test.error:
         st.warning(
             plain(f"The links could not be measured: {test.error}."), icon=":material/error:"
