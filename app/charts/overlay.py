@@ -74,7 +74,13 @@ def overlay(
         "field": X,
         "type": "quantitative",
         "title": axis,
-        "axis": {"grid": False, "format": ",~r", "tickCount": 12, "labelFlush": True},
+        "axis": {
+            "grid": False,
+            "format": ",~r",
+            "tickCount": 12,
+            "labelFlush": True,
+            "labelFlushOffset": -3,  # pixels inwards: the last number is not cut off
+        },
     }
     hover = [
         {"field": RUN, "title": "run"},

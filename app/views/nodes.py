@@ -53,9 +53,9 @@ def _live() -> None:
             "nodes",
         )
     if nodes:
-        with card("Nodes", "last seen first"):
+        with card("Nodes", "the latest report first"):
             node_list(nodes, working, held)
-        with card("Links", "bandwidth and latency between the nodes"):
+        with card("Links", "bandwidth and latency between devices"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:

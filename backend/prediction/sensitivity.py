@@ -27,12 +27,16 @@ def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) 
         layer, more = _moved(ordered, stages[worst], is_first=other < worst)
         then = judge.pipeline(changed)
         found.append(
-            f"Moving layer {layer} to stage {other} would send {bytes_text(abs(more))} "
-            f"{'more' if more >= 0 else 'less'} each way per microbatch and "
+            f"Moving layer {layer} to stage {other} would send {_than_now(more)} "
+            f"each way per microbatch and "
             f"{_changes(seconds_text(now), seconds_text(then))}"
             f"{_too_much(profile, cluster, plan, changed, optimizer)}."
         )
     return tuple(found)
+
+
+def _than_now(more: int) -> str:
+    return f"{bytes_text(abs(more))} {'more' if more > 0 else 'less'}" if more else "as much"
 
 
 def _changes(now: str, then: str) -> str:

@@ -1,11 +1,11 @@
 """Every benchmark in turn, with the seconds that each took.
 
-    python -m tests.benchmarks.all [--long] [NAME ...]
+    python -m tests.benchmarks.all [--long [--write]] [NAME ...]
 
 By default each runs in a size that shows its table within a few minutes; all of them took 18
 minutes on 2 cores where nothing else worked. `--long` gives each its own size, with which the
-tables in docs/evidence were made (hours). A benchmark that fails is named at
-the end, and the others run.
+tables in docs/evidence were made (hours); `--write` also writes those that know how. A
+benchmark that fails is named at the end, and the others run.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
+
+from tests.benchmarks.evidence import WRITE
 
 HERE = Path(__file__).parent
 RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
@@ -33,18 +35,25 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "sessions": (("--seconds", "15"),),
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
+WRITERS = set("edit memory overhead pipeline planner profiles roofline sandbox timeline".split())
+"""Those that write their tables into docs/evidence (`evidence.py`)."""
 
 
 def main() -> int:
     """The number of benchmarks that failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--long", action="store_true")
+    parser.add_argument(WRITE, action="store_true")
     parser.add_argument("names", nargs="*", help="only these")
     given = parser.parse_args()
+    if given.write and not given.long:
+        parser.error(f"{WRITE} is of tables in full: add --long")
     known = sorted(file.stem.removeprefix("bench_") for file in HERE.glob("bench_*.py"))
     begun, failed = perf_counter(), []
     for name in given.names or known:
-        start, runs = perf_counter(), ((),) if given.long else SHORT.get(name, ((),))
+        start, runs = perf_counter(), SHORT.get(name, ((),))
+        if given.long:
+            runs = ((WRITE,) if given.write and name in WRITERS else (),)
         print(f"\n== {name}", flush=True)
         if not ran(name, runs):
             failed.append(name)

@@ -1,6 +1,6 @@
 """Peak memory of each rank beside the planner's prediction, schedule by schedule.
 
-    python tests/benchmarks/bench_memory.py [--models vgg,transformer]
+    python -m tests.benchmarks.bench_memory [--models vgg,transformer] [--write]
 
 Every schedule gets fresh processes. Measured is the highest resident memory while it trains,
 less the process base: what it held before it made the model (Python, torch, the data). A model
@@ -13,20 +13,28 @@ import gc
 import json
 import os
 import sys
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.evidence import evidence  # noqa: E402
+
 CUTS = {"empty": (0, 2, 4), "vgg": (0, 13, 27), "transformer": (0, 46, 92)}
 MICROBATCH = {"empty": 1, "vgg": 32, "transformer": 16}
 SCHEDULES = ("gpipe", "1f1b-flush", "afp", "zb-h1", "2bw", "pipedream")
 BATCH, PORT, MIB = 8, 29_650, 2**20
+HEAD = [
+    "model",
+    "schedule",
+    *(f"rank {rank}: {what}" for rank in (0, 1) for what in ("predicted", "measured", "base")),
+]
 
 
 def main() -> None:
-    from tests.benchmarks.ranks import launch
-
+    page = evidence("prediction", "bench_memory")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", default="empty,vgg")
     parser.add_argument("--schedules", default=",".join(SCHEDULES))
@@ -35,15 +43,15 @@ def main() -> None:
     if given.rank:
         rank(*given.rank)
         return
-    print(f"{'model':14}{'schedule':12}{'rank':>5}{'predicted, MiB':>16}", end="")
-    print(f"{'measured, MiB':>15}{'of the prediction':>19}{'base, MiB':>11}")
-    for model in given.models.split(","):
-        for name in given.schedules.split(","):
-            for number, told in enumerate(launch(__file__, ["--rank", model, name], 2, PORT)):
-                predicted, measured, base = (value / MIB for value in told)
-                row = f"{model:14}{name:12}{number:>5}{predicted:>16.0f}{measured:>15.0f}"
-                ratio = f"{measured / predicted:.2f}" if predicted else ""
-                print(f"{row}{ratio:>19}{base:>11.0f}", flush=True)
+    page.table("memory", HEAD, rows(given.models.split(","), given.schedules.split(",")))
+
+
+def rows(models: list[str], schedules: list[str]) -> Iterator[list[str]]:
+    from tests.benchmarks.ranks import launch
+
+    for model, name in product(models, schedules):
+        told = launch(__file__, ["--rank", model, name], 2, PORT)
+        yield [model, name, *(f"{value / MIB:.0f}" for each in told for value in each)]
 
 
 def rank(model: str, name: str) -> None:
@@ -71,8 +79,8 @@ def rank(model: str, name: str) -> None:
         for mine in (peak, before)
     )
     if world.rank == 0:
-        rows = zip(predicted(race, lap), peaks, bases, strict=True)
-        print(json.dumps(list(rows)), flush=True)
+        found = zip(predicted(race, lap), peaks, bases, strict=True)
+        print(json.dumps(list(found)), flush=True)
     leave()
 
 

@@ -1,14 +1,14 @@
 """What an action costs beside the compute: stages that do nothing, on one and on two processes.
 
-    python tests/benchmarks/bench_overhead.py
+    python -m tests.benchmarks.bench_overhead [--write]
 
 Seconds of CPU are counted (all threads of the process), so a busy machine changes little; a
 forward and a backward of an empty stage through bare autograd are shown beside them.
 """
 
 import json
-import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -16,21 +16,25 @@ from time import process_time
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.benchmarks.evidence import evidence  # noqa: E402
+
 MICROBATCHES, ROUNDS, PORT = 400, 7, 29_641
 CASES = {1: ("pipedream", "gpipe"), 2: ("pipedream", "1f1b-flush", "zb-h1")}
 """Schedules per number of processes."""
+HEAD = ["processes", "schedule", "us of CPU per action", "bare autograd, forward and backward, us"]
 
 
 def main() -> None:
+    evidence("runtime", "bench_overhead").table("overhead", HEAD, rows())
+
+
+def rows() -> Iterator[list[str]]:
     from tests.benchmarks.ranks import launch
 
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    head = f"{'processes':>10} {'schedule':12}{'us of CPU per action':>22}"
-    print(f"{head}{'bare autograd F+B, us':>24}")
     for size in CASES:
         found = launch(__file__, ["--rank"], size, PORT + size)
         for name, (cost, bare) in found.items():
-            print(f"{size:>10} {name:12}{cost * 1e6:>22.1f}{bare * 1e6:>24.1f}")
+            yield [str(size), name, f"{cost * 1e6:.1f}", f"{bare * 1e6:.1f}"]
 
 
 def rank() -> None:

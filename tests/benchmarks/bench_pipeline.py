@@ -1,8 +1,8 @@
 """Programs from a thousand to ten million actions: seconds of lowering, verifying, simulating,
 and of what a rank does before its first action.
 
-Run `python tests/benchmarks/bench_pipeline.py [largest exponent, 7]`, or `make bench`. CPU
-seconds of this process, the columns beside the readable oracles of the tests in the same run.
+Run `python -m tests.benchmarks.bench_pipeline [largest exponent, 7] [--write]`, or `make bench`.
+CPU seconds of this process, the columns beside the readable oracles of the tests in the same run.
 Verifying includes the walk that shows that no rank waits for ever. Not collected by pytest.
 """
 
@@ -22,6 +22,7 @@ from backend.pipeline.shape import Shape  # noqa: E402
 from backend.pipeline.simulate import simulate  # noqa: E402
 from backend.pipeline.verify import check  # noqa: E402
 from backend.prediction.uniform import UniformDurations  # noqa: E402
+from tests.benchmarks.evidence import evidence  # noqa: E402
 from tests.oracles.lower import lower as readable_lower  # noqa: E402
 from tests.oracles.simulate import simulate as readable_simulate  # noqa: E402
 from tests.oracles.verify import verify as readable_verify  # noqa: E402
@@ -78,19 +79,28 @@ def starts(name: str, shape: Shape) -> float:
 
 
 def main(largest: int) -> None:
+    """Rows as they are measured, then the table of docs/evidence/simulator.md."""
+    page = evidence("simulator", "bench_pipeline")
     head = "schedule", "actions", "lower", "verify", "simulate", "seconds", "actions/s", "start"
     print("{:12} {:>11} {:>8} {:>8} {:>9} {:>8} {:>11} {:>8} {:>7}".format(*head, "ratio"))
-    for name, options in CASES.items():
-        for exponent in range(3, largest + 1):
-            shape = shape_of(options, 10**exponent)
-            actions, parts = fast(name, shape, max(1, 10 ** (6 - exponent)))
-            total = sum(parts)
-            slow = sum(readable(name, shape)) if actions <= READABLE_UP_TO else None
-            ratio = f"{slow / total:6.1f}x" if slow else ""
-            times = "{:8.4f} {:8.4f} {:9.4f}".format(*parts)
-            rate, start = f"{actions / total:11,.0f}", f"{starts(name, shape):8.4f}"
-            print(f"{name:12} {actions:11,} {times} {total:8.4f} {rate} {start} {ratio}")
+    sizes = range(3, largest + 1)
+    rows = [[name, *(measured(name, exponent) for exponent in sizes)] for name in CASES]
+    titles = ["about 1e3", *(f"1e{exponent}" for exponent in sizes[1:])]
+    page.table("speed", [f"schedule, {POSITIONS} pipeline ranks", *titles], rows)
+
+
+def measured(name: str, exponent: int) -> str:
+    """Million actions per second, and how many times as fast as the readable one."""
+    shape = shape_of(CASES[name], 10**exponent)
+    actions, parts = fast(name, shape, max(1, 10 ** (6 - exponent)))
+    total = sum(parts)
+    slow = sum(readable(name, shape)) if actions <= READABLE_UP_TO else None
+    ratio = f"{slow / total:6.1f}x" if slow else ""
+    times = "{:8.4f} {:8.4f} {:9.4f}".format(*parts)
+    rate, start = f"{actions / total:11,.0f}", f"{starts(name, shape):8.4f}"
+    print(f"{name:12} {actions:11,} {times} {total:8.4f} {rate} {start} {ratio}", flush=True)
+    return f"{actions / total / 1e6:.2f}" + (f" ({slow / total:.0f}x)" if slow else "")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 7)
+    main(int(next((one for one in sys.argv[1:] if one.isdigit()), 7)))

@@ -1,20 +1,22 @@
 """The planner beside the published one, the paper, and time.
 
-Prints tables in Markdown, those of docs/evidence/planner.md. Needs the published profiles beside
-the repository (../shared/profiles) for all but the last two.
+Prints tables in Markdown, those of docs/evidence/planner.md, and writes them there with
+`--write`. Needs the published profiles beside the repository (../shared/profiles) for all but the
+last two.
 """
 
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"))
 
-from published import FOLDER, MODELS, answers, at_batch, load
+from published import FOLDER, MODELS, Answer, answers, at_batch, load
 
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import cluster_a, cluster_b
@@ -27,28 +29,26 @@ from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from tests.benchmarks.evidence import evidence
 
 REPEATS = 3
 
 
 def main() -> None:
+    page = evidence("planner", "bench_planner")
     if FOLDER.is_dir():
-        table("Our plan and the published one, by one cost model", HEAD, against_published())
-        table("The paper, the published program, ours", PAPER_HEAD, beside_the_paper())
-        table(
-            "Planning, CPU seconds on 4 servers of 4 (Cluster-A), links 10 and 100 times as slow",
-            MODEL_HEAD,
-            every_profile(),
-        )
-        table("A plan edited by hand, milliseconds", EDIT_HEAD, edits())
-    table("Chains: CPU seconds by layers and devices", CURVE_HEAD, curve())
-    table("Branches side by side: CPU seconds", WIDE_HEAD, wide())
-
-
-def table(title: str, head: Sequence[str], rows: Iterator[Sequence[str]]) -> None:
-    print(f"\n### {title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
-    for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
+        print("\nOur plan and the published one, by one cost model")
+        page.table("bottlenecks", HEAD, against_published())
+        print("\nThe paper, the published program, ours")
+        page.table("paper", PAPER_HEAD, beside_the_paper())
+        print("\nCPU seconds on 4 servers of 4 (Cluster-A), links 10 and 100 times as slow")
+        page.table("profiles", MODEL_HEAD, every_profile())
+        print("\nA plan edited by hand, milliseconds")
+        page.table("edits", EDIT_HEAD, edits())
+    print("\nChains: CPU seconds by layers and devices")
+    page.table("chains", CURVE_HEAD, curve())
+    print("\nBranches side by side: CPU seconds")
+    page.table("branches", WIDE_HEAD, wide())
 
 
 def cpu(work: Callable[[], object]) -> float:
@@ -61,29 +61,54 @@ def cpu(work: Callable[[], object]) -> float:
     return min(found)
 
 
-HEAD = ["profile", "cluster", "published", "ms", "ours", "ms", "ratio", "CPU s", "CPU s ours", "x"]
+HEAD = [
+    "profile",
+    "runs",
+    "ratio of bottlenecks, least",
+    "median",
+    "most",
+    "CPU s published",
+    "CPU s ours",
+    "least gain",
+]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The published plan's bottleneck over ours, and the CPU seconds of both planners."""
+
+    ratio: float
+    theirs: float
+    ours: float
 
 
 def against_published() -> Iterator[Sequence[str]]:
-    theirs = ours = 0.0
+    """By profile, then all of them."""
+    pairs: dict[str, list[Pair]] = {}
     for answer in answers():
-        profile, cluster = load(answer.model), answer.cluster
-        published, found = answer.seconds(), optimum(profile, cluster)
-        took = cpu(lambda profile=profile, cluster=cluster: optimum(profile, cluster))
-        theirs, ours = theirs + answer.cpu_seconds, ours + took
-        yield (
-            answer.model,
-            answer.options,
-            "-".join(map(str, answer.replicas)),
-            f"{published * 1e3:.2f}",
-            found.partition.label,
-            f"{found.seconds * 1e3:.2f}",
-            f"{published / found.seconds:.2f}",
-            f"{answer.cpu_seconds:.2f}",
-            f"{took:.4f}",
-            f"{answer.cpu_seconds / took:.0f}",
-        )
-    yield ("sum", "", "", "", "", "", "", f"{theirs:.1f}", f"{ours:.2f}", f"{theirs / ours:.0f}")
+        pairs.setdefault(answer.model, []).append(paired(answer))
+    for model, found in pairs.items():
+        yield model, str(len(found)), *ratios(found), *costs(found)
+    found = [pair for each in pairs.values() for pair in each]
+    yield "all", str(len(found)), "", "", "", *costs(found)
+
+
+def paired(answer: Answer) -> Pair:
+    profile, cluster = load(answer.model), answer.cluster
+    took = cpu(lambda: optimum(profile, cluster))
+    ratio = answer.seconds() / optimum(profile, cluster).seconds
+    return Pair(ratio, answer.cpu_seconds, took)
+
+
+def ratios(pairs: Sequence[Pair]) -> list[str]:
+    each = [pair.ratio for pair in pairs]
+    return [f"{one:.2f}" for one in (min(each), median(each), max(each))]
+
+
+def costs(pairs: Sequence[Pair]) -> tuple[str, str, str]:
+    theirs, ours = (sum(getattr(one, of) for one in pairs) for of in ("theirs", "ours"))
+    least = min(pair.theirs / pair.ours for pair in pairs)
+    return f"{theirs:.1f}", f"{ours:.2f}", f"{least:,.0f}x"
 
 
 PAPER_HEAD = [
@@ -141,7 +166,7 @@ def rate(profile: Profile, cluster: Cluster, partition: Partition) -> float:
     return predict(profile, cluster, plan).samples_per_second
 
 
-MODEL_HEAD = ["profile", "layers", "cluster", "plan", "gap", "CPU s", "16 GB: plan", "gap", "CPU s"]
+MODEL_HEAD = ["profile", "layers", "links", "plan", "gap", "CPU s", "16 GB: plan", "gap", "CPU s"]
 LINKS = {"A": (12e9, 1.25e9), "A/10": (12e8, 1.25e8), "A/100": (12e7, 1.25e7)}
 
 

@@ -1,4 +1,6 @@
-"""How far profiles can be trusted: `python tests/benchmarks/bench_profiles.py [repetitions [svg]]`.
+"""How far profiles can be trusted.
+
+    python -m tests.benchmarks.bench_profiles [repetitions, 20 [svg]] [--write]
 
 Per model, in one run: the layers' times together beside the whole step's, two profiles beside
 each other, and the memory that the planner predicts beside the measured peak of a step. `svg`
@@ -19,11 +21,23 @@ from backend.planning.plan import Stage
 from backend.profiles.profile import Profile
 from backend.runs.events import Event
 from backend.runs.request.spec import ProfileSpec
+from tests.benchmarks.evidence import evidence
 from workers.profiler.main import profiled
 from workers.runtime.process import keep_freed_memory, use_one_thread
 from workers.runtime.reports.reporter import Reporter
 
 ZOO = Path(workers.zoo.__file__).parent
+HEAD = [
+    "model",
+    "layers",
+    "step, ms",
+    "sum / step",
+    "again",
+    "layers > 2 % differ, median, most",
+    "predicted, MB",
+    "measured, MB",
+    "ratio",
+]
 SIGNIFICANT = 0.02
 """A layer counts from this share of the step on."""
 SIZES = {
@@ -127,29 +141,35 @@ def main() -> None:
     """Print a row per model and the medians."""
     use_one_thread()
     keep_freed_memory()
+    page = evidence("profiles", "bench_profiles")
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     print(f"{repetitions} repetitions; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
-    print(
-        "| model | layers | step, ms | sum / step | again | layers > 2 % differ, median, most |"
-        " predicted, MB | measured, MB | ratio |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|")
-    sums, apart, ratios = [], [], []
-    with tempfile.TemporaryDirectory() as folder:
+    sums: list[float] = []
+    apart: list[float] = []
+    ratios: list[float] = []
+
+    def rows(folder: str) -> Iterator[list[str]]:
         for name, file, spec in cases(Path(folder), repetitions):
             one, two = (profiled(name, file, spec, Quiet(0)) for _ in range(2))
             assert one.peak_bytes is not None
             both = [total(each) / step(each) for each in (one, two)]
             found, ratio = differences(one, two), predicted(one) / one.peak_bytes
-            print(
-                f"| {name} | {len(one.layers)} | {step(one) * 1e3:.1f} | {both[0]:.3f} "
-                f"| {both[1]:.3f} | {median(found):.1%}, {max(found):.1%} "
-                f"| {predicted(one) / 1e6:.1f} | {one.peak_bytes / 1e6:.1f} | {ratio:.3f} |",
-                flush=True,
-            )
-            sums += both
-            apart += found
+            sums.extend(both)
+            apart.extend(found)
             ratios.append(ratio)
+            yield [
+                name,
+                str(len(one.layers)),
+                f"{step(one) * 1e3:.1f}",
+                *(f"{each:.3f}" for each in both),
+                f"{median(found):.1%}, {max(found):.1%}",
+                f"{predicted(one) / 1e6:.1f}",
+                f"{one.peak_bytes / 1e6:.1f}",
+                f"{ratio:.3f}",
+            ]
+
+    with tempfile.TemporaryDirectory() as folder:
+        page.table("profiles", HEAD, rows(folder))
     away = sorted(abs(each - 1) for each in sums)
     if len(sys.argv) > 2:
         Path(sys.argv[2]).write_text(curve(away))

@@ -1,14 +1,14 @@
-"""How far calculated profiles are off: `python tests/benchmarks/bench_roofline.py`.
+"""How far calculated profiles are off: `python -m tests.benchmarks.bench_roofline [--write]`.
 
 1. The roofline of a V100 beside the published profiles, which were measured on such a GPU: all
    layers together, and what a plan made from the roofline costs on the measured times beside
-   the plan made from those (needs ../shared/profiles).
+   the plan made from those (needs ../shared/profiles). `--write` is of this table.
 2. Profiles of one core of this machine carried to two cores and back, beside those measured
    there: two devices with unlike ratios of operations to memory. Needs two cores.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -29,44 +29,58 @@ from backend.profiles.roofline import Work, roofline
 from backend.profiles.transfer import carried
 from backend.runs.request.spec import ProfileSpec
 from tests.benchmarks.bench_profiles import MODELS, ZOO, Quiet
+from tests.benchmarks.evidence import Evidence, evidence
 from workers.profiler.main import profiled
 from workers.runtime.process import keep_freed_memory, use_one_thread
 
 PUBLISHED = "alexnet", "vgg16", "resnet50", "densenet121", "inception_v3"
 CARRIED = "vgg_digits", "alexnet", "resnet50", "gnmt", "gpt2", "vit"
 FLOAT = 4
+HEAD = [
+    "profile",
+    "measured, ms",
+    "roofline, ms",
+    "measured / roofline",
+    "products",
+    "the rest",
+    "plan",
+    "from the roofline",
+    "costs",
+]
 
 
 def main() -> None:
     use_one_thread()
     keep_freed_memory()
+    page = evidence("roofline", "bench_roofline")
     if FOLDER.is_dir():
-        beside_published()
+        beside_published(page)
     between_devices()
 
 
-def beside_published() -> None:
-    print(
-        "| profile | measured, ms | roofline, ms | measured / roofline | products | the rest |",
-        end="",
-    )
-    print(" plan, Cluster-A | from the roofline | costs |\n|---|---|---|---|---|---|---|---|---|")
-    ratios, costs = [], []
-    for model in PUBLISHED:
-        measured = load(model)
-        guess = as_roofline(measured)
-        products = [layer.flops is not None for layer in measured.layers]
-        ratio = total(measured) / total(guess)
-        best, cut = optimum(measured, cluster_a(4)), optimum(guess, cluster_a(4))
-        cost = bottleneck(measured, cluster_a(4), cut.partition) / best.seconds
-        print(
-            f"| {model} | {total(measured) * 1e3:.1f} | {total(guess) * 1e3:.1f} | {ratio:.2f} "
-            f"| {share(measured, guess, products):.2f} "
-            f"| {share(measured, guess, [not one for one in products]):.2f} "
-            f"| {best.partition.label} | {cut.partition.label} | {cost:.3f} |"
-        )
-        ratios.append(ratio)
-        costs.append(cost)
+def beside_published(page: Evidence) -> None:
+    ratios: list[float] = []
+    costs: list[float] = []
+
+    def rows() -> Iterator[list[str]]:
+        for model in PUBLISHED:
+            measured = load(model)
+            guess = as_roofline(measured)
+            products = [layer.flops is not None for layer in measured.layers]
+            others = [not one for one in products]
+            best, cut = optimum(measured, cluster_a(4)), optimum(guess, cluster_a(4))
+            ratios.append(total(measured) / total(guess))
+            costs.append(bottleneck(measured, cluster_a(4), cut.partition) / best.seconds)
+            yield [
+                model,
+                *(f"{total(one) * 1e3:.1f}" for one in (measured, guess)),
+                f"{ratios[-1]:.2f}",
+                *(f"{share(measured, guess, chosen):.2f}" for chosen in (products, others)),
+                *(one.partition.label for one in (best, cut)),
+                f"{costs[-1]:.3f}",
+            ]
+
+    page.table("roofline", HEAD, rows())
     print(f"\nmeasured / roofline: {geometric_mean(ratios):.2f} in the geometric mean, ", end="")
     print(f"{min(ratios):.2f} to {max(ratios):.2f}; plans cost up to {max(costs):.3f}\n")
 

@@ -1,10 +1,11 @@
 """What the sandbox costs a run: with and without it, alternating, in one run.
 
-Run `python tests/benchmarks/bench_sandbox.py [pairs, 10] [model, vgg_digits] [epochs, 3] [job]`
-on a quiet machine; job is train (two real ranks over gloo) or profile (one, and `epochs` are
-repetitions). "plain" are bare processes, "bubblewrap" the cell with its limits and the agent's
-watch over them. Both start a session per rank, because Linux shares a busy machine out by
-sessions. Not collected by pytest.
+    python -m tests.benchmarks.bench_sandbox [pairs, 10] [model, vgg_digits] [epochs, 3] [job]
+
+On a quiet machine; `--write` puts the table into docs/evidence/sandbox.md. `job` is train (two
+real ranks over gloo) or profile (one, and `epochs` are repetitions). "plain" are bare processes,
+"bubblewrap" the cell with its limits and the agent's watch over them. Both start a session per
+rank, because Linux shares a busy machine out by sessions. Not collected by pytest.
 
 work       seconds from the first to the last minibatch, as the ranks tell them; of a profile
            from the first to the last repetition, as they are heard
@@ -36,6 +37,7 @@ from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
+from tests.benchmarks.evidence import evidence
 from workers.sandbox.cell import Cell, LaunchRequest
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
@@ -45,6 +47,12 @@ from workers.supervisor.setup.preparation import job_file, rank_command, room_of
 from workers.supervisor.supervision import TICK
 
 CUT = 8
+HEAD = ["seconds", "plain", "bubblewrap", "ratio, median", "least", "most"]
+WORDS = {
+    "work": "of training or of the repetitions",
+    "cpu": "of CPU, of the ranks and the agent's watch",
+    "whole": "from start to end",
+}
 LAYERS = {"vgg_digits": 20, "mlp": 8}
 LIMITS = Limits.of(Settings())
 
@@ -173,6 +181,7 @@ def taken(start, model: str, spec: RunSpec) -> Taken:
 
 
 def main() -> None:
+    page = evidence("sandbox", "bench_sandbox")
     given = (*sys.argv[1:], *("10", "vgg_digits", "3", "train")[len(sys.argv) - 1 :])
     pairs, model, epochs, kind = given
     spec = asked(model, int(epochs), kind)
@@ -184,15 +193,14 @@ def main() -> None:
         found.append((both[plain], both[wrapped]))
     load = os.getloadavg()[0]
     print(f"{kind} {model}, {epochs}, {pairs} pairs, {os.cpu_count()} cores, load {load:.1f}")
-    print(f"{'':10}{'plain':>9}{'bubblewrap':>12}{'ratio: median':>15}{'least':>8}{'most':>8}")
-    for name in ("work", "cpu", "whole"):
-        without = [getattr(a, name) for a, _ in found]
-        inside = [getattr(b, name) for _, b in found]
-        ratios = [b / a for a, b in zip(without, inside, strict=True)]
-        print(
-            f"{name:10}{median(without):8.2f}s{median(inside):11.2f}s"
-            f"{median(ratios):15.3f}{min(ratios):8.3f}{max(ratios):8.3f}"
-        )
+    page.table(kind, HEAD, (row(name, found) for name in WORDS))
+
+
+def row(name: str, found: list[tuple[Taken, Taken]]) -> list[str]:
+    without, inside = ([getattr(pair[n], name) for pair in found] for n in (0, 1))
+    ratios = [b / a for a, b in zip(without, inside, strict=True)]
+    seconds = (f"{median(without):.2f}", f"{median(inside):.2f}")
+    return [WORDS[name], *seconds, *(f"{of(ratios):.3f}" for of in (median, min, max))]
 
 
 if __name__ == "__main__":

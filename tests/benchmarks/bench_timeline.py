@@ -1,8 +1,8 @@
 """A million actions on the Run page: how soon they are drawn, and how smoothly they move.
 
-    python -m tests.benchmarks.bench_timeline [--actions 1000000]
+    python -m tests.benchmarks.bench_timeline [--actions 500000 1000000] [--write]
 
-A run's measured segment of that many actions on 8 ranks, with as many predicted below, joined. The
+A run's measured segment of so many actions on 8 ranks, with as many predicted below, joined. The
 clock runs from opening the address to the first drawing; then the timeline is dragged in the page,
 whole and zoomed in, and the milliseconds of each redrawing are what the canvas itself counts.
 """
@@ -26,8 +26,17 @@ from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
 from tests.benchmarks.bench_pages import dashboard
+from tests.benchmarks.evidence import evidence
 
 RANKS, VISITS, DRAGS = 8, 4, 60
+HEAD = [
+    "measured actions, as many predicted",
+    "first visitor, s",
+    "three more, s",
+    "dragging the first microbatches, ms (median, slowest)",
+    "dragging everything, ms",
+    "server, MiB",
+]
 FORWARD, BACKWARD = 1.0e-3, 2.0e-3  # seconds
 CANVAS = "[data-testid=stBidiComponentIsolated]"
 DRAWN = """() => [...document.querySelectorAll('*')].some((box) => box.shadowRoot
@@ -109,38 +118,44 @@ def dragged(page: Page) -> list[float]:
     return times
 
 
-def told(name: str, times: list[float]) -> None:
-    print(f"  {name}: median {statistics.median(times):.1f} ms, slowest {max(times):.1f} ms")
+def told(times: list[float]) -> str:
+    return f"{statistics.median(times):.1f}, {max(times):.1f}"
 
 
 def main() -> None:
+    page = evidence("pages", "bench_timeline")
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--actions", type=int, default=1_000_000)
-    given = asked.parse_args()
+    asked.add_argument("--actions", type=int, nargs="+", default=[500_000, 1_000_000])
+    page.table("timeline", HEAD, map(row, asked.parse_args().actions))
+
+
+def row(num_actions: int) -> list[str]:
     for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
         del os.environ[name]
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         os.environ["STAGEFLOW_HOME"] = str(Path(folder) / "home")
         backend = seed.fresh()
-        run_id = fill(backend, given.actions)
+        run_id = fill(backend, num_actions)
         backend.close()
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
         )
         with dashboard() as (url, process, _):
             visit(browser, f"{url}/plan", PLAN)[1].context.close()  # the server is awake
+            visits = []
             for number in range(VISITS):
                 took, page = visit(browser, f"{url}/run?id={run_id}")
-                print(f"{given.actions:,} actions, visit {number + 1}: {took:.2f} s", flush=True)
+                visits.append(f"{took:.2f}")
                 if number < VISITS - 1:
                     page.context.close()
-            told("dragged, the first microbatches in view", dragged(page))
+            moves = [told(dragged(page))]
             page.keyboard.press("0")
             page.wait_for_timeout(500)
-            told("dragged, everything in view", dragged(page))
-            print(f"  memory of the server {process.memory_info().rss / 2**20:.0f} MiB")
+            moves.append(told(dragged(page)))
+            memory = f"{process.memory_info().rss / 2**20:.0f}"
         browser.close()
+    return [f"{num_actions:,}", visits[0], ", ".join(visits[1:]), *moves, memory]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Pictures of every page in every state into docs/screenshots, to be looked at: `make screenshots`.
 
 The home holds a really executed training (`stageflow demo`), beside it the runs of
-tests/app/seed.py, so that every state is there.
+tests/app/seed.py, so that every state is there. The README's picture is of a home of its own
+(tests/e2e/emulated_case.py).
 """
 
 import argparse
@@ -17,7 +18,7 @@ from itertools import product
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from app.server import launch
 from backend.cluster.presets import local
@@ -25,10 +26,12 @@ from backend.runs.dispatch.nodes import Use
 from backend.runs.history.listing import RunFilter
 from backend.settings import load_settings
 from tests.app import seed
+from tests.e2e import emulated_case
 from tests.e2e.conftest import CHROMIUM_ARGS
 from tests.e2e.tour import (
     COOKIE,
     EMPTY,
+    PATIENCE,
     SEEDED,
     TEAM,
     Stop,
@@ -41,6 +44,8 @@ from tests.e2e.tour import (
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTHS = (1440, 768)
+README_WIDTH = 1200
+MARGIN = 14  # pixels below the last line
 SCHEMES = ("light", "dark")
 TALLEST = 2400  # pixels
 QUALITY = 72
@@ -86,8 +91,10 @@ def shoot(
     looks: Iterable[tuple[int, str]],
     found: seed.Seeded | None = None,
     secret: str = "",
+    last: str = "",
 ) -> None:
-    """`secret`: that of the browser of somebody who has signed in."""
+    """`secret`: that of the browser of somebody who has signed in. `last`: the text below which
+    nothing is kept."""
     for width, scheme in looks:
         context = browser.new_context(color_scheme=scheme)  # type: ignore[arg-type]
         if secret:
@@ -97,19 +104,56 @@ def shoot(
         for stop in stops:
             page.set_viewport_size({"width": width, "height": 1000})
             visit(page, url, stop, found)
-            keep(page, width, f"{stop.name}-{scheme}-{width}")
+            if stop.ends:
+                expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=PATIENCE)
+            keep(page, width, f"{stop.name}-{scheme}-{width}", last)
         context.close()
 
 
-def keep(page: Page, width: int, name: str) -> None:
-    """The whole page, once its charts are drawn."""
+def keep(page: Page, width: int, name: str, last: str = "") -> None:
+    """The whole page, once its charts are drawn; not below the text `last` where one is given."""
     page.wait_for_timeout(900)
     tall = min(TALLEST, max(700, page.evaluate(HEIGHT)))
     page.set_viewport_size({"width": width, "height": tall})
     page.wait_for_timeout(500)
     stands(page)
-    picture = Image.open(io.BytesIO(page.screenshot()))
-    picture.convert("RGB").save(FOLDER / f"{name}.webp", quality=QUALITY, method=6)
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    if last and (box := page.get_by_text(last).first.bounding_box()):
+        picture = picture.crop((0, 0, width, round(box["y"] + box["height"]) + MARGIN))
+    picture.save(FOLDER / f"{name}.webp", quality=QUALITY, method=6)
+
+
+def seeded(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
+    found = fill(home)
+    with redis(home), dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
+        shoot(browser, url, stops, product(WIDTHS, SCHEMES), found)
+
+
+def empty(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
+    with seed.settings(home):
+        seed.fresh().close()
+    with dashboard(home) as url:
+        shoot(browser, url, stops, zip(WIDTHS, SCHEMES, strict=True))
+
+
+def team(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
+    with seed.settings(home):
+        backend = seed.fresh()
+        secret = a_team(backend)
+        backend.close()
+    with dashboard(home, STAGEFLOW_SIGN_IN="accounts") as url:
+        shoot(browser, url, stops, product(WIDTHS, SCHEMES), secret=secret)
+
+
+def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
+    """The picture of the README: narrow, so that its words can be read there, and short."""
+    if not emulated_case.PUBLISHED.is_dir():
+        return print(f"no published profiles at {emulated_case.PUBLISHED}: no picture of them")
+    emulated_case.run(home)
+    with dashboard(home) as url:
+        looks = product((README_WIDTH,), SCHEMES)
+        shoot(browser, url, stops, looks, last=emulated_case.RATES)
+    return None
 
 
 def main() -> None:
@@ -118,28 +162,16 @@ def main() -> None:
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    homes = ((seeded, SEEDED), (empty, EMPTY), (team, TEAM), (emulated, (emulated_case.STOP,)))
     with (
         tempfile.TemporaryDirectory(prefix="stageflow-") as folder,
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
-        empty, full, team = (Path(folder) / name for name in ("empty", "full", "team"))
-        with seed.settings(empty):
-            seed.fresh().close()
-        with seed.settings(team):
-            backend = seed.fresh()
-            secret = a_team(backend)
-            backend.close()
-        found = fill(full)
-        with redis(full), dashboard(full, STAGEFLOW_LEASE=LEASE) as url:
-            stops = [stop for stop in SEEDED if given.only in stop.name]
-            shoot(browser, url, stops, product(WIDTHS, SCHEMES), found)
-        with dashboard(empty) as url:
-            stops = [stop for stop in EMPTY if given.only in stop.name]
-            shoot(browser, url, stops, zip(WIDTHS, SCHEMES, strict=True))
-        with dashboard(team, STAGEFLOW_SIGN_IN="accounts") as url:
-            stops = [stop for stop in TEAM if given.only in stop.name]
-            shoot(browser, url, stops, product(WIDTHS, SCHEMES), secret=secret)
+        for pictures, known in homes:
+            home = Path(folder) / pictures.__name__
+            if stops := [stop for stop in known if given.only in stop.name]:
+                pictures(browser, home, stops)
         browser.close()
 
 

@@ -1,5 +1,6 @@
 """Every page in every state: nothing that shuts people out, nothing wider than the window."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,7 @@ GRAVE = ("serious", "critical")
 SCROLLS = """() => ['html', '[data-testid=stMain]']
   .map((name) => document.querySelector(name))
   .map((box) => box.scrollWidth - box.clientWidth)"""
+WIDE, TOP = (f"box => Math.round(box.getBoundingClientRect().{of})" for of in ("width", "top"))
 STILL = """() => document.getAnimations().every(
   (one) => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"""
 CUT_OFF = """() => [...document.querySelectorAll(
@@ -77,6 +79,21 @@ def test_a_page_is_open_to_everybody(
     visit(visitor, url, stop, found)
     assert grave_faults(visitor) == []
     fits(visitor)
+
+
+@pytest.mark.parametrize("width", [1060, 1200])
+@pytest.mark.parametrize("name", ["run-succeeded", "plan"])
+def test_titles_and_figures_have_room_between_the_widths_of_the_pictures(
+    browser: Browser, seeded: tuple[str, seed.Seeded], name: str, width: int
+) -> None:
+    """The title is not squeezed beside its buttons, and no figure is alone in a row."""
+    page = browser.new_page(viewport={"width": width, "height": 1000})
+    visit(page, seeded[0], next(stop for stop in SEEDED if stop.name == name), seeded[1])
+    assert page.locator(".st-key-page-header > :first-child").evaluate(WIDE) >= 300
+    rows = Counter(card.evaluate(TOP) for card in page.locator("[class*=st-key-figures] > *").all())
+    page.close()
+    assert rows.total() >= 5
+    assert min(rows.values()) > 1
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,9 +11,9 @@ from playwright.sync_api import Page, expect
 from backend.profiles.files import read_profile_file
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
+from tests.e2e.emulated_case import PUBLISHED
 from tests.e2e.tour import dashboard, stands
 
-PUBLISHED = Path(__file__).resolve().parents[2] / "../shared/profiles"
 MODELS = {"vgg16": "vgg16", "gnmt_large": "gnmt"}
 MICROBATCH = 128
 CLUSTER = "cluster-a:4"  # four servers of four V100

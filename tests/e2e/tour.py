@@ -23,11 +23,13 @@ PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn."""
+    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, and
+    `ends` what a picture waits for the end of."""
 
     name: str
     path: str
     shows: str
+    ends: str = ""
 
 
 EMPTY = (
@@ -49,7 +51,7 @@ SEEDED = (  # with what tests/app/seed.py writes: a run in each state
     Stop("profile", "profile", "Layers"),
     Stop("plan", "plan", "Why this one"),
     Stop("schedules", "schedules", "Weight versions and staleness"),
-    Stop("what-if", "what_if", "What if"),
+    Stop("what-if", "what_if", "What if", ends="clusters planned"),
     Stop("runs", "runs", "Profiles and trainings of the team"),
     Stop("run-profile", "run?id={profiled}", "The profile is ready"),
     Stop("run-succeeded", "run?id={succeeded}", "Measured above predicted"),

@@ -7,6 +7,7 @@ from backend.pipeline.shape import RankCoordinates, Shape
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.model import Layers
+from workers.runtime.compute.stage import import_backward
 from workers.runtime.compute.stages import Stages, stages
 from workers.runtime.compute.variants import bundle_specs
 from workers.runtime.messages.groups import Groups, groups
@@ -51,6 +52,8 @@ def make_rank(
     bounds = tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
     coordinates = shape.coordinates[world.rank]
     own = stages(definition, layers, bounds, coordinates.stages, spec.precision)
+    if any(stage.loss is None for stage in own.modules.values()):
+        import_backward()
     met = groups(world, shape)
     varied = {form: variant.specs for form, variant in own.variants.items()}
     specs = bundle_specs(layers.base, bounds)

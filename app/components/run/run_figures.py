@@ -31,15 +31,17 @@ class Readings:
 
 def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> list[Figure]:
     """Loss, what the run aims at (accuracy, or the held-out loss), throughput, seconds per
-    minibatch, waiting."""
-    by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
-    return [
-        _loss(readings.loss_means),
-        _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies),
+    minibatch, waiting. On emulated devices nothing is learned: the first two are not there."""
+    speed = [
         _throughput(run, readings.throughputs, predicted),
         _minibatch(run, readings.throughputs, predicted),
         _waiting(run, readings),
     ]
+    if isinstance(run.spec, TrainSpec) and run.spec.emulate:
+        return speed
+    by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
+    aim = _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies)
+    return [_loss(readings.loss_means), aim, *speed]
 
 
 def _loss(means: Sequence[float]) -> Figure:
@@ -87,7 +89,8 @@ def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction |
     value = run.summary.samples_per_second or (points[-1].value if points else None)
     note = ""
     if predicted and value is not None:
-        note = f"{change(value, predicted.samples_per_second)} on predicted"
+        wanted = predicted.samples_per_second
+        note = f"predicted {rate(wanted)} ({change(value, wanted)})"
     return Figure("Throughput, samples", rate(value), note)
 
 

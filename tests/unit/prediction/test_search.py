@@ -123,6 +123,14 @@ def test_the_reasons_name_the_stage_and_what_moving_a_layer_costs():
     assert not any("too much" in line for line in lines)
 
 
+def test_a_move_that_sends_no_other_bytes_says_so():
+    layers = tuple(replace(layer, output_bytes=4096) for layer in QUESTION.profile.layers)
+    profile = replace(QUESTION.profile, graph=ModelGraph.chain(layers))
+    lines = answer("model-parallel", profile=profile).reasons
+    assert len(lines) > 1
+    assert all("would send as much each way per microbatch and" in line for line in lines[1:])
+
+
 def test_a_move_that_does_not_fit_says_so():
     needs = answer("model-parallel").prediction.memory_bytes
     full = Device("full", memory=max(needs))

@@ -144,6 +144,13 @@ class StageModule:
         return autocast(inputs[0].device, self.precision)
 
 
+def import_backward() -> None:
+    """Let torch import what its first backward of given gradients needs (in 2.13 that is 486
+    modules and a second), so that the first microbatch does not wait for it."""
+    weight = torch.zeros((), requires_grad=True)
+    torch.autograd.grad([weight * 1], [weight], [torch.ones(())])
+
+
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
     """Compute in `precision` inside, where torch's autocast thinks it safe."""
     if precision == "float32":

@@ -87,9 +87,15 @@ def test_measured_stands_beside_predicted() -> None:
     run = a_run(summary=RunSummary(samples_per_second=970.0, seconds_per_minibatch=0.0165))
     readings = Readings([], [], [], 0.068, 0.051)
     _, _, throughput, minibatch, waiting = run_figures(run, readings, a_prediction())
-    assert throughput.note == "−3.0\u00a0% on predicted"
+    assert throughput.note == "predicted 1,000/s (−3.0\u00a0%)"
     assert minibatch.note == "predicted 16.0\u00a0ms"
     assert waiting.note == "predicted 5.1\u00a0%"
+
+
+def test_an_emulated_run_has_no_loss_and_no_accuracy() -> None:
+    readings = Readings([], [], [], 0.068, 0.051)
+    shown = run_figures(a_run(TrainSpec(1, PLAN, 3, emulate=4.0)), readings, a_prediction())
+    assert [figure.label for figure in shown] == ["Throughput, samples", "Per minibatch", "Waiting"]
 
 
 def test_the_remaining_time_of_a_training_is_at_its_recent_pace() -> None:

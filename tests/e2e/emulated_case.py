@@ -1,0 +1,43 @@
+"""The published VGG-16 on 4 servers of 4, planned and really run on emulated devices."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from backend.cluster.presets import preset
+from backend.prediction import answer
+from backend.prediction.question import Question
+from backend.profiles.files import read_profile_file
+from tests.app import seed
+from tests.e2e.tour import Stop
+
+PUBLISHED = Path(__file__).resolve().parents[2] / "../shared/profiles"
+MICROBATCH = 128  # the profile's own
+CLUSTER = ("cluster-a", 4)
+SCALE = "4"  # seconds of this machine for each of a V100: 16 ranks share few cores
+NAME = "VGG-16 on 4 servers of 4 V100"
+RATES = "Median error per action"
+"""The last line of what is shown; the run's rates stand above it."""
+STOP = Stop("vgg16-emulated", "run?id=1&window=0~3", RATES)
+
+
+def run(home: Path) -> None:
+    """Plan by `pipedream` and run one segment through a node agent, as `stageflow run` does."""
+    with seed.settings(home):
+        backend = seed.fresh()
+        text = (PUBLISHED / "vgg16" / "graph.txt").read_text()
+        profile = read_profile_file("vgg16.txt", text, MICROBATCH)
+        stored = backend.profiles.add(profile, backend.definitions.add_zoo("vgg16").id)
+        cluster = preset(*CLUSTER)
+        best = answer.rank(Question(profile, cluster, planner="pipedream", schedule="pipedream"))[0]
+        plan = backend.plans.save(stored.id, cluster, best.prediction)
+        command = ["run", "--plan", str(plan.id), "--emulate", SCALE, "--epochs", "1"]
+        subprocess.run(
+            [sys.executable, "-m", "app.cli", *command, "--name", NAME],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        measured = backend.runs.list(limit=1).runs[0].summary.samples_per_second or 0.0
+        predicted = best.prediction.samples_per_second
+        backend.close()
+    print(f"{NAME}: {predicted:,.0f}/s predicted, {measured:,.0f}/s measured in emulation")
