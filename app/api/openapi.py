@@ -1,10 +1,20 @@
-"""The OpenAPI 3.1 document of the operations."""
+"""The operations of the REST API, and their OpenAPI 3.1 document."""
 
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 
-from app.api.catalog import OPERATIONS
+from app.api.operation import Operation
+from app.api.operations import (
+    definitions,
+    nodes,
+    plans,
+    profiles,
+    programs,
+    projects,
+    records,
+    runs,
+)
 from app.api.problems import MEDIA
 from app.version import stageflow_version
 
@@ -30,3 +40,9 @@ def document() -> dict[str, Any]:
             problem["content"] = {MEDIA: next(iter(problem["content"].values()))}
     found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return found | {"security": [{"token": []}]}
+
+
+NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
+OPERATIONS: tuple[Operation, ...] = tuple(
+    route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
+)
