@@ -23,6 +23,10 @@ DESCRIPTION = (
     "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
     "STAGEFLOW_API_TOKEN is set."
 )
+NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
+OPERATIONS: tuple[Operation, ...] = tuple(
+    route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
+)
 
 
 def document() -> dict[str, Any]:
@@ -40,9 +44,3 @@ def document() -> dict[str, Any]:
             problem["content"] = {MEDIA: next(iter(problem["content"].values()))}
     found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     return found | {"security": [{"token": []}]}
-
-
-NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
-OPERATIONS: tuple[Operation, ...] = tuple(
-    route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
-)

@@ -119,9 +119,6 @@ def _parameters(drawing: go.Figure, profile: Profile) -> None:
     )
 
 
-COLOURS = (palette.FORWARD, palette.BACKWARD)
-
-
 def profile_pair(pair: ProfilePair, names: tuple[str, str], height: int = 320) -> go.Figure:
     """Forward and backward together per layer, the one's bars beside the other's."""
     drawing = figure(height)
@@ -130,7 +127,9 @@ def profile_pair(pair: ProfilePair, names: tuple[str, str], height: int = 320) -
     other = [each.other.compute * pair.scale if each.other else None for each in found]
     factor, unit = time_unit(max((v for v in (*one, *other) if v), default=0.0))
     texts = [_hover(*each) for each in zip(found, one, other, strict=True)]
-    for name, colour, values in zip(names, COLOURS, (one, other), strict=True):
+    for name, colour, values in zip(
+        names, (palette.FORWARD, palette.BACKWARD), (one, other), strict=True
+    ):
         drawing.add_bar(
             name=name,
             x=list(range(len(found))),
@@ -141,12 +140,8 @@ def profile_pair(pair: ProfilePair, names: tuple[str, str], height: int = 320) -
         )
     drawing.update_layout(barmode="group", hovermode="closest")
     drawing.update_yaxes(title={"text": unit}, rangemode="tozero")
-    drawing.update_xaxes(**layers.axis(_names(found)))
+    drawing.update_xaxes(**layers.axis([each.name for each in found]))
     return drawing
-
-
-def _names(found: Sequence[LayerPair]) -> list[str]:
-    return [each.name for each in found]
 
 
 def _hover(pair: LayerPair, one: float | None, other: float | None) -> str:

@@ -16,6 +16,7 @@ from backend.storage.backup.moving import move as move_rows
 from backend.storage.backup.restoring import restore as restore_from
 
 Replace = Annotated[bool, typer.Option("--replace", help="Lose what is in that database now.")]
+app = typer.Typer(help="The database: its schema revision and upgrades.", no_args_is_help=True)
 
 
 def backup(file: Annotated[Path, typer.Argument(help="A file that is not there yet.")]) -> None:
@@ -76,9 +77,6 @@ def _told(manifest: Manifest) -> str:
 def _warn(manifest: Manifest) -> None:
     for name in manifest.missing:
         warn(f"{name} was missing or damaged when the backup was taken")
-
-
-app = typer.Typer(help="The database: its schema revision and upgrades.", no_args_is_help=True)
 
 
 @app.command()
