@@ -7,7 +7,6 @@ import typer
 from app.commands import (
     audit,
     backup,
-    db,
     demo,
     doctor,
     history,
@@ -16,7 +15,6 @@ from app.commands import (
     plans,
     program,
     project,
-    resume,
     serve,
     simulate,
     user,
@@ -30,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.add_typer(db.app, name="db")
+app.add_typer(backup.app, name="db")
 app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
 app.add_typer(program.app, name="program")
@@ -49,8 +47,8 @@ for command in (
     history.show,
     history.logs,
     history.cancel,
-    resume.resume,
-    resume.attempts,
+    jobs.resume,
+    history.attempts,
     history.delete,
     history.export,
     audit.audit,

@@ -66,12 +66,7 @@ def navigation() -> st.Page:
             section: [
                 *([] if section else [home]),
                 *(
-                    st.Page(
-                        page.value,
-                        title=title,
-                        icon=f":material/{icon}:",
-                        url_path=Path(page.value).stem,
-                    )
+                    st.Page(page.value, title=title, icon=f":material/{icon}:", url_path=page.path)
                     for page, title, icon in pages
                 ),
             ]

@@ -1,10 +1,20 @@
-"""The OpenAPI 3.1 document of the operations."""
+"""The operations of the REST API, and their OpenAPI 3.1 document."""
 
 from typing import Any
 
 from fastapi.openapi.utils import get_openapi
 
-from app.api.catalog import OPERATIONS
+from app.api.operation import Operation
+from app.api.operations import (
+    definitions,
+    nodes,
+    plans,
+    profiles,
+    programs,
+    projects,
+    records,
+    runs,
+)
 from app.api.problems import MEDIA
 from app.version import stageflow_version
 
@@ -12,6 +22,10 @@ DESCRIPTION = (
     "Everything that the pages do. Seconds, bytes, Unix times or ISO 8601 with a zone. Errors "
     "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
     "STAGEFLOW_API_TOKEN is set."
+)
+NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
+OPERATIONS: tuple[Operation, ...] = tuple(
+    route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
 )
 
 

@@ -46,7 +46,7 @@ async def checked(request: Request, parameters: Sequence[str], body: Any) -> Req
 async def _parsed(request: Request, body: type) -> Parsed:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Refused(415, f"the body must be {JSON}", f"Send 'Content-Type: {JSON}'.")
-    data = await _limited(request)
+    data = await limited_body(request, MAX_BODY)
     try:
         plain = orjson.loads(data)
     except orjson.JSONDecodeError as fault:
@@ -56,12 +56,13 @@ async def _parsed(request: Request, body: type) -> Parsed:
     return Parsed(request, data, plain)
 
 
-async def _limited(request: Request) -> bytes:
+async def limited_body(request: Request, most: int) -> bytes:
+    """The body of at most so many bytes. Raises `Refused` (413)."""
     data = bytearray()
     async for chunk in request.stream():
         data += chunk
-        if len(data) > MAX_BODY:
-            raise Refused(413, f"the body is larger than {MAX_BODY:,} bytes", "Send less.")
+        if len(data) > most:
+            raise Refused(413, f"the body is larger than {most:,} bytes", "Send less.")
     return bytes(data)
 
 

@@ -8,9 +8,8 @@ from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match, Route
 
-from app.api.catalog import OPERATIONS
 from app.api.handbook import POLICY, handbook
-from app.api.openapi import document
+from app.api.openapi import OPERATIONS, document
 from app.api.operation import NONE, PREFIX
 from app.api.problems import Refused, answer
 from app.api.reading import JSON

@@ -4,26 +4,12 @@ Not Plotly, because Streamlit takes a Plotly chart away and puts a new one there
 data changes, which flickers while a run is live; a Vega-Lite chart it updates in place.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from app.charts.palette import FORWARD, NEUTRAL
 
-MAX_POINTS = 500
 X, Y = "minibatch", "value"
 FEW = 30
-
-
-def points(steps: Sequence[int], values: Sequence[float]) -> dict[str, list[float]]:
-    """The data by columns. Above `MAX_POINTS` each point is the mean of neighbours."""
-    width = -(-len(steps) // MAX_POINTS)
-    if width <= 1:
-        return {X: list(steps), Y: list(values)}
-    starts = range(0, len(steps), width)
-    return {
-        X: [_mean(steps[i : i + width]) for i in starts],
-        Y: [_mean(values[i : i + width]) for i in starts],
-    }
 
 
 def curve(
@@ -68,7 +54,3 @@ def _level(target: float) -> dict[str, Any]:
         "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [5, 4]},
         "encoding": {"x": None, "y": {"datum": target}},
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

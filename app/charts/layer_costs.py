@@ -1,4 +1,4 @@
-"""What each layer costs, in network order: its seconds, its memory, its operations."""
+"""What layers cost, in network order: of one profile, and of two beside each other."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, get_args
@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 
 from app.charts import layers, palette
 from app.charts.frame import figure
-from app.formats import size_unit, time_unit
+from app.formats import change, seconds, size_unit, time_unit
+from backend.profiles.pair import LayerPair, ProfilePair
 from backend.profiles.profile import Layer, Profile
 
 Measure = Literal["Time", "Memory", "Operations"]
@@ -116,3 +117,33 @@ def _parameters(drawing: go.Figure, profile: Profile) -> None:
             "tickformat": ".3~g",
         }
     )
+
+
+def profile_pair(pair: ProfilePair, names: tuple[str, str], height: int = 320) -> go.Figure:
+    """Forward and backward together per layer, the one's bars beside the other's."""
+    drawing = figure(height)
+    found = list(pair.layers())
+    one = [each.one.compute if each.one else None for each in found]
+    other = [each.other.compute * pair.scale if each.other else None for each in found]
+    factor, unit = time_unit(max((v for v in (*one, *other) if v), default=0.0))
+    texts = [_hover(*each) for each in zip(found, one, other, strict=True)]
+    for name, colour, values in zip(
+        names, (palette.FORWARD, palette.BACKWARD), (one, other), strict=True
+    ):
+        drawing.add_bar(
+            name=name,
+            x=list(range(len(found))),
+            y=[None if value is None else value * factor for value in values],
+            marker={"color": colour, "line": {"width": 0}},
+            hovertext=texts,
+            hoverinfo="text",
+        )
+    drawing.update_layout(barmode="group", hovermode="closest")
+    drawing.update_yaxes(title={"text": unit}, rangemode="tozero")
+    drawing.update_xaxes(**layers.axis([each.name for each in found]))
+    return drawing
+
+
+def _hover(pair: LayerPair, one: float | None, other: float | None) -> str:
+    apart = f"<br>{change(other, one)}" if one and other is not None else ""
+    return f"<b>{pair.name}</b><br>{seconds(one)} and {seconds(other)}{apart}"

@@ -1,4 +1,4 @@
-"""`stageflow backup`, `restore` and `move`: everything that is stored, elsewhere too."""
+"""`stageflow db`, `backup`, `restore` and `move`: the database's schema, and everything stored."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +9,14 @@ from app import formats
 from app.terminal import out, print_table, warn
 from app.version import stageflow_version
 from backend.settings import load_settings
+from backend.storage import schema
 from backend.storage.backup.archive import back_up
 from backend.storage.backup.manifest import Manifest
 from backend.storage.backup.moving import move as move_rows
 from backend.storage.backup.restoring import restore as restore_from
 
 Replace = Annotated[bool, typer.Option("--replace", help="Lose what is in that database now.")]
+app = typer.Typer(help="The database: its schema revision and upgrades.", no_args_is_help=True)
 
 
 def backup(file: Annotated[Path, typer.Argument(help="A file that is not there yet.")]) -> None:
@@ -75,3 +77,19 @@ def _told(manifest: Manifest) -> str:
 def _warn(manifest: Manifest) -> None:
     for name in manifest.missing:
         warn(f"{name} was missing or damaged when the backup was taken")
+
+
+@app.command()
+def upgrade() -> None:
+    """Bring the database to this version's schema. Nothing that is stored is lost."""
+    settings = load_settings()
+    before, _ = schema.current(settings)
+    after = schema.upgrade(settings)
+    out.print(f"database: {before or 'empty'} -> {after}")
+
+
+@app.command()
+def current() -> None:
+    """Print the database's revision and the one that this version needs."""
+    now, head = schema.current(load_settings())
+    out.print(f"database: {now or 'empty'}   this version: {head}")

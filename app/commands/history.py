@@ -1,4 +1,4 @@
-"""Runs of the team, found again: list, show, logs, cancel, delete, export."""
+"""Runs of the team: list, show, logs, attempts, cancel, delete, export."""
 
 import time
 from datetime import datetime
@@ -188,3 +188,33 @@ def export(
     chosen = export_named(format)
     backend = connect()
     write(output, chosen.write(backend, backend.runs.get(run_id)))
+
+
+def attempts(run_id: RunId, as_json: Json = False) -> None:
+    """List the attempts at a run: where, from which step, how each ended.
+
+    Example:
+
+        stageflow attempts 42
+    """
+    backend = connect()
+    backend.runs.get(run_id)
+    found = backend.runs.attempts(run_id)
+    if as_json:
+        return print_json(found)
+    print_table(
+        f"run {run_id}: {len(found)} attempts",
+        ["attempt", "node", "started", "from step", "outcome", "reason"],
+        [
+            [
+                one.number,
+                one.node,
+                formats.ago(one.started_at),
+                "" if one.step is None else one.step,
+                one.outcome or "goes on",
+                one.error.message if one.error else "",
+            ]
+            for one in found
+        ],
+    )
+    return None

@@ -1,4 +1,4 @@
-"""Jobs for a node agent: profile a definition, train it by a plan."""
+"""Jobs for a node agent: profile a definition, train it by a plan, resume a training."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -7,7 +7,7 @@ import typer
 
 from app import formats
 from app.commands.follow import follow, node_agent
-from app.commands.history import show
+from app.commands.history import RunId, show
 from app.commands.options.acting import connect
 from app.commands.options.shared import Detach, Json, taking
 from app.commands.options.training import checkpoint_spec, data_spec, optimizer_spec
@@ -224,4 +224,30 @@ def run(
         return print_json({"id": queued.id}) if as_json else out.print(f"run {queued.id} is queued")
     with node_agent(backend):
         final = follow(backend, submit(backend, spec, name or definition.name))
+    return show(final.id, as_json)
+
+
+def resume(
+    run_id: RunId,
+    plan_id: Annotated[
+        int | None, typer.Option("--plan", help="Id of a saved plan to go on with.")
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=0, help="Epochs in all; 0 = as many as before.")] = 0,
+    detach: Detach = False,
+    as_json: Json = False,
+) -> None:
+    """Go on with an ended training from its newest checkpoint, as a new run.
+
+    Examples:
+
+        stageflow resume 42
+
+        stageflow resume 42 --plan 7 --epochs 20
+    """
+    backend = connect()
+    resumed = backend.runs.resume(run_id, plan_id, epochs)
+    if detach:
+        return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
+    with node_agent(backend):
+        final = follow(backend, resumed)
     return show(final.id, as_json)

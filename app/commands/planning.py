@@ -154,17 +154,12 @@ def row(found: Answer) -> list[str]:
         prediction.plan.planner,
         f"{prediction.samples_per_second:,.0f}",
         formats.seconds(prediction.seconds_per_minibatch),
-        times(found.over_data_parallel) or "not possible",
-        times(found.over_one_device),
+        formats.times(found.over_data_parallel) if found.over_data_parallel else "not possible",
+        formats.times(found.over_one_device),
         formats.size(prediction.sent_bytes),
         formats.size(max(prediction.memory_bytes)),
         formats.percent(found.gap),
     ]
-
-
-def times(ratio: float | None) -> str:
-    """A ratio as "4.70x"; nothing where there is none."""
-    return "" if ratio is None else f"{ratio:.2f}x"
 
 
 def plain(profile: Profile, found: Answer) -> dict[str, Any]:

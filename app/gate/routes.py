@@ -9,7 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.api.problems import Refused, answer
+from app.api.problems import answer
+from app.api.reading import limited_body
 from app.gate import form, oidc
 from app.gate.rules import BACK, PROVIDER, SIGN_IN, WELCOME
 from app.gate.visitors import cookie_name
@@ -128,11 +129,7 @@ def inside_only(target: str) -> str:
 
 async def _given(request: Request) -> dict[str, str]:
     """The form's fields. Raises `Refused` on what no form of ours sends."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_FORM:
-            raise Refused(413, f"the form is larger than {MAX_FORM:,} bytes", "Send less.")
+    body = await limited_body(request, MAX_FORM)
     fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=10)
     return {name: values[0] for name, values in fields.items()}
 

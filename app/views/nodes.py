@@ -4,8 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.cluster.links_view import links_view
-from app.components.cluster.node_list import node_list
-from app.components.cluster.queue_list import queue_list
+from app.components.cluster.node_list import node_list, queue_list
 from app.components.launch.node_notice import node_notice
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import Figure, card, empty_state, figures, page_header

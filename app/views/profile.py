@@ -8,9 +8,8 @@ from app import services
 from app.charts.frame import CONFIG
 from app.charts.layer_costs import layer_costs, measures
 from app.components.model.model_graph import model_graph
-from app.components.profile.layer_table import layer_table
+from app.components.profile.layer_table import layer_table, profile_downloads
 from app.components.profile.profile_comparison import profile_comparison
-from app.components.profile.profile_downloads import profile_downloads
 from app.components.shell.layout import Figure, card, empty_state, figures, missing, page_header
 from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size

@@ -6,7 +6,6 @@ from dataclasses import replace
 import streamlit as st
 
 from app.components.comparison import outcome_panels
-from app.components.comparison.outcome_table import outcome_table
 from app.components.comparison.pair_list import pair_list
 from app.components.plan.imported_programs import imported_programs
 from app.components.plan.plan_form import plan_form
@@ -118,7 +117,7 @@ def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
         st.caption("None of these plans fits this cluster.")
         return
     with card("Side by side"):
-        outcome_table(outcomes, _reference(wanted))
+        outcome_panels.outcome_table(outcomes, _reference(wanted))
     outcome_panels.timelines(outcomes)
     outcome_panels.bubbles(outcomes)
     outcome_panels.memories(outcomes, wanted.question.cluster)

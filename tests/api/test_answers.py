@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.api.catalog import OPERATIONS
+from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX
 from app.api.reading import MAX_BODY
 from backend.codec import to_json

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.api.catalog import OPERATIONS
+from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX, Operation
 from app.gate.rules import SIGN_IN, WELCOME
 from backend.bootstrap import Backend

@@ -3,8 +3,8 @@
 import pytest
 from starlette.requests import HTTPConnection
 
-from app.api.catalog import OPERATIONS
 from app.api.gate import admit
+from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX
 from app.api.problems import Refused
 from app.client import ApiProblem, Client

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app.api.catalog import OPERATIONS
+from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX, Operation
 from app.gate.rules import AccessRule, rule_for
 from app.session.state import Page

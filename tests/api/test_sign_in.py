@@ -5,7 +5,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from app.api.catalog import OPERATIONS
+from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX, Operation
 from app.client import ApiProblem, Client
 from app.gate.routes import inside_only

@@ -58,5 +58,5 @@ def test_runs_that_are_not_there_are_named(seeded: seed.Seeded, open_page: Open)
 
 def test_runs_without_metrics(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.COMPARE, runs=f"{seeded.cancelled},{seeded.queued}")
-    assert "told a metric yet" in text_of(page)
+    assert "reported a metric yet" in text_of(page)
     assert not page.error

@@ -1,15 +1,16 @@
-"""The machines that run jobs: what they have, what they run, when they were last seen."""
+"""The machines that run jobs, when each was last seen, and the runs that wait for one."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 
 import streamlit as st
 
-from app.components.runs.run_words import run_link
+from app.components.runs.run_words import plan_label, run_link
 from app.components.shell.grid import Column, grid, small, text, when
 from app.formats import NOTHING, SPACE, clock, percent, plain, size
 from backend.cluster.cluster import Device
 from backend.runs.dispatch.nodes import Node, Use
+from backend.runs.history.listing import QueuedRun
 from backend.runs.run import Run
 
 OFF = (
@@ -95,3 +96,25 @@ def _runs(runs: Sequence[Run]) -> None:
         st.markdown(NOTHING)
     for run in runs:
         run_link(run)
+
+
+def queue_list(queue: Sequence[QueuedRun]) -> None:
+    """In the order in which agents take them."""
+    grid(
+        "queue",
+        (
+            text("", 0.4, lambda q: f"**{q.place}**"),
+            Column("Run", 2.4, lambda q: run_link(q.run)),
+            small("What", 2.0, lambda q: plan_label(q.run)),
+            small("Owner", 1.0, lambda q: q.run.owner),
+            when("Waits since", 1.1, lambda q: q.run.created_at),
+            small("Why", 4.0, lambda q: _why(q, queue[0])),
+        ),
+        queue,
+    )
+
+
+def _why(queued: QueuedRun, first: QueuedRun) -> str:
+    """What holds up everybody is said once."""
+    same = queued is not first and queued.reason == first.reason
+    return "For the same reason." if same else queued.reason

@@ -18,6 +18,23 @@ from app.session.state import Param
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
+
+class FormLook(NamedTuple):
+    """How the files of a form are shown: a word, the media type, the language of their text."""
+
+    word: str
+    mime: str = "application/octet-stream"
+    language: str = ""
+
+
+LOOK: dict[Form, FormLook] = {
+    "python": FormLook("Python", "text/x-python", "python"),
+    "huggingface": FormLook("Hugging Face", "application/json", "json"),
+    "program": FormLook("program"),
+    "weights": FormLook("weights"),
+}
+
+
 FACTS: tuple[Column[Definition], ...] = (
     text("Version", 0.8, lambda d: f"v{d.version}"),
     text("Digest", 1.3, lambda d: f":small[`{d.digest[:10]}`]"),
@@ -75,22 +92,6 @@ def back() -> None:
     """The way from one model to all of them."""
     if st.button("All models", icon=":material/arrow_back:", type="tertiary"):
         show(None)
-
-
-class FormLook(NamedTuple):
-    """How the files of a form are shown: a word, the media type, the language of their text."""
-
-    word: str
-    mime: str = "application/octet-stream"
-    language: str = ""
-
-
-LOOK: dict[Form, FormLook] = {
-    "python": FormLook("Python", "text/x-python", "python"),
-    "huggingface": FormLook("Hugging Face", "application/json", "json"),
-    "program": FormLook("program"),
-    "weights": FormLook("weights"),
-}
 
 
 def show(definition_id: int | None) -> NoReturn:

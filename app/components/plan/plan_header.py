@@ -7,7 +7,7 @@ from app.charts.placement import describe
 from app.components.launch.run_form import run_form, why_not_run
 from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
-from app.components.shell.allowed import why_not
+from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import page_header
 from app.formats import plain
@@ -40,17 +40,10 @@ def plan_header(wanted: Wanted, question: Question, chosen: Answer | None, base:
 
 
 def _actions(wanted: Wanted, question: Question, chosen: Answer, barred: str | None) -> None:
-    off = barred is not None
-    with st.popover("Save plan", icon=":material/bookmark:", disabled=off, help=barred):
+    with st.popover("Save plan", icon=":material/bookmark:", **closed(barred)):
         _save(wanted, question, chosen)
     why = barred or why_not_run(wanted.stored.definition_id, chosen.prediction.plan)
-    with st.popover(
-        "Launch run",
-        icon=":material/play_arrow:",
-        type="primary",
-        disabled=why is not None,
-        help=why,
-    ):
+    with st.popover("Launch run", icon=":material/play_arrow:", type="primary", **closed(why)):
         _launch(wanted, question, chosen)
 
 

@@ -1,15 +1,20 @@
-"""The layers of a profile as a table that can be sorted and taken away."""
+"""The layers of a profile as a table that can be sorted, and the profile as files."""
 
 import csv
 from collections.abc import Sequence
+from functools import partial
 from io import StringIO
 from math import floor, log10
 from typing import Any
 
 import streamlit as st
 
+from app.components.shell.download import download
 from app.formats import size_unit, time_unit
+from backend.profiles.document import write_profile
+from backend.profiles.graph_txt import write_graph
 from backend.profiles.profile import Layer, Profile
+from backend.runs.profiles import StoredProfile
 
 DIGITS = 3
 FIELDS = {
@@ -96,3 +101,16 @@ def layers_csv(profile: Profile) -> str:
         figures = [getattr(layer, field) for field in FIELDS.values()]
         writer.writerow([layer.name, layer.kind, *figures, cut])
     return sink.getvalue()
+
+
+def profile_downloads(stored: StoredProfile) -> None:
+    """A menu of files; each is written when it is asked for."""
+    stem = f"{stored.profile.name}-profile-{stored.id}"
+    with st.popover("Download", icon=":material/download:"):
+        for label, write, suffix, mime in (
+            ("JSON: everything", write_profile, ".json", "application/json"),
+            ("CSV: a row per layer", layers_csv, ".csv", "text/csv"),
+            ("graph.txt: PipeDream's", write_graph, ".txt", "text/plain"),
+        ):
+            data = partial(write, stored.profile)
+            download(label, data, stem + suffix, mime, in_menu=True)

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.profile_pair import profile_pair
+from app.charts.layer_costs import profile_pair
 from app.components.profile.layer_table import number_column
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick

@@ -25,7 +25,7 @@ def run_header(run: Run) -> None:
     """Title and actions; the changing part is `run_line`."""
     with page_header(f"{plain(run.name)} · run {run.id}"):
         _onwards(run)
-        run_actions(run)
+        _actions(run)
         if not run.state.is_final:
             _cancel(run)
 
@@ -81,7 +81,7 @@ def run_line(run: Run) -> None:
         st.caption(plain(run.note))
 
 
-def run_actions(run: Run) -> None:
+def _actions(run: Run) -> None:
     """Buttons for the head of the run's page; those that change something for who may."""
     barred = why_not(run.project_id)
     _labels(run, barred)

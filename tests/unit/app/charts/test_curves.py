@@ -1,24 +1,10 @@
 """Curves and shares."""
 
-import pytest
-
 from app.charts import palette
-from app.charts.curve import MAX_POINTS, X, Y, curve, points
+from app.charts.curve import curve
 from app.charts.shares import attribution
 from backend.pipeline.actions import AllReduce, Backward, Flow, Forward, Message, Recv, Send, Step
 from backend.pipeline.kinds import kind
-
-
-def test_a_short_curve_is_drawn_as_it_is() -> None:
-    assert points([1, 2, 3], [0.3, 0.2, 0.1]) == {X: [1, 2, 3], Y: [0.3, 0.2, 0.1]}
-    assert points([], []) == {X: [], Y: []}
-
-
-def test_a_long_curve_is_thinned_by_means() -> None:
-    steps = list(range(10 * MAX_POINTS))
-    drawn = points(steps, [float(step % 10) for step in steps])
-    assert len(drawn[X]) == MAX_POINTS
-    assert drawn[Y][:3] == pytest.approx([4.5, 4.5, 4.5])
 
 
 def test_few_points_have_dots_and_a_target_has_a_level() -> None:
