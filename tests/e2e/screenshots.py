@@ -7,6 +7,7 @@ tests/app/seed.py, so that every state is there. The README's picture is of a ho
 
 import argparse
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -158,7 +159,7 @@ def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="stops whose name holds this")
+    parser.add_argument("--only", default="", help="stops whose name matches this")
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
@@ -170,7 +171,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         for pictures, known in homes:
             home = Path(folder) / pictures.__name__
-            if stops := [stop for stop in known if given.only in stop.name]:
+            if stops := [stop for stop in known if re.search(given.only, stop.name)]:
                 pictures(browser, home, stops)
         browser.close()
 

@@ -63,7 +63,8 @@ def said(points: list[Point]) -> str:
         parts = [f"The best plan is **{plan_word(known[0])}** everywhere"]
     if len(known) < len(points):
         parts.append(f"no plan fits at {count(len(points) - len(known), 'point')}")
-    return "; ".join(parts) + "."
+    several = any("n" in plan_word(point).split("-") for point in known)
+    return "; ".join(parts) + "." + several * " Stages with several replicas are written n."
 
 
 def _measure(name: str, prices: Prices) -> tuple[Value, Callable[[float | None], str]]:
