@@ -45,13 +45,13 @@ class LinkTestMember:
 
 @dataclass(frozen=True, slots=True)
 class LinkTest:
-    """`meeting`: where the first node's process listens ("host:port"); "" = not yet known."""
+    """`rendezvous`: where the first node's process listens ("host:port"); "" = not yet known."""
 
     id: int
     state: LinkState
     members: tuple[LinkTestMember, ...]
     created_at: datetime
-    meeting: str = ""
+    rendezvous: str = ""
     links: tuple[Link, ...] = ()
     error: str = ""
 

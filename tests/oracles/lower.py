@@ -1,4 +1,4 @@
-"""From an order to a program: adds versions, messages, meetings and recomputation."""
+"""From an order to a program: adds versions, messages, collectives and recomputation."""
 
 from collections.abc import Iterator
 

@@ -33,7 +33,7 @@ def channel_faults(program: Program) -> Iterator[Fault]:
 
 
 def group_faults(program: Program) -> Iterator[Fault]:
-    """Ranks that come to the meetings of a group in another order than its first member."""
+    """Ranks that come to the collectives of a group in another order than its first member."""
     met: defaultdict[tuple[int, ...], dict[int, list[tuple[int, Collective]]]] = defaultdict(dict)
     for rank, actions in enumerate(program.ranks):
         for index, action in enumerate(actions):

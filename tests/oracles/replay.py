@@ -39,7 +39,7 @@ Place = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Played:
     """An action that ran, and the places that it waited for besides its own rank's order:
-    the send of a receive, the last actions of the group before a meeting."""
+    the send of a receive, the last actions of the group before a collective."""
 
     rank: int
     index: int
@@ -53,7 +53,7 @@ def at_once(rank: int) -> float:
 
 
 def replay(program: Program, when: Callable[[int], float] = at_once) -> Iterator[Played]:
-    """Every action once, after all that it waits for. The actions of one meeting come
+    """Every action once, after all that it waits for. The actions of one collective come
     together. Raises `ProgramStuck` after the last action that can run.
 
     Of the ranks that can go on the one with the smallest `when(rank)` goes first, the lowest
@@ -97,7 +97,7 @@ class _Play:
         )
 
     def advance(self, rank: int) -> Iterator[Played]:
-        """Run one action of `rank`, unless it waits or is done; a meeting runs as a whole."""
+        """Run one action of `rank`, unless it waits or is done; a collective runs as a whole."""
         if self.at[rank] == len(self.program.ranks[rank]):
             return
         action = self.program.ranks[rank][self.at[rank]]

@@ -45,32 +45,32 @@ class Participant:
     def play(self) -> None:
         """Returns when this node's processes have ended; the test is finished or failed."""
         try:
-            meeting = self._open() if self._is_first else self._found()
-            if meeting:
-                self._wait(self._start(meeting))
+            rendezvous = self._open() if self._is_first else self._found()
+            if rendezvous:
+                self._wait(self._start(rendezvous))
         except OSError as fault:
             self._links.tests.fail(self._test.id, f"{self._node}: {fault}")
 
     def _open(self) -> str:
         """A free port at this node's address, told to the others."""
         with socket.create_server((self._address, 0)) as free:
-            meeting = f"{self._address}:{free.getsockname()[1]}"
-        self._links.tests.meet(self._test.id, meeting)
-        return meeting
+            rendezvous = f"{self._address}:{free.getsockname()[1]}"
+        self._links.tests.meet(self._test.id, rendezvous)
+        return rendezvous
 
     def _found(self) -> str:
         """Where the first node listens; "" where it does not come."""
         deadline = time.monotonic() + self._links.patience
         while self._goes_on() and time.monotonic() < deadline:
             test = self._links.tests.get(self._test.id)
-            if test.meeting or test.state.is_final:
-                return "" if test.state.is_final else test.meeting
+            if test.rendezvous or test.state.is_final:
+                return "" if test.state.is_final else test.rendezvous
             time.sleep(LOOK)
         self._links.tests.fail(self._test.id, f"{self._test.members[0].node} did not join")
         return ""
 
-    def _start(self, meeting: str) -> list["subprocess.Popen[str]"]:
-        host, _, port = meeting.rpartition(":")
+    def _start(self, rendezvous: str) -> list["subprocess.Popen[str]"]:
+        host, _, port = rendezvous.rpartition(":")
         first = self._test.first_device(self._node)
         names = [member.node for member in self._test.members]
         count = len(self._test.members[names.index(self._node)].devices)

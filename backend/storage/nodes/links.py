@@ -31,7 +31,7 @@ class SqlLinks:
                 members=to_plain(Members, members),
                 created_at=datetime.now(UTC),
                 asked=session.scalar(select(DatabaseClock())) or 0.0,
-                meeting="",
+                rendezvous="",
                 links=[],
                 error="",
             )
@@ -62,8 +62,8 @@ class SqlLinks:
             if age <= 2 * patience and node in (member.node for member in test.members)
         ]
 
-    def meet(self, test_id: int, meeting: str) -> None:
-        self._change(test_id, state=LinkState.RUNNING.value, meeting=meeting)
+    def meet(self, test_id: int, rendezvous: str) -> None:
+        self._change(test_id, state=LinkState.RUNNING.value, rendezvous=rendezvous)
 
     def finish(self, test_id: int, links: Links) -> None:
         self._change(test_id, state=LinkState.DONE.value, links=to_plain(Links, links))

@@ -56,6 +56,6 @@ class LinkTestRow(Base):
     members: Mapped[list[Any]]
     created_at: Mapped[datetime]
     asked: Mapped[float]
-    meeting: Mapped[str]
+    rendezvous: Mapped[str] = mapped_column("meeting")
     links: Mapped[list[Any]]
     error: Mapped[str]

@@ -105,4 +105,4 @@ def test_what_comes_after_the_end_changes_nothing(backend: Backend) -> None:
     backend.links.tests.finish(asked.id, ())
     backend.links.tests.meet(asked.id, "host:1")
     found = backend.links.tests.get(asked.id)
-    assert (found.state, found.error, found.meeting) == (LinkState.FAILED, "stopped", "")
+    assert (found.state, found.error, found.rendezvous) == (LinkState.FAILED, "stopped", "")

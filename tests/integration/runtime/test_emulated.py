@@ -52,11 +52,11 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
         files[-1].write_bytes(to_json(Job, job))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+        rendezvous = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     script = PROJECT / "tests" / "benchmarks" / "emulated_rank.py"
     ranks = []
     for rank in range(4):
-        environment = {**os.environ, **meeting, "RANK": str(rank), "WORLD_SIZE": "4"}
+        environment = {**os.environ, **rendezvous, "RANK": str(rank), "WORLD_SIZE": "4"}
         command = [sys.executable, str(script), *map(str, files)]
         ranks.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
     texts = [process.communicate(timeout=500)[0] for process in ranks]

@@ -256,7 +256,7 @@ KINDS = {
     "dropped averaging": dropped(Average),
     "doubled compute": doubled(Compute),
     "doubled message": doubled(Send, Recv),
-    "doubled meeting": doubled(Collective),
+    "doubled collective": doubled(Collective),
     **{
         mutants.__name__.replace("_", " "): mutants
         for mutants in (

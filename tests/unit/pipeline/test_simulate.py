@@ -167,8 +167,8 @@ def test_ranks_do_one_thing_at_a_time_and_effects_follow_causes(name, replicas, 
         if isinstance(span.action, Send):
             assert span.start >= begun[span.rank, span.index - 1].end
         if isinstance(span.action, AllReduce):
-            meeting = [s for s in timeline.spans if s.action == span.action]
-            assert {(s.start, s.end) for s in meeting} == {(span.start, span.end)}
+            collective = [s for s in timeline.spans if s.action == span.action]
+            assert {(s.start, s.end) for s in collective} == {(span.start, span.end)}
 
 
 @given(factor=st.floats(0.1, 10))
