@@ -20,7 +20,7 @@ def test_without_a_node_the_page_says_how_to_start_one(backend: Backend, open_pa
     text = text_of(open_page(Page.NODES))
     assert "No node yet" in text
     assert "stageflow worker" in text
-    assert "Nothing waits" in text
+    assert "No run is waiting" in text
 
 
 def test_what_nodes_have_and_do(backend: Backend, open_page: Open) -> None:
