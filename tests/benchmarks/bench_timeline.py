@@ -60,17 +60,23 @@ def rank_of_actions(rank: int, count: int, noise: float) -> bytes:
     takes = np.where(backward, BACKWARD, FORWARD)
     takes = takes * (1 + noise * np.random.default_rng(rank).uniform(-1, 1, count))
     end = np.cumsum(takes) + rank * FORWARD
-    texts = [f"{rank}{'FB'[n % 2]}{n // 2}@0" for n in range(count)]
-    batch = pa.record_batch(
-        [
-            pa.array(np.full(count, rank, np.int32)),
-            pa.array(numbers.astype(np.int32)),
-            pa.array(texts).dictionary_encode(),
-            pa.array(end - takes),
-            pa.array(end),
-        ],
-        schema=SCHEMA,
-    )
+    columns = {
+        "rank": np.full(count, rank),
+        "index": numbers,
+        "stage": np.full(count, rank),
+        "microbatch": numbers // 2,
+        "version": np.zeros(count),
+        "peer": np.full(count, -1),
+        "start": end - takes,
+        "end": end,
+    }
+    arrays = {
+        name: pa.array(column).cast(SCHEMA.field(name).type) for name, column in columns.items()
+    }
+    letters = pa.array(backward.astype(np.int8))
+    arrays["kind"] = pa.DictionaryArray.from_arrays(letters, ["F", "B"])
+    arrays["group"] = pa.nulls(count, SCHEMA.field("group").type)
+    batch = pa.record_batch([arrays[name] for name in SCHEMA.names], schema=SCHEMA)
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, SCHEMA, options=options) as writer:
