@@ -10,7 +10,7 @@ from app import formats
 from app.commands.options.acting import connect
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
-from backend.cluster.presets import this_machine
+from backend.cluster.presets import named_preset, this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
@@ -22,7 +22,10 @@ from backend.whole import is_whole
 
 ClusterFile = Annotated[
     Path | None,
-    typer.Option("--cluster", help="Cluster YAML; this machine's devices without it."),
+    typer.Option(
+        "--cluster",
+        help="Cluster YAML, or a preset such as cluster-a:4; without it this machine's devices.",
+    ),
 ]
 Devices = Annotated[
     int, typer.Option("--devices", min=1, help="Devices of this machine, without YAML.")
@@ -132,8 +135,10 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
 
 
 def find_cluster(path: Path | None, devices: int) -> Cluster:
-    """From a YAML file, or so many devices of this machine."""
-    return read_cluster(text(path)) if path else this_machine(devices)
+    """From a YAML file, a preset such as "cluster-a:4", or so many devices of this machine."""
+    if path is None:
+        return this_machine(devices)
+    return read_cluster(str(path) if named_preset(str(path)) else text(path))
 
 
 def text(path: Path) -> str:

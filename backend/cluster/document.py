@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.presets import named_preset, preset
 from backend.errors import InvalidInput
 
 EXAMPLE = """\
@@ -23,11 +24,14 @@ MAX_CHARACTERS = 100_000
 
 
 def read_cluster(text: str) -> Cluster:
-    """The cluster that a YAML document describes, levels innermost first; `EXAMPLE` shows one.
+    """The cluster that a YAML document describes, levels innermost first (`EXAMPLE` shows one), or
+    that a preset with its count names ("cluster-a:4").
 
     Numbers may be strings, because YAML 1.1 reads `12e9` as one. Raises `InvalidInput` with
     the line of a syntax error or the name of the wrong field, and what to write instead.
     """
+    if known := named_preset(text):
+        return preset(*known)
     top = _mapping("cluster", _parse(text), {"levels", "device"})
     levels = top.get("levels")
     if not isinstance(levels, list) or not levels:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.errors import InvalidInput
+from backend.whole import is_whole
 
 LOOPBACK_BANDWIDTH = 2.5e9
 LOOPBACK_LATENCY = 60e-6
@@ -64,6 +65,12 @@ PRESETS: dict[str, Preset] = {
     "cluster-b": Preset("PipeDream's Cluster-B: 8 V100 a server, 25 Gbit/s", cluster_b),
     "cluster-c": Preset("PipeDream's Cluster-C: 1 Titan X a server, 40 Gbit/s", cluster_c),
 }
+
+
+def named_preset(text: str) -> tuple[str, int] | None:
+    """A preset and its count, written as "cluster-a:4"; None where `text` is something else."""
+    name, colon, count = text.strip().partition(":")
+    return (name, int(count)) if name in PRESETS and colon and is_whole(count) else None
 
 
 def preset(name: str, count: int) -> Cluster:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.cluster.document import write_cluster
+from backend.cluster.presets import preset
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.profiles.document import write_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -137,3 +139,15 @@ def test_a_broken_cluster_is_said_without_a_traceback(
     assert said.code == 1
     assert told in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_cluster_may_be_a_preset(stageflow: Command, profile_file: Path, tmp_path: Path) -> None:
+    written = tmp_path / "a.yaml"
+    written.write_text(write_cluster(preset("cluster-a", 1)))
+    asked = ("plan", "--profile", str(profile_file), "--planner", "pipedream", "--json")
+    found = [stageflow(*asked, "--cluster", at).json for at in ("cluster-a:1", str(written))]
+    for answer in found:
+        answer.pop("planner_seconds")
+        for plan in answer["plans"]:
+            plan.pop("planner_seconds")
+    assert found[0] == found[1]

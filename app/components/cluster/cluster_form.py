@@ -12,8 +12,7 @@ from app.session import state
 from app.session.state import Param
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
-from backend.cluster.presets import PRESETS, preset
-from backend.whole import is_whole
+from backend.cluster.presets import PRESETS, named_preset, preset
 
 CUSTOM = "custom"
 DEFAULT = "local:2"
@@ -47,9 +46,8 @@ def cluster_form() -> Cluster | None:
 
 def _preset(written: str) -> tuple[str, int]:
     """Which preset, and how many; `CUSTOM` for YAML."""
-    name, colon, count = written.partition(":")
-    if name in PRESETS and colon and is_whole(count):
-        return name, min(max(int(count), 1), MOST)
+    if known := named_preset(written):
+        return known[0], min(max(known[1], 1), MOST)
     return CUSTOM, 2
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, cluster_a, cluster_b, cluster_c, local, preset
 from backend.errors import InvalidInput
 
@@ -36,3 +37,18 @@ def test_an_unknown_preset_names_the_known_ones():
 def test_a_preset_without_devices_is_refused():
     with pytest.raises(InvalidInput, match="count 0"):
         preset("local", 0)
+
+
+def test_a_preset_with_its_count_is_a_cluster_wherever_one_is_read():
+    assert read_cluster("cluster-a:4\n") == preset("cluster-a", 4)
+
+
+@pytest.mark.parametrize("text", ["cluster-a", "cluster-a:", "cluster-a:x", "cluster-a: 4", "x:4"])
+def test_what_only_looks_like_a_preset_is_read_as_yaml_and_refused(text):
+    with pytest.raises(InvalidInput):
+        read_cluster(text)
+
+
+def test_a_preset_without_servers_is_refused_when_it_is_read():
+    with pytest.raises(InvalidInput):
+        read_cluster("cluster-a:0")
