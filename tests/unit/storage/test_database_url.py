@@ -17,8 +17,8 @@ SECRET = "hush-hush"
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        (f"postgres//ada:{SECRET}@host/name", "no database URL"),
-        (f"postgresql://ada:{SECRET}@host:port/name", "no database URL"),
+        (f"postgres//ada:{SECRET}@host/name", "not a database URL"),
+        (f"postgresql://ada:{SECRET}@host:port/name", "not a database URL"),
         (f"postgresql+asyncpg://ada:{SECRET}@host/name", "not installed"),
         (f"postgresql+nothing://ada:{SECRET}@host/name", "not installed"),
         (f"mysql://ada:{SECRET}@host/name", "no support for mysql"),

@@ -8,6 +8,6 @@ from workers.profiler.message_overhead import message_overhead
 def test_both_ends_pay_and_more_bytes_cost_no_less() -> None:
     torch.set_num_threads(1)
     found = message_overhead()
-    assert found.post(1 << 20) >= found.post(1 << 10) >= 0
-    assert found.take(1 << 20) >= found.take(1 << 10) >= 0
-    assert found.post(1 << 20) > 0
+    assert found.sending(1 << 20) >= found.sending(1 << 10) >= 0
+    assert found.receiving(1 << 20) >= found.receiving(1 << 10) >= 0
+    assert found.sending(1 << 20) > 0
