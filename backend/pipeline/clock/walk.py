@@ -46,7 +46,7 @@ def walk(plan: Waits, busy: Floats, hops: Floats) -> Walked:
         zip(*(column[a:b] for column in lists), strict=True) for a, b in pairwise(parts)
     ]
     del lists
-    ends: list[list[float]] = [[] for _ in nodes]
+    ends = [array("d") for _ in nodes]
     clock = [0.0] * len(nodes)
     arrivals = [NOT_YET] * plan.num_messages
     link_free = [0.0] * plan.pairs.shape[1]
@@ -94,7 +94,7 @@ def walk(plan: Waits, busy: Floats, hops: Floats) -> Walked:
                     ready.append(parked.pop(give))
         clock[rank] = now
     return Walked(
-        ends=np.array(list(chain.from_iterable(ends))),
+        ends=np.concatenate(ends) if ends else np.zeros(0),
         arrivals=np.array(arrivals),
         begun=np.array(begun),
         stood=[first + len(own) for first, own in zip(parts, ends, strict=False)],
