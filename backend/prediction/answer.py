@@ -1,4 +1,4 @@
-"""The door to planning: pages, commands and the REST API ask `rank`, plans by hand `by_hand`."""
+"""One entry to planning: pages, commands and REST ask `rank`, and `by_hand` for a plan by hand."""
 
 import time
 from collections.abc import Iterable, Iterator

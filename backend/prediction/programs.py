@@ -25,13 +25,13 @@ MOST_ACTIONS = 100_000
 
 
 def exported(
-    profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat, microbatches: int = 0
+    profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat, num_microbatches: int = 0
 ) -> bytes:
     """The program of a segment of `plan` in `form`. 0 microbatches are as many as the plan is
     predicted on, or one batch where the form holds no more. Raises as `predicted_program`, and
     `InvalidInput` for what the form cannot say."""
     usual = microbatch_unit(plan) if form.one_batch else steady_shape(plan).num_microbatches
-    program, timeline = predicted_program(profile, cluster, plan, microbatches or usual)
+    program, timeline = predicted_program(profile, cluster, plan, num_microbatches or usual)
     return form.write(program, timeline)
 
 

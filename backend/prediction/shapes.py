@@ -49,10 +49,10 @@ def steady_shape(plan: Plan) -> Shape:
     return _shape(plan, unit * (units + units % 2))
 
 
-def _shape(plan: Plan, microbatches: int) -> Shape:
+def _shape(plan: Plan, num_microbatches: int) -> Shape:
     return Shape(
         plan.partition.replicas,
-        microbatches,
+        num_microbatches,
         plan.batch,
         chunks=plan.partition.chunks,
         advance=plan.advance,

@@ -65,16 +65,16 @@ class UniformDurations:
 
 
 def uniform_shape(
-    name: str, pipeline_size: int, microbatches: int, chunks: int = 1, advance: int = 1
+    name: str, pipeline_size: int, num_microbatches: int, chunks: int = 1, advance: int = 1
 ) -> Shape:
-    """A straight pipeline: one batch of `microbatches` where it flushes; else updates as
+    """A straight pipeline: one batch of `num_microbatches` where it flushes; else updates as
     often as `name` allows (after every microbatch; with 2bw after as many as pipeline ranks, where
     these divide the microbatches)."""
     member = schedule(name)
-    batch = microbatches if member.batched else 1
-    if member.batched and not member.flushes and microbatches % pipeline_size == 0:
+    batch = num_microbatches if member.batched else 1
+    if member.batched and not member.flushes and num_microbatches % pipeline_size == 0:
         batch = pipeline_size
-    return Shape((1,) * pipeline_size, microbatches, batch, chunks, advance)
+    return Shape((1,) * pipeline_size, num_microbatches, batch, chunks, advance)
 
 
 def simulate_uniform(

@@ -1,4 +1,4 @@
-"""The ranks of one run behind one door: started together, limited, ended together."""
+"""The ranks of one run together: started together, limited, ended together."""
 
 import json
 import os

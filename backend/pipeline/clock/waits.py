@@ -133,9 +133,9 @@ def _messages(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
     return number, size
 
 
-def message_of(rows: Rows, num_stages: int, microbatches: int) -> Ints:
+def message_of(rows: Rows, num_stages: int, num_microbatches: int) -> Ints:
     """A number per flow, stage and microbatch."""
-    return (FLOW[rows.kind] * num_stages + rows.stage) * microbatches + rows.microbatch
+    return (FLOW[rows.kind] * num_stages + rows.stage) * num_microbatches + rows.microbatch
 
 
 def _within(values: Ints, end: int) -> bool:
