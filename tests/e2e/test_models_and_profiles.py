@@ -77,8 +77,9 @@ def dropped(page: Page, name: str, text: str) -> None:
 def test_a_config_is_dropped_described_and_asked_to_be_profiled(page: Page, url: str) -> None:
     page.goto(f"{url}/models")
     dropped(page, "config.json", json.dumps(CONFIG))
-    row = settled(page).get_by_role("button", name="gpt2").first
-    row.click()
+    rows = settled(page).get_by_role("button", name="gpt2", exact=True)
+    expect(rows).to_have_count(2)  # one was there from the start; the newest comes first
+    rows.first.click()
     expect(settled(page).get_by_text("causal-lm").first).to_be_visible()
     settled(page).get_by_label("length", exact=True).fill("16")
     keep_screenshot(page, "12-model")
