@@ -10,6 +10,10 @@ from pydantic import Field
 
 from backend.errors import InvalidInput
 
+Tracing = Literal["", "symbolic", "captured", "submodules"]
+"""How a model's operations are found: with stand-ins through every submodule, captured as
+operations, or with stand-ins and the submodules whole. "": by trying, on the running model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -187,6 +191,8 @@ class Profile:
     peak_bytes     measured peak of one training step in a process; None = not measured
     parameters, granularity, precision   what the definition was given and how it was run
     versions       of what the times depend on
+    tracing        how the layers can be found again without running the model or making its
+                   weights; "" = they cannot, or nobody tried
     is_partial     the job was stopped: medians over fewer repetitions than were asked for
     message_overhead   what a message costs the ranks' processors; None = not measured, or the
                    ranks compute on GPUs
@@ -206,6 +212,7 @@ class Profile:
     granularity: Literal["", "fine", "blocks"] = ""
     precision: Literal["float32", "bfloat16"] = "float32"
     versions: dict[str, str] = field(default_factory=dict)
+    tracing: Tracing = ""
     is_partial: bool = False
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
 

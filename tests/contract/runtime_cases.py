@@ -47,6 +47,10 @@ ORDERS = {"branched": (0, 1, 4, 5, 7, 2, 3, 6, 8, 9, 10)}
 other, whose layers take turns in the model."""
 
 
+TRACINGS = {model: "captured" if model == "tied" else "symbolic" for model in CUTS}
+"""How ranks find the layers again; models of one stage are traced by running them."""
+
+
 @dataclass(frozen=True)
 class Case:
     model: str
@@ -140,7 +144,10 @@ class Case:
         )
         optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
         data = DataSpec(last=self.last)
-        return TrainSpec(1, plan, data=data, optimizer=optimizer, epochs=EPOCHS, seed=SEED)
+        tracing = TRACINGS[self.model] if self.num_stages > 1 else ""
+        return TrainSpec(
+            1, plan, data=data, optimizer=optimizer, epochs=EPOCHS, seed=SEED, tracing=tracing
+        )
 
     def definition(self) -> ModuleType:
         file = HERE / "models" / f"{self.model}.py"

@@ -30,6 +30,7 @@ from tests.contract.runtime_cases import (
 )
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
+from workers.definitions.blueprint.seeded import seeded
 from workers.runtime.compute.random_numbers import forward_seed
 from workers.runtime.samples.epoch import Epoch
 
@@ -84,8 +85,7 @@ class _Pipeline:
 
     def __init__(self, case: Case, versions_count: bool) -> None:
         self.case, self.losses, self.versions_count = case, [], versions_count
-        torch.manual_seed(SEED)
-        self.model = case.definition().model().train()
+        self.model = seeded(case.definition().model, SEED).train()
         self.parameters = [
             {n: p for n, p in self.model.named_parameters() if case.stage_of(n) == stage}
             for stage in range(case.num_stages)

@@ -1,30 +1,21 @@
 """Labels that the model can tell apart, looked at before anything is trained."""
 
-import torch
-from torch import nn
-
 from workers.data.errors import DataFailed
 from workers.data.ragged import PAD_TARGET
 from workers.data.split import DataSet, Split
 from workers.data.values import whole
 from workers.definitions.definition import LoadedDefinition, cross_entropy
-from workers.definitions.samples import Samples, tensors
-from workers.definitions.trace import untouched
 
 
-def check_labels(
-    data: DataSet, definition: LoadedDefinition, model: nn.Module, inputs: Samples
-) -> None:
-    """Raise `DataFailed` where a label is none of the model's classes. Only where the loss is
-    the usual cross entropy, and the labels are known without loading a sample."""
-    if definition.loss is not cross_entropy:
+def check_labels(data: DataSet, definition: LoadedDefinition, classes: int | None) -> None:
+    """Raise `DataFailed` where a label is none of the model's `classes` (None: its output is no
+    tensor). Only where the loss is the usual cross entropy, and the labels are known without
+    loading a sample."""
+    if definition.loss is not cross_entropy or classes is None:
         return
-    device = next(model.parameters()).device
-    with untouched(model), torch.no_grad():
-        output = model.eval()(*(tensor.to(device) for tensor in tensors(inputs)))
     for part in (data.train, data.held_out):
         if part is not None:
-            _check(part, int(output.shape[-1]), data.name)
+            _check(part, classes, data.name)
 
 
 def _check(part: Split, classes: int, name: str) -> None:

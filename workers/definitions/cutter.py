@@ -49,9 +49,15 @@ class Cutter:
         notes += tuple(_sharing(layers, tied_weights))
         edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
         graph = self.runner.graph
+        scores = self._num_scores()
         return LayeredModel(
-            model, graph, layers, edges, bundles, specs, notes, crossings, tied_weights
+            model, graph, layers, edges, bundles, specs, notes, crossings, tied_weights, scores
         )
+
+    def _num_scores(self) -> int | None:
+        output = next(node for node in self.runner.graph.nodes if node.op == "output").args[0]
+        spec = self.seen.specs.get(output) if isinstance(output, fx.Node) else None
+        return spec.shape[-1] if spec is not None and spec.shape else None
 
     def _cuts(self) -> list[int]:
         """The sound cuts that part two units."""

@@ -41,6 +41,10 @@ class LoadedDefinition(Protocol):
         """The model with the weights that `seed` gives; it takes its inputs by position."""
         ...
 
+    def build(self) -> nn.Module:
+        """The same model, drawn from the generator's present state."""
+        ...
+
     def example(self, batch: int) -> Batch:
         """`batch` inputs and targets, drawn with the generator's present state."""
         ...

@@ -1,32 +1,45 @@
 """From a model to its layers: traced, recorded, cut where it is sound."""
 
-import torch
-from torch import fx, nn
+from dataclasses import replace
 
+import torch
+from torch import Tensor, fx, nn
+
+from backend.profiles.profile import Tracing
+from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
-from workers.definitions.record import TensorSpec, fold_sizes, record
+from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors
 from workers.definitions.trace import Inputs, tensors_of, trace, untouched
 from workers.definitions.units import Granularity, Units
 
 
-def layered(model: nn.Module, example: Samples, granularity: Granularity = "fine") -> LayeredModel:
+def layered(
+    model: nn.Module, example: Samples, granularity: Granularity = "fine", tracing: Tracing = ""
+) -> LayeredModel:
     """The layers of `model` for inputs of the example's shapes; falls back to one layer.
 
     The result may hold a copy of `model` that shares its parameters; the model's state is as
-    before. The model must run on the example's tensors, in their order.
+    before. The model must run on the example's tensors, in their order; where `tracing` says how
+    it is traced, both may be shapes.
     """
     inputs = tensors(example)
-    traced = trace(model, inputs)
+    traced = trace(model, inputs, tracing)
     if traced.graph is None:
         return _one_layer(model, inputs, traced.notes)
     runner = fx.GraphModule(traced.model, traced.graph)
-    with untouched(runner):
-        seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
+    seen = recorded(runner, inputs)
     fold_sizes(runner.graph, seen.sizes)
     units = Units(runner.graph, traced.by_path, granularity)
-    return Cutter(runner, seen, units).layered(traced.model, traced.notes)
+    found = Cutter(runner, seen, units).layered(traced.model, traced.notes)
+    return replace(found, tracing=traced.tracing, granularity=granularity)
+
+
+def recorded(runner: fx.GraphModule, inputs: Inputs) -> Record:
+    """What one run in training mode does; the module's state is as before."""
+    with untouched(runner), mode_of(inputs):
+        return record(runner.train(), tuple(tensor.clone() for tensor in inputs))
 
 
 def _one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> LayeredModel:
@@ -36,4 +49,5 @@ def _one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> Laye
     name = type(model).__name__
     layer = ModelLayer(name, name, size, num_bytes(model.parameters()))
     specs = tuple(TensorSpec.of(tensor) for tensor in inputs)
-    return LayeredModel(model, None, (layer,), (), ((),), (specs,), notes)
+    scores = output.shape[-1] if isinstance(output, Tensor) and output.dim() else None
+    return LayeredModel(model, None, (layer,), (), ((),), (specs,), notes, num_scores=scores)

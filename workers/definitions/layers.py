@@ -15,7 +15,10 @@ from dataclasses import dataclass
 
 from torch import fx, nn
 
+from backend.profiles.profile import Tracing
+from workers.definitions.blueprint.blueprint import Blueprint
 from workers.definitions.record import TensorSpec
+from workers.definitions.units import Granularity
 
 Nodes = tuple[fx.Node, ...]
 TiedWeight = tuple[int, tuple[int, ...], str, int]
@@ -44,6 +47,9 @@ class LayeredModel:
     specs    the same bundles as shapes and dtypes
     crossings  each tensor that crosses cuts: (layer that makes it, its readers, bytes)
     tied_weights   those of them that are weights
+    num_scores  size of the last dimension of its output; None where that is no tensor
+    tracing, granularity  how the graph was found, and what is one layer of it
+    blueprint  makes the first values of the model's tensors; None where these have values
     """
 
     model: nn.Module
@@ -55,3 +61,7 @@ class LayeredModel:
     notes: tuple[str, ...] = ()
     crossings: tuple[tuple[int, tuple[int, ...], int], ...] = ()
     tied_weights: tuple[TiedWeight, ...] = ()
+    num_scores: int | None = None
+    tracing: Tracing = ""
+    granularity: Granularity = "fine"
+    blueprint: Blueprint | None = None

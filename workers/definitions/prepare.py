@@ -1,11 +1,14 @@
 """From a definition to its layers: builds the model, runs it once, then traces it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from backend.profiles.profile import Tracing
+from workers.definitions.blueprint.blueprint import blueprint
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
@@ -39,6 +42,26 @@ def prepare(
     if not any(tensor.is_meta for tensor in tensors(inputs)):
         _try(definition, model, inputs, targets)
     return layered(model, inputs, granularity or definition.granularity)
+
+
+def outlined(
+    definition: LoadedDefinition,
+    inputs: Samples,
+    tracing: Tracing,
+    seed: int = 0,
+    device: torch.device | None = None,
+    granularity: Granularity | None = None,
+) -> LayeredModel:
+    """As `prepare`, on shapes alone: nothing of the model's size is allocated and nothing is run.
+    `tracing` says how, as a profile has it; `blueprint` makes the first values.
+
+    Raises what the factory raises on shapes, and `NotByShapes`.
+    """
+    made = blueprint(lambda: positional(definition.build(), inputs), seed, device)
+    shapes = made.inputs(inputs)
+    found = layered(made.model, shapes, granularity or definition.granularity, tracing)
+    made.check(found.model)
+    return replace(found, blueprint=made)
 
 
 def _try(definition: LoadedDefinition, model: nn.Module, inputs: Samples, targets: Any) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
+from workers.definitions.blueprint.blueprint import shapes_in
+
 
 class _Tracer(fx.Tracer):
     """Traces `forward(*inputs)`; further arguments keep their Python defaults."""
@@ -46,5 +48,6 @@ def symbolic(
 
 
 def twin(model: nn.Module) -> nn.Module:
-    """A copy that shares the parameters."""
-    return copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
+    """A copy that shares the parameters, and all tensors that have no values."""
+    shared = (*model.parameters(), *shapes_in(model))
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in shared})

@@ -1,7 +1,7 @@
 """A model as a list of operations in running order, or none where tracing is not sound."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,7 @@ from torch import Tensor, fx, nn
 from torch.utils._pytree import tree_leaves
 
 from backend.errors import first_line
+from backend.profiles.profile import Tracing
 from workers.definitions.capture import captured
 from workers.definitions.symbolic import symbolic, twin
 
@@ -23,36 +24,51 @@ float32, or of bfloat16 where autocast rounds."""
 @dataclass(frozen=True, slots=True)
 class Traced:
     """`model` owns every parameter by its own name; `graph` runs it (None: not traceable).
-    `by_path`: the graph is fine-grained, and the paths of modules make its layers."""
+    `tracing`: how the graph was found; the paths of modules make the layers of a fine-grained
+    one (`by_path`)."""
 
     model: nn.Module
     graph: fx.Graph | None
     notes: tuple[str, ...] = ()
     by_path: bool = False
+    tracing: Tracing = ""
 
 
-def trace(model: nn.Module, inputs: Inputs) -> Traced:
+def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     """Trace `model`: with stand-ins through every submodule, else captured as operations,
     else with the submodules whole. A model that is a graph already is taken as it is.
 
     A trace counts only if training and evaluation mode give one graph and if running it
     gives what the model gives on `inputs`; otherwise `graph` is None and a note says why.
-    Modules that share weights are captured, because then the weight can cross a cut.
+    Modules that share weights are captured, because then the weight can cross a cut. Where
+    `tracing` is given, somebody has tried before, and the model may consist of shapes.
     """
     if isinstance(model, fx.GraphModule):
         return Traced(twin(model), copied_graph(model.graph), by_path=True)
-    first, reason = _tried(model, inputs, lambda: symbolic(model, len(inputs)))
+    if tracing:
+        return _traced(_made(model, inputs, tracing), tracing)
+    first, reason = _tried(model, inputs, "symbolic")
     if first is not None and not shared_by_modules(*first):
-        return Traced(*first)
-    second, other = _tried(model, inputs, lambda: captured(model, inputs))
+        return _traced(first, "symbolic")
+    second, other = _tried(model, inputs, "captured")
     if second is not None:
-        return Traced(*second, by_path=True)
+        return _traced(second, "captured")
     if first is not None:
-        return Traced(*first, notes=(f"Layers that share weights are one layer: {other}",))
-    third, last = _tried(model, inputs, lambda: symbolic(model, len(inputs), True))
+        return _traced(first, "symbolic", f"Layers that share weights are one layer: {other}")
+    third, last = _tried(model, inputs, "submodules")
     if third is not None:
-        return Traced(*third, notes=(f"Submodules are kept whole: {reason}",))
+        return _traced(third, "submodules", f"Submodules are kept whole: {reason}")
     return Traced(model, None, (f"The model is one layer and cannot be cut: {last}",))
+
+
+def _traced(made: tuple[nn.Module, fx.Graph], tracing: Tracing, *notes: str) -> Traced:
+    return Traced(*made, notes, by_path=tracing == "captured", tracing=tracing)
+
+
+def _made(model: nn.Module, inputs: Inputs, tracing: Tracing) -> tuple[nn.Module, fx.Graph]:
+    if tracing == "captured":
+        return captured(model, inputs)
+    return symbolic(model, len(inputs), whole_submodules=tracing == "submodules")
 
 
 def copied_graph(graph: fx.Graph) -> fx.Graph:
@@ -63,11 +79,11 @@ def copied_graph(graph: fx.Graph) -> fx.Graph:
 
 
 def _tried(
-    model: nn.Module, inputs: Inputs, make: Callable[[], tuple[nn.Module, fx.Graph]]
+    model: nn.Module, inputs: Inputs, tracing: Tracing
 ) -> tuple[tuple[nn.Module, fx.Graph] | None, str]:
     """A sound trace, or None and why there is none."""
     try:
-        traced, graph = make()
+        traced, graph = _made(model, inputs, tracing)
         if not any(node.op.startswith("call_") for node in graph.nodes):
             raise ValueError("its forward has no operation")
         if not any(tensor.is_meta for tensor in (*inputs, *model.parameters())):

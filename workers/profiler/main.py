@@ -23,6 +23,7 @@ from workers.devices import versions
 from workers.profiler.described import described, graph_of
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure, middle
 from workers.profiler.message_overhead import message_overhead
+from workers.profiler.retrace import traced_again
 from workers.profiler.sizes import flops, peak_bytes, saved_bytes
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.process import (
@@ -90,6 +91,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         layered = prepare(
             definition, (inputs, targets), device=chosen, granularity=spec.granularity or None
         )
+        tracing, notes = traced_again(definition, inputs, layered, chosen)
     reporter.started()
     batch = inputs, targets
     measured, counted = _measured(layered, batch, definition.loss, spec, reporter)
@@ -105,12 +107,13 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         whole_backward=backward,
         whole_update=update,
         repetitions=counted,
-        notes=layered.notes,
+        notes=layered.notes + notes,
         peak_bytes=sizes.peak if sizes else None,
         parameters=spec.parameters,
         granularity=spec.granularity,
         precision=spec.precision,
         versions=versions(),
+        tracing=tracing,
         is_partial=is_partial,
         message_overhead=None if is_partial or chosen.type != "cpu" else message_overhead(),
     )

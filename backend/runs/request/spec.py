@@ -5,6 +5,7 @@ from typing import Literal
 
 from backend.planning.optimizers import OptimizerName
 from backend.planning.plan import Plan
+from backend.profiles.profile import Tracing
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class TrainSpec:
                  weights, gradients and updates stay as the model has them. In float16 the loss
                  is scaled, and updates with an overflow are left out
     planned_in   precision of the plan's profile, whose layers the plan cuts; "" = unknown
+    tracing      as the plan's profile has it: how each rank finds the layers again
     elasticity   how much of the distance to the reference a pipeline gives up per averaging;
                  None = 1 / pipelines (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
@@ -123,6 +125,7 @@ class TrainSpec:
     seed: int = 0
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     planned_in: Literal["", "float32", "bfloat16"] = ""
+    tracing: Tracing = ""
     elasticity: float | None = None
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""

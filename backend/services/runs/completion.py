@@ -34,11 +34,14 @@ def completed(spec: RunSpec, stores: Stores) -> RunSpec:
 def _as_planned(spec: TrainSpec, stores: Stores) -> TrainSpec:
     if spec.plan_id is None:
         return spec
-    profile = stores.profiles.get(stores.plans.get(spec.plan_id).profile_id).profile
+    kept = stores.profiles.get(stores.plans.get(spec.plan_id).profile_id)
+    profile = kept.profile
     spec = replace(spec, planned_in=profile.precision)
-    if spec.parameters or spec.granularity:
-        return spec
-    return replace(spec, parameters=dict(profile.parameters), granularity=profile.granularity)
+    if not (spec.parameters or spec.granularity):
+        known = dict(profile.parameters)
+        spec = replace(spec, parameters=known, granularity=profile.granularity)
+    same_model = kept.definition_id == spec.definition_id and profile.parameters == spec.parameters
+    return replace(spec, tracing=profile.tracing if same_model else "")
 
 
 def _check_weights(spec: TrainSpec, stores: Stores, project: int) -> None:

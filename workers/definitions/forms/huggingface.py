@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from backend.definitions.forms import task_of
 from backend.errors import first_line
+from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.samples import Batch
@@ -50,10 +51,12 @@ class HuggingFaceConfig:
         return _loss
 
     def model(self, seed: int = 0) -> nn.Module:
+        return seeded(self.build, seed)
+
+    def build(self) -> nn.Module:
         """Takes the example's inputs by position and returns the logits alone."""
         import transformers
 
-        torch.manual_seed(seed)
         try:
             auto = getattr(transformers, TASKS[self.task])
             model: nn.Module = auto.from_config(self.config, dtype=torch.float32)

@@ -34,7 +34,11 @@ class ExportedModel:
         return cross_entropy
 
     def model(self, seed: int = 0) -> nn.Module:
-        """The program's own weights, whatever the seed; a graph that is not traced again."""
+        """The program's own weights, whatever the seed."""
+        return self.build()
+
+    def build(self) -> nn.Module:
+        """A graph that is not traced again."""
         owner = nn.Module()
         for name, tensor in {**self.program.state_dict, **self.program.constants}.items():
             _place(owner, name, tensor)

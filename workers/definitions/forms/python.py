@@ -7,9 +7,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-import torch
 from torch import nn
 
+from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values, cross_entropy
 from workers.definitions.errors import DefinitionFailed, describe, user_traceback
 from workers.definitions.samples import Batch, is_samples, num_samples
@@ -39,7 +39,9 @@ class PythonFile:
         return callable(getattr(self.module, "example", None))
 
     def model(self, seed: int = 0) -> nn.Module:
-        torch.manual_seed(seed)
+        return seeded(self.build, seed)
+
+    def build(self) -> nn.Module:
         model = self._call("model")
         if not isinstance(model, nn.Module):
             raise self._broken(f"model() returned a {type(model).__name__}, not a torch nn.Module")

@@ -12,12 +12,11 @@ from workers.data.cutting import Cutting
 from workers.data.labels import check_labels
 from workers.data.split import DataSet
 from workers.definitions.definition import LoadedDefinition
+from workers.definitions.layering import recorded
 from workers.definitions.layers import LayeredModel
-from workers.definitions.prepare import prepare
-from workers.definitions.record import record
+from workers.definitions.prepare import outlined, prepare
 from workers.definitions.reorder import in_order
 from workers.definitions.samples import Samples, mapped, tensors
-from workers.definitions.trace import untouched
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.compute.variants import varied
 from workers.runtime.samples.epoch import Form
@@ -30,10 +29,12 @@ NOTE = (
 @dataclass(frozen=True, slots=True)
 class Layers:
     """In the plan's order: `base` for full microbatches (of the longest bucket), `others` for
-    every other form that an epoch or an evaluation may have."""
+    every other form that an epoch or an evaluation may have. `weights`: the file that first
+    values are still to be read from."""
 
     base: LayeredModel
     others: dict[Form, LayeredModel] = field(default_factory=dict)
+    weights: Path | None = None
 
 
 def layers_of(
@@ -44,29 +45,38 @@ def layers_of(
     cutting: Cutting,
     device: torch.device,
 ) -> Layers:
-    """Trace the model for every form. A plan whose profile was taken in float32 cuts the layers
-    that the model has in float32, also where its compute is cast: some models have others then.
-    Raises what `prepare` raises, `DataFailed` and `InvalidInput`."""
+    """Trace the model for every form: on shapes alone where the plan's profile says how.
+
+    A plan whose profile was taken in float32 cuts the layers that the model has in float32, also
+    where its compute is cast: some models have others then.
+    Raises what `prepare` raises, `DataFailed` and `InvalidInput`.
+    """
     usual = max(spec.data.buckets) if data.train.lengths is not None else None
     form: Form = (spec.plan.microbatch, usual)
-    batch = data.first(*form)
-    inputs = mapped(batch[0], lambda tensor: tensor.to(device))
     granularity = spec.granularity or definition.granularity
     weights = Path(job.weights) if job.weights else None
     with autocast(device, _traced_in(spec)):
-        base = prepare(definition, batch, spec.seed, device, granularity, weights)
+        if spec.tracing:
+            inputs = data.first(*form)[0]
+            base = outlined(definition, inputs, spec.tracing, spec.seed, device, granularity)
+        else:
+            batch = data.first(*form)
+            base = prepare(definition, batch, spec.seed, device, granularity, weights)
         others = {
-            other: varied(base, other, _inputs(data, other, device), granularity)
+            other: varied(base, other, _inputs(base, data, other, device), granularity)
             for other in sorted(_forms(data, cutting) - {form}, key=str)
         }
+    check_labels(data, definition, base.num_scores)
     with autocast(device, spec.precision):  # bundles have the cast dtypes
-        check_labels(data, definition, base.model, inputs)
         if _traced_in(spec) != spec.precision:
-            base = replace(_cast(base, inputs), notes=(*base.notes, NOTE))
-            others = {f: _cast(other, _inputs(data, f, device)) for f, other in others.items()}
+            cast = _cast(base, _inputs(base, data, form, device))
+            others = {f: _cast(o, _inputs(base, data, f, device)) for f, o in others.items()}
+            base = replace(cast, notes=(*base.notes, NOTE))
     order = spec.plan.partition.order
     return Layers(
-        in_order(base, order), {form: in_order(other, order) for form, other in others.items()}
+        in_order(base, order),
+        {form: in_order(other, order) for form, other in others.items()},
+        weights if spec.tracing else None,
     )
 
 
@@ -79,8 +89,12 @@ def _forms(data: DataSet, cutting: Cutting) -> set[Form]:
     return cutting.forms(data.train) | {(len(group), length) for (group, length), _ in held_out}
 
 
-def _inputs(data: DataSet, form: Form, device: torch.device) -> Samples:
-    return mapped(data.first(*form)[0], lambda tensor: tensor.to(device))
+def _inputs(base: LayeredModel, data: DataSet, form: Form, device: torch.device) -> Samples:
+    """Samples of this form on the device: shapes where the model consists of shapes."""
+    samples = data.first(*form)[0]
+    if base.blueprint is not None:
+        return base.blueprint.inputs(samples)
+    return mapped(samples, lambda tensor: tensor.to(device))
 
 
 def _cast(layered: LayeredModel, inputs: Samples) -> LayeredModel:
@@ -88,7 +102,6 @@ def _cast(layered: LayeredModel, inputs: Samples) -> LayeredModel:
     if layered.graph is None:
         return layered
     runner = fx.GraphModule(layered.model, layered.graph)
-    with untouched(runner):
-        seen = record(runner.train(), tuple(tensor.clone() for tensor in tensors(inputs)))
+    seen = recorded(runner, tensors(inputs))
     specs = tuple(tuple(seen.specs[node] for node in bundle) for bundle in layered.bundles)
     return replace(layered, specs=specs)

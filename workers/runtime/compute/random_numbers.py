@@ -6,14 +6,12 @@ does not depend on the order in which a rank works.
 
 import torch
 
+from workers.definitions.seeds import derived
+
 
 def forward_seed(run: int, epoch: int, stage: int, microbatch: int) -> int:
-    """The seed of one forward, of 63 bits (each step multiplies by a constant of Knuth's
-    MMIX, The Art of Computer Programming 2, section 3.3.4)."""
-    value = run
-    for part in (epoch, stage, microbatch):
-        value = (value * 6364136223846793005 + part + 1442695040888963407) % 2**63
-    return value
+    """The seed of one forward."""
+    return derived(run, epoch, stage, microbatch)
 
 
 def set_seed(value: int, device: torch.device) -> None:

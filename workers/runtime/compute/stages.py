@@ -10,6 +10,7 @@ from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import LoadedDefinition
+from workers.runtime.compute.first_values import fill
 from workers.runtime.compute.model import Layers
 from workers.runtime.compute.release import release
 from workers.runtime.compute.stage import Precision, StageModule, Tensors
@@ -26,7 +27,7 @@ Bounds = Sequence[tuple[int, int]]
 class Stages:
     """`modules` by stage number, for full microbatches; `variants` for those of other forms.
 
-    layered  the whole model, whose weights of other ranks were given back
+    layered  the whole model, without the values of other ranks' weights
     tied     every name of the model's state with all names of the same tensor
     """
 
@@ -80,8 +81,8 @@ def stages(
     numbers: Sequence[int],
     precision: Precision,
 ) -> Stages:
-    """The stages `numbers` of a model that is cut at `bounds`; the memory of the other stages'
-    weights is given back."""
+    """The stages `numbers` of a model that is cut at `bounds`, with first values: those of the
+    other stages are never made, or their memory is given back."""
 
     def cut_out(layered: LayeredModel) -> dict[int, StageModule]:
         last = len(bounds) - 1
@@ -96,11 +97,14 @@ def stages(
         }
 
     base, tied = layers.base, tied_names(layers.base.model)
+    if base.blueprint is not None:
+        fill(layers, bounds, numbers)
     modules = cut_out(base)
     variants = {
         form: Variant(cut_out(other), bundle_specs(other, bounds))
         for form, other in layers.others.items()
     }
-    foreign = (cut(base, *bounds[n]) for n in range(len(bounds)) if n not in modules)
-    release((stage.module for stage in modules.values()), foreign)
+    if base.blueprint is None:
+        foreign = (cut(base, *bounds[n]) for n in range(len(bounds)) if n not in modules)
+        release((stage.module for stage in modules.values()), foreign)
     return Stages(definition, base, bounds, modules, variants, tied)
