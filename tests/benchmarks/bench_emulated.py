@@ -117,7 +117,7 @@ def job(profile: Profile, partition: Partition, seconds: float, folder: Path) ->
     """The folder of a job that emulates the plan for about so many seconds, long enough to show
     the steady state."""
     plan = Plan("", partition, "pipedream", profile.microbatch)
-    samples = steady_shape(plan).microbatches * profile.microbatch
+    samples = steady_shape(plan).num_microbatches * profile.microbatch
     rate = predict(profile, CLUSTER, plan).samples_per_second
     emulation = Emulation(profile, CLUSTER, seconds * rate / samples)
     spec = TrainSpec(1, plan, epochs=1)

@@ -142,9 +142,7 @@ def _check_names(model: nn.Module) -> None:
 
 def _like(tensor: Tensor, shapes: Shapes, device: torch.device) -> Tensor:
     with shapes:
-        return torch.empty_strided(
-            tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device
-        )
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
 
 
 def _as(origin: Tensor, value: Tensor, device: torch.device) -> Tensor:

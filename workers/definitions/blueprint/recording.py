@@ -24,7 +24,7 @@ LARGE = 2**16
 _NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 
 
-class Shapes(FakeTensorMode):
+class Shapes(FakeTensorMode):  # type: ignore[no-untyped-call]
     """A mode in which tensors have shapes and no values; a copy of a model stays in it."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Shapes(FakeTensorMode):
         self.fake_tensor_converter.meta_converter.tensor_memo.clear()
 
 
-class Recording(Seeded):
+class Recording(Seeded):  # type: ignore[no-untyped-call]
     """What is made inside has shapes alone from `large` elements on; `steps` say how."""
 
     def __init__(self, seed: int, large: int = LARGE) -> None:

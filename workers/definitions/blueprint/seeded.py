@@ -18,11 +18,11 @@ from workers.definitions.seeds import derived
 Operation = Callable[..., Any]
 
 
-class Seeded(TorchDispatchMode):
+class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
     """Inside, the n-th random operation draws with the seed that `seed` and n give."""
 
     def __init__(self, seed: int) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._seed, self._draws = seed, 0
 
     def own_seed(self, operation: Any) -> int | None:
@@ -50,7 +50,7 @@ def performed(
         kwargs = kwargs | {"generator": torch.Generator(own.device).manual_seed(seed)}
     before = torch.get_rng_state()
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
     try:
         return operation(*args, **kwargs)

@@ -68,8 +68,10 @@ class Steps:
         number = self._numbers.setdefault(storage._cdata, len(self._storages))
         if number == len(self._storages):
             self._storages.append(storage)
-        shape, stride = tuple(tensor.shape), tensor.stride()
-        return Place(number, tensor.dtype, tensor.device, shape, stride, tensor.storage_offset())
+        shape, stride = tuple(tensor.shape), tuple(map(int, tensor.stride()))
+        return Place(
+            number, tensor.dtype, tensor.device, shape, stride, int(tensor.storage_offset())
+        )
 
     def values(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """What the tensors hold by now, made by the steps that these need and no others. At no
@@ -123,7 +125,9 @@ def _laid_out(tensor: Tensor, place: Place) -> Tensor:
     """The tensor as it lies in its place: some kernels choose other strides than shapes alone."""
     if tensor.stride() == place.stride and tensor.storage_offset() == place.offset:
         return tensor
-    return torch.empty_strided(place.size, place.stride, dtype=place.dtype, device=place.device).copy_(tensor)
+    return torch.empty_strided(
+        place.size, place.stride, dtype=place.dtype, device=place.device
+    ).copy_(tensor)
 
 
 def _places(tree: Any) -> list[Place]:

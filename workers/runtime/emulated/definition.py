@@ -27,6 +27,9 @@ class EmulatedDefinition:
     def model(self, seed: int = 0) -> nn.Module:
         return self.module
 
+    def build(self) -> nn.Module:
+        return self.module
+
     def example(self, batch: int) -> Batch:
         raise NotImplementedError("an emulated model takes no samples")
 
