@@ -9,6 +9,7 @@ from torch import nn
 
 from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import blueprint
+from workers.definitions.blueprint.recording import LARGE
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
@@ -51,13 +52,15 @@ def outlined(
     seed: int = 0,
     device: torch.device | None = None,
     granularity: Granularity | None = None,
+    large: int = LARGE,
 ) -> LayeredModel:
     """As `prepare`, on shapes alone: nothing of the model's size is allocated and nothing is run.
-    `tracing` says how, as a profile has it; `blueprint` makes the first values.
+    `tracing` says how, as a profile has it; `blueprint` makes the first values. Tensors of fewer
+    than `large` elements are made at once.
 
     Raises what the factory raises on shapes, and `NotByShapes`.
     """
-    made = blueprint(lambda: positional(definition.build(), inputs), seed, device)
+    made = blueprint(lambda: positional(definition.build(), inputs), seed, device, large)
     shapes = made.inputs(inputs)
     found = layered(made.model, shapes, granularity or definition.granularity, tracing)
     made.check(found.model)

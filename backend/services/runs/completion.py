@@ -34,13 +34,12 @@ def completed(spec: RunSpec, stores: Stores) -> RunSpec:
 def _as_planned(spec: TrainSpec, stores: Stores) -> TrainSpec:
     if spec.plan_id is None:
         return spec
-    kept = stores.profiles.get(stores.plans.get(spec.plan_id).profile_id)
-    profile = kept.profile
+    profile = stores.profiles.get(stores.plans.get(spec.plan_id).profile_id).profile
     spec = replace(spec, planned_in=profile.precision)
     if not (spec.parameters or spec.granularity):
         known = dict(profile.parameters)
         spec = replace(spec, parameters=known, granularity=profile.granularity)
-    same_model = kept.definition_id == spec.definition_id and profile.parameters == spec.parameters
+    same_model = profile.parameters == spec.parameters
     return replace(spec, tracing=profile.tracing if same_model else "")
 
 

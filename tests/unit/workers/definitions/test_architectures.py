@@ -12,73 +12,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.unit.workers.architectures import CONFIGS, definition
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, LoadedDefinition, load
 from workers.definitions.prepare import prepare
 from workers.definitions.units import Granularity
 
-SIZES = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "vocab_size": 60,
-    "max_position_embeddings": 32,
-}
-GROUPED = SIZES | {"num_key_value_heads": 1, "bos_token_id": 1, "eos_token_id": 2}
-CONFIGS: dict[str, dict[str, object]] = {
-    "gpt2": {
-        "architectures": ["GPT2LMHeadModel"],
-        "n_embd": 16,
-        "n_layer": 2,
-        "n_head": 2,
-        "n_positions": 32,
-        "vocab_size": 60,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    },
-    "llama": {"architectures": ["LlamaForCausalLM"]} | GROUPED,
-    "qwen2": {"architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": True} | GROUPED,
-    "mistral": {"architectures": ["MistralForCausalLM"], "sliding_window": 4} | GROUPED,
-    "bert": {"architectures": ["BertForMaskedLM"]} | SIZES,
-    "roberta": {"architectures": ["RobertaForSequenceClassification"]} | SIZES,
-    "t5": {
-        "architectures": ["T5ForConditionalGeneration"],
-        "d_model": 16,
-        "d_ff": 32,
-        "d_kv": 8,
-        "num_layers": 2,
-        "num_heads": 2,
-        "vocab_size": 60,
-    },
-    "vit": {
-        "architectures": ["ViTForImageClassification"],
-        "image_size": 16,
-        "patch_size": 4,
-    }
-    | SIZES,
-    "mamba": {
-        "architectures": ["MambaForCausalLM"],
-        "hidden_size": 16,
-        "state_size": 4,
-        "num_hidden_layers": 2,
-        "vocab_size": 60,
-    },
-    "mixtral": {
-        "architectures": ["MixtralForCausalLM"],
-        "num_local_experts": 4,
-        "num_experts_per_tok": 2,
-    }
-    | GROUPED,
-}
 Case = tuple[LoadedDefinition, Batch, LayeredModel]
-
-
-def definition(folder: Path, name: str, **parameters: object) -> LoadedDefinition:
-    file = folder / "config.json"
-    file.write_text(json.dumps({"model_type": name} | CONFIGS[name]))
-    return load(file, parameters or ({} if name == "vit" else {"length": 8}))
 
 
 def prepared(folder: Path, name: str, granularity: Granularity) -> Case:
