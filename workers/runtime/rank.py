@@ -55,13 +55,15 @@ def make_rank(
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
     met = groups(world, shape)
+    state = trained_state(spec, coordinates, own.modules, met.replicas)
+    own.forget_first_values()
     varied = {form: variant.specs for form, variant in own.variants.items()}
     specs = bundle_specs(layers.base, bounds)
     return Rank(
         world,
         coordinates,
         own,
-        trained_state(spec, coordinates, own.modules, met.replicas),
+        state,
         MessageQueue(channel or transport(world), specs, varied),
         met,
     )

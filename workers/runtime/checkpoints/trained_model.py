@@ -1,12 +1,14 @@
 """The trained model as safetensors: a file per stage, then one with the model's own names."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor
 
 from backend.runs.events import Artifact
+from workers.runtime.checkpoints.joined_file import join, names_in
 from workers.runtime.compute.stages import Stages
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
@@ -17,7 +19,7 @@ MODEL_FILE = "model.safetensors"
 
 def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
     """Every stage's first replica writes its weights (with pipelines: the reference); rank 0 then
-    joins them.
+    joins the files, which no rank ever holds together.
 
     All ranks call it; those of one host share the job's folder, and those of several send
     rank 0 what they wrote.
@@ -27,13 +29,20 @@ def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
         path, state = _stage_file(folder, stage), _stage_state(rank, stage)
         save_file(state, path)
         reporter(Artifact(path.name, str(path)))
-        own |= state
+        if rank.world.hosts > 1:
+            own |= state
     rank.world.barrier()
     parts = rank.world.gathered(own) if rank.world.hosts > 1 else []
     if rank.world.rank == 0:
+        files = [_stage_file(folder, stage) for stage in range(len(rank.stages.bounds))]
+        if parts:
+            files = [folder / f".part-{number}" for number in range(len(parts))]
+            for file, part in zip(files, parts, strict=True):
+                save_file(part, file)
         path = folder / MODEL_FILE
-        found = {name: tensor for part in parts for name, tensor in part.items()}
-        save_file(_joined(rank.stages, found or _written(len(rank.stages.bounds), folder)), path)
+        _join(rank.stages, files, path)
+        for file in files if parts else ():
+            file.unlink()
         reporter(Artifact(path.name, str(path)))
 
 
@@ -49,24 +58,20 @@ def _stage_state(rank: Rank, stage: int) -> dict[str, Tensor]:
     return {name: _plain(tensor) for name, tensor in state.items() if name in wanted}
 
 
-def _written(num_stages: int, folder: Path) -> dict[str, Tensor]:
-    """All stages' tensors as their files have them."""
-    files = (_stage_file(folder, stage) for stage in range(num_stages))
-    return {name: tensor for file in files for name, tensor in load_file(file).items()}
-
-
-def _joined(stages: Stages, found: dict[str, Tensor]) -> dict[str, Tensor]:
+def _join(stages: Stages, files: Iterable[Path], path: Path) -> None:
     """All stages' tensors under every name that the model's own `state_dict` has.
 
     A tensor with several names (tied weights) is written under each; a parameter that no
     layer uses keeps its first value.
     """
+    found = {name: (file, name) for file in files for name in names_in(file)}
     initial = stages.layered.model.state_dict()
-    saved = {
-        name: next((found[n] for n in stages.tied[name] if n in found), initial[name])
-        for name in initial
-    }
-    return {name: tensor.detach().cpu().clone() for name, tensor in saved.items()}
+    names = {name: next((n for n in stages.tied[name] if n in found), "") for name in initial}
+    unread = {name: _plain(initial[name]) for name, known in names.items() if not known}
+    rest = path.with_name(".unread")
+    save_file(unread, rest)
+    join(path, {name: found.get(known, (rest, name)) for name, known in names.items()})
+    rest.unlink()
 
 
 def _plain(tensor: Tensor) -> Tensor:

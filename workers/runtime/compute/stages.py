@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 
 from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
@@ -53,6 +54,14 @@ class Stages:
         """The stage's running statistics by name."""
         return dict(self.modules[number].module.named_buffers())
 
+    def forget_first_values(self) -> None:
+        """Hold no trained weights any more: a version's tensors are put in their places before
+        anything runs."""
+        for stage in self.modules.values():
+            for weight in stage.module.parameters():
+                if weight.requires_grad:
+                    weight.data = torch.empty(0, dtype=weight.dtype, device=weight.device)
+
     def raised(self, error: Exception, stage: int, inputs: Tensors) -> Exception:
         """The error as the user's, naming the stage and the layer; memory errors stay."""
         if is_out_of_memory(error):
@@ -65,10 +74,15 @@ class Stages:
     def _guilty(self, stage: int, inputs: Tensors) -> str:
         """Which layer raises on these inputs: found by running the stage layer by layer."""
         bundle = tuple(tensor.detach() for tensor in inputs)
+        weights = dict(self.modules[stage].module.named_parameters(remove_duplicate=False))
         for index in range(*self.bounds[stage]):
+            layer = cut(self.layered, index, index + 1)
+            own: dict[str, Tensor] = {
+                name: weights[name] for name, _ in layer.named_parameters(remove_duplicate=False)
+            }
             try:
                 with torch.no_grad():
-                    bundle = cut(self.layered, index, index + 1)(*bundle)
+                    bundle = functional_call(layer, own, bundle)
             except Exception:
                 return f"layer {self.layered.layers[index].name}"
         return "the loss" if stage == len(self.bounds) - 1 else "no single layer"

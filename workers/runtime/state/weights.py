@@ -21,7 +21,7 @@ def full(updates: int) -> float:
 
 
 class Weights:
-    """Version 0 is what the segment began with (`begin`).
+    """Version 0 is what the segment began with (`begin`); at first the given tensors themselves.
 
     `buckets` hold the gradients of a replicated stage. Without `stash` there is one version
     under every number: a step changes it under the graphs that are alive, as naive pipelining
@@ -39,7 +39,7 @@ class Weights:
         self._names = tuple(initial)
         self._optimizer, self._rate, self._stash = optimizer, rate, stash
         self.buckets = buckets
-        self._versions = {0: self._named([weight.clone() for weight in initial.values()])}
+        self._versions = {0: self._named([*initial.values()])}
         self._newest = 0
         self._updates = 0
         self._gradients: list[Tensor] = []

@@ -77,12 +77,14 @@ def test_a_stage_without_parameters_steps_too() -> None:
     assert held.newest == {}
 
 
-def test_the_given_tensors_are_not_the_versions() -> None:
+def test_the_given_tensors_are_version_0_and_are_held_once() -> None:
     own = torch.zeros(2)
     held = Weights({"w": own}, optimizer_of(OptimizerSpec("sgd", 1.0)))
+    assert held.at(0)["w"].data_ptr() == own.data_ptr()
     held.add(gradient(1.0))
-    held.step(1, 1, awaited=lambda v: False)
-    assert torch.equal(own, torch.zeros(2))
+    held.step(1, 1, awaited=lambda v: True)
+    assert torch.equal(own.detach(), torch.zeros(2))  # a backward still awaits it
+    assert float(held.newest["w"].detach()[0]) == -1.0
 
 
 def test_without_a_stash_a_step_changes_what_live_graphs_read() -> None:
