@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
+    "large_model": (("--width", "512", "--depth", "8", "--epochs", "2"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
     "parallel_pipelines": (("--epochs", "1"),),
     "memory": (("--schedules", "1f1b-flush,2bw,pipedream"),),
@@ -35,7 +36,9 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "sessions": (("--seconds", "15"),),
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
-WRITERS = set("edit memory overhead pipeline planner profiles roofline sandbox timeline".split())
+WRITERS = set(
+    "edit large_model memory overhead pipeline planner profiles roofline sandbox timeline".split()
+)
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 
 

@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from safetensors.torch import save_file
 from torch import Tensor
 
 from backend.runs.events import Saved
+from workers.runtime.checkpoints.tensor_files import write
 from workers.runtime.reports.reporter import Reporter
 
 
@@ -22,6 +22,6 @@ class StageCopy:
     def write(self, reporter: Reporter) -> None:
         path = Path(self.event.path)
         unfinished = path.with_suffix(".unfinished")
-        save_file(self.tensors, unfinished, {"lane": str(self.pipeline)})
+        write(unfinished, self.tensors, {"lane": str(self.pipeline)})
         os.replace(unfinished, path)
         reporter(self.event)

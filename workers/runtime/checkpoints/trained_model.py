@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from backend.runs.events import Artifact
-from workers.runtime.checkpoints.joined_file import join, names_in
+from workers.runtime.checkpoints.tensor_files import join, names_in, write
 from workers.runtime.compute.stages import Stages
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
@@ -27,10 +25,10 @@ def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
     own: dict[str, Tensor] = {}
     for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
         path, state = _stage_file(folder, stage), _stage_state(rank, stage)
-        save_file(state, path)
+        write(path, state, {})
         reporter(Artifact(path.name, str(path)))
         if rank.world.hosts > 1:
-            own |= state
+            own |= {name: tensor.cpu() for name, tensor in state.items()}
     rank.world.barrier()
     parts = rank.world.gathered(own) if rank.world.hosts > 1 else []
     if rank.world.rank == 0:
@@ -38,7 +36,7 @@ def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
         if parts:
             files = [folder / f".part-{number}" for number in range(len(parts))]
             for file, part in zip(files, parts, strict=True):
-                save_file(part, file)
+                write(file, part, {})
         path = folder / MODEL_FILE
         _join(rank.stages, files, path)
         for file in files if parts else ():
@@ -55,7 +53,7 @@ def _stage_state(rank: Rank, stage: int) -> dict[str, Tensor]:
     parameters = dict(rank.stages.modules[stage].module.named_parameters())
     state = parameters | rank.stages.buffers(stage) | rank.state.weights[stage].evaluated
     wanted = rank.stages.layered.model.state_dict().keys()
-    return {name: _plain(tensor) for name, tensor in state.items() if name in wanted}
+    return {name: tensor.detach() for name, tensor in state.items() if name in wanted}
 
 
 def _join(stages: Stages, files: Iterable[Path], path: Path) -> None:
@@ -67,12 +65,8 @@ def _join(stages: Stages, files: Iterable[Path], path: Path) -> None:
     found = {name: (file, name) for file in files for name in names_in(file)}
     initial = stages.layered.model.state_dict()
     names = {name: next((n for n in stages.tied[name] if n in found), "") for name in initial}
-    unread = {name: _plain(initial[name]) for name, known in names.items() if not known}
+    unread = {name: initial[name] for name, known in names.items() if not known}
     rest = path.with_name(".unread")
-    save_file(unread, rest)
+    write(rest, unread, {})
     join(path, {name: found.get(known, (rest, name)) for name, known in names.items()})
     rest.unlink()
-
-
-def _plain(tensor: Tensor) -> Tensor:
-    return tensor.detach().to("cpu", copy=True).contiguous(memory_format=torch.contiguous_format)

@@ -1,4 +1,4 @@
-"""Files of safetensors are joined to what the library writes itself."""
+"""Files that are written as a stream are those that the safetensors library reads."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from workers.runtime.checkpoints import joined_file
-from workers.runtime.checkpoints.joined_file import join, names_in
+from workers.runtime.checkpoints import tensor_files
+from workers.runtime.checkpoints.tensor_files import join, names_in, write
 
 TENSORS = {
     "a.weight": torch.rand(7, 3),
@@ -29,11 +29,23 @@ def parts(tmp_path: Path) -> list[Path]:
     return files
 
 
+def test_what_is_written_is_what_the_library_reads(tmp_path: Path) -> None:
+    given = TENSORS | {"turned": torch.rand(4, 6).t(), "trained": torch.rand(3, requires_grad=True)}
+    write(tmp_path / "all", given, {"lane": "2"})
+    found = load_file(tmp_path / "all")
+    assert found.keys() == given.keys()
+    for name, tensor in given.items():
+        assert torch.equal(found[name], tensor)
+        assert found[name].dtype == tensor.dtype
+    with safe_open(tmp_path / "all", framework="pt") as opened:
+        assert opened.metadata() == {"lane": "2"}
+
+
 @pytest.mark.parametrize("block", [1, 8, 2**22])
 def test_every_tensor_is_there_under_each_of_its_names(
     parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(joined_file, "BLOCK", block)
+    monkeypatch.setattr(tensor_files, "BLOCK", block)
     sources = {name: (file, name) for file in parts for name in names_in(file)}
     assert sources.keys() == TENSORS.keys()
     join(tmp_path / "all", sources | {"tied": sources["a.weight"]})
