@@ -57,6 +57,8 @@ def _times(found: Sequence[Layer]) -> Iterator[Bars]:
 def _sizes(profile: Profile) -> Iterator[Bars]:
     found = profile.layers
     yield "parameters", palette.NEUTRAL, [float(layer.parameter_bytes) for layer in found]
+    if any(layer.frozen_bytes for layer in found):
+        yield "frozen", palette.BACKWARD_INPUT, [float(layer.frozen_bytes) for layer in found]
     if any(layer.buffer_bytes for layer in found):
         yield "buffers", palette.OPTIMIZER, [float(layer.buffer_bytes) for layer in found]
     held = [float(layer.activation_bytes) for layer in found]

@@ -112,7 +112,7 @@ def _line(stored: StoredProfile) -> str:
 def _figures(found: Profile) -> None:
     forward = sum(layer.forward for layer in found.layers)
     backward = sum(layer.backward for layer in found.layers)
-    held = sum(layer.activation_bytes for layer in found.layers)
+    held, frozen = sum(layer.activation_bytes for layer in found.layers), found.frozen_bytes
     whole = found.whole_forward + found.whole_backward
     is_measured = any(layer.saved_bytes is not None for layer in found.layers)
     figures(
@@ -130,7 +130,11 @@ def _figures(found: Profile) -> None:
                 help="One microbatch through the uncut model. Layers timed one by one add up "
                 "to a little more or less.",
             ),
-            Figure("Parameters", size(found.parameter_bytes), "trainable"),
+            Figure(
+                "Parameters",
+                size(found.parameter_bytes),
+                f"trainable; {size(frozen)} frozen" if frozen else "trainable",
+            ),
             Figure(
                 "Activations",
                 size(held),

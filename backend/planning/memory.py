@@ -34,6 +34,7 @@ class Cuts(Protocol):
     def cut_bytes(self) -> Floats: ...
     def weights(self, firsts: Ints, stop: int) -> Floats: ...
     def kept(self, firsts: Ints, stop: int) -> Floats: ...
+    def constants(self, firsts: Ints, stop: int) -> Floats: ...
 
 
 def stage_bytes(
@@ -59,14 +60,16 @@ def stage_memory(
     recompute: bool = False,
 ) -> float:
     """`stage_bytes` of `stage` with `versions` of its weights alive and `in_flight` microbatches
-    whose backward is still to come. Activations are what autograd was measured to keep, else
-    every layer's output. Raises `InvalidInput` on an unknown optimizer."""
+    whose backward is still to come, and its frozen weights and buffers. Activations are what
+    autograd was measured to keep, else every layer's output. Raises `InvalidInput` on an unknown
+    optimizer."""
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
     outputs = sum(layer.activation_bytes for layer in layers)
     bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
     copies = versions + optimizer_named(optimizer).copies
-    return float(stage_bytes(weights, outputs, bundle, copies, in_flight, recompute))
+    constants = sum(layer.constant_bytes for layer in layers)
+    return float(stage_bytes(weights, outputs, bundle, copies, in_flight, recompute) + constants)
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
@@ -176,7 +179,7 @@ class MemoryRule:
             bounds.in_flight,
             self.recompute,
         )
-        fits = needs <= self.limit
+        fits = needs + cuts.constants(firsts, stop)[:, None] <= self.limit
         return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
 
     def shared_fits(self, cuts: Cuts, firsts: Ints, stop: int, machine: int) -> NDArray[np.bool_]:
@@ -185,7 +188,7 @@ class MemoryRule:
         _, versions = self.holds(1, 0)
         weights, outputs = cuts.weights(firsts, stop), cuts.kept(firsts, stop)
         needed = stage_bytes(weights, outputs, 0.0, self.copies + versions, 1)
-        return np.asarray(needed <= machine * self.limit)
+        return np.asarray(needed + cuts.constants(firsts, stop) <= machine * self.limit)
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
         """Whether every stage of `partition` keeps within the memory of its devices, as

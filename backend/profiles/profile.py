@@ -37,6 +37,8 @@ class Layer:
     saved_bytes          activations that autograd keeps for the backward, each storage once and
                          parameters left out; None = not measured
     buffer_bytes         bytes of running statistics and constants
+    frozen_bytes         bytes of parameters that are not trained: they have no gradient, no state
+                         of an optimizer and one version
     flops                floating point operations of one forward; None = not counted
     """
 
@@ -54,6 +56,12 @@ class Layer:
     backward_weight: float = 0.0
     adding: float = 0.0
     out_of_place_update: Annotated[float, Field(alias="renewal")] = 0.0
+    frozen_bytes: int = 0
+
+    @property
+    def constant_bytes(self) -> int:
+        """What a device holds of it once, whatever the schedule."""
+        return self.buffer_bytes + self.frozen_bytes
 
     @property
     def compute(self) -> float:
@@ -250,3 +258,7 @@ class Profile:
     @property
     def parameter_bytes(self) -> int:
         return sum(layer.parameter_bytes for layer in self.layers)
+
+    @property
+    def frozen_bytes(self) -> int:
+        return sum(layer.frozen_bytes for layer in self.layers)

@@ -155,7 +155,8 @@ class Cutter:
         output = sum(self.seen.specs[n].num_bytes for n in handed_on if n in self.seen.specs)
         weights = [weight for node in group for weight in self._parameters(node)]
         kind, buffers = self._kind(group), self._buffer_bytes(group)
-        return ModelLayer(name, kind, output, num_bytes(weights), group, buffers)
+        trained, frozen = num_bytes(weights), num_bytes(weights, trained=False)
+        return ModelLayer(name, kind, output, trained, group, buffers, frozen)
 
     def _parameters(self, node: fx.Node) -> list[nn.Parameter]:
         """The weights that an operation uses itself, carried ones at their first reader."""
@@ -235,6 +236,7 @@ def _states_of(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_buffers(remove_duplicate=False)
 
 
-def num_bytes(parameters: Iterable[Tensor]) -> int:
-    """Bytes of those that are trained, each once."""
-    return sum(p.nbytes for p in {id(p): p for p in parameters}.values() if p.requires_grad)
+def num_bytes(parameters: Iterable[Tensor], trained: bool = True) -> int:
+    """Bytes of those that are trained, or of those that are not, each once."""
+    known = {id(p): p for p in parameters}.values()
+    return sum(p.nbytes for p in known if p.requires_grad is trained)

@@ -47,7 +47,15 @@ def _one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> Laye
         output = model.train()(*(tensor.clone() for tensor in inputs))
     size = sum(tensor.nbytes for tensor in tensors_of(output))
     name = type(model).__name__
-    layer = ModelLayer(name, name, size, num_bytes(model.parameters()))
+    weights = [*model.parameters()]
+    layer = ModelLayer(
+        name,
+        name,
+        size,
+        num_bytes(weights),
+        buffer_bytes=sum(buffer.nbytes for buffer in model.buffers()),
+        frozen_bytes=num_bytes(weights, trained=False),
+    )
     specs = tuple(TensorSpec.of(tensor) for tensor in inputs)
     scores = output.shape[-1] if isinstance(output, Tensor) and output.dim() else None
     return LayeredModel(model, None, (layer,), (), ((),), (specs,), notes, num_scores=scores)

@@ -27,7 +27,8 @@ TiedWeight = tuple[int, tuple[int, ...], str, int]
 
 @dataclass(frozen=True, slots=True)
 class ModelLayer:
-    """One layer; `output_bytes` are those of the tensors that it hands on."""
+    """One layer; `output_bytes` are those of the tensors that it hands on, `frozen_bytes` those of
+    weights that are not trained."""
 
     name: str
     kind: str
@@ -35,6 +36,7 @@ class ModelLayer:
     parameter_bytes: int
     nodes: Nodes = ()
     buffer_bytes: int = 0
+    frozen_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,13 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
     fastest = peak(spec.peak, spec.precision)
     profile = roofline(name, work, layered.edges, spec.microbatch, fastest)
     sized = (
-        replace(layer, saved_bytes=kept, flops=count, buffer_bytes=of.buffer_bytes)
+        replace(
+            layer,
+            saved_bytes=kept,
+            flops=count,
+            buffer_bytes=of.buffer_bytes,
+            frozen_bytes=of.frozen_bytes,
+        )
         for layer, kept, count, of in zip(
             profile.layers, saved, operations, layered.layers, strict=True
         )

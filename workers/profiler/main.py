@@ -186,6 +186,7 @@ def _layers(layered: LayeredModel, measured: ModelTimes, sizes: _Sizes | None) -
                 out_of_place_update=middle(times.out_of_place_update),
                 saved_bytes=sizes.saved[index] if sizes else None,
                 buffer_bytes=layer.buffer_bytes,
+                frozen_bytes=layer.frozen_bytes,
                 flops=sizes.flops[index] if sizes else None,
             )
         )

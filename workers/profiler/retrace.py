@@ -1,5 +1,7 @@
 """Whether ranks can find a profile's layers again without the model's weights."""
 
+from dataclasses import replace
+
 import torch
 
 from backend.errors import first_line
@@ -30,8 +32,5 @@ def traced_again(
 
 def _facts(layered: LayeredModel) -> tuple[object, ...]:
     """All that plans and messages depend on."""
-    layers = [
-        (layer.name, layer.kind, layer.output_bytes, layer.parameter_bytes, layer.buffer_bytes)
-        for layer in layered.layers
-    ]
+    layers = [replace(layer, nodes=()) for layer in layered.layers]
     return layers, layered.edges, layered.crossings, layered.tied_weights, layered.specs

@@ -111,6 +111,7 @@ def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
     halves, update = (
         sum(getattr(la, way) for la in layers) for way in ("backward_input", "update")
     )
+    frozen = sum(layer.frozen_bytes for layer in layers)
     kept, flops = _sum(la.saved_bytes for la in layers), _sum(la.flops for la in layers)
     rows = [
         ("Forward", seconds(forward)),
@@ -119,6 +120,7 @@ def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
         ("Update", seconds(update) if update else ""),
         ("Of the model's time", percent((forward + backward) / total) if total else ""),
         ("Parameters", size(sum(layer.parameter_bytes for layer in layers))),
+        ("Frozen", size(frozen) if frozen else ""),
         ("Buffers", size(sum(layer.buffer_bytes for layer in layers))),
         ("Kept for backward", size(kept) if kept is not None else ""),
         ("Operations", operations(flops) if flops else ""),

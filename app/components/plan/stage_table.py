@@ -48,6 +48,9 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "memory": [size(need) for need in prediction.memory_bytes],
         "versions": list(prediction.versions),
     }
+    frozen = [sum(layer.frozen_bytes for layer in part) for part in parts]
+    if any(frozen):
+        table["frozen"] = [size(held) for held in frozen]
     shared = shared_weights(profile, cut.stages)
     return table | {"shared weights": shared} if any(shared) else table
 

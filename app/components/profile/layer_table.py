@@ -23,6 +23,7 @@ FIELDS = {
     "backward_input_seconds": "backward_input",
     "update_seconds": "update",
     "parameter_bytes": "parameter_bytes",
+    "frozen_bytes": "frozen_bytes",
     "buffer_bytes": "buffer_bytes",
     "output_bytes": "output_bytes",
     "kept_bytes": "saved_bytes",
@@ -67,6 +68,7 @@ def rows(profile: Profile) -> dict[str, list[Any]]:
     times, second = time_unit(max((layer.compute for layer in layers), default=0.0))
     factor, byte = size_unit(max((layer.output_bytes for layer in layers), default=0))
     weights, weight = size_unit(max((layer.parameter_bytes for layer in layers), default=0))
+    frozen, still = size_unit(max((layer.frozen_bytes for layer in layers), default=0))
     kept, held = size_unit(max((layer.saved_bytes or 0 for layer in layers), default=0))
     table: dict[str, list[Any]] = {
         "layer": [layer.name for layer in layers],
@@ -76,6 +78,7 @@ def rows(profile: Profile) -> dict[str, list[Any]]:
         f"of it inputs, {second}": _known(layers, "backward_input", times),
         f"update, {second}": [layer.update * times for layer in layers],
         f"parameters, {weight}": [layer.parameter_bytes * weights for layer in layers],
+        f"frozen, {still}": _known(layers, "frozen_bytes", frozen),
         f"output, {byte}": [layer.output_bytes * factor for layer in layers],
         f"kept, {held}": _known(layers, "saved_bytes", kept),
         f"cut sends, {byte}": [cut * factor for cut in profile.graph.cut_bytes],

@@ -70,6 +70,10 @@ class Cells:
     def kept(self, firsts: Ints, stop: int) -> Floats:
         return np.asarray(np.maximum(self.outputs[stop] - self.most[2][firsts], 0.0))
 
+    def constants(self, firsts: Ints, stop: int) -> Floats:
+        """None are counted, as a lower bound may."""
+        return np.zeros(len(firsts))
+
 
 @dataclass(frozen=True)
 class Candidates:

@@ -43,12 +43,17 @@ class Ideals:
 
     @cached_property
     def parameters(self) -> Floats:
-        """Bytes of parameters; `outputs` likewise, of all the layers' outputs."""
+        """Bytes of parameters; `outputs` likewise, of all the layers' outputs; `held_once`, of
+        frozen weights and buffers."""
         return self._sum([layer.parameter_bytes for layer in self.profile.layers])
 
     @cached_property
     def outputs(self) -> Floats:
         return self._sum([layer.activation_bytes for layer in self.profile.layers])
+
+    @cached_property
+    def held_once(self) -> Floats:
+        return self._sum([layer.constant_bytes for layer in self.profile.layers])
 
     @cached_property
     def cut_bytes(self) -> Floats:
@@ -67,11 +72,14 @@ class Ideals:
 
     def weights(self, firsts: Ints, stop: int) -> Floats:
         """Parameter bytes of the stages between `firsts` and `stop`; `kept` likewise, of the
-        outputs that they hold."""
+        outputs that they hold, `constants` of what they hold once."""
         return np.asarray(self.parameters[stop] - self.parameters[firsts])
 
     def kept(self, firsts: Ints, stop: int) -> Floats:
         return np.asarray(self.outputs[stop] - self.outputs[firsts])
+
+    def constants(self, firsts: Ints, stop: int) -> Floats:
+        return np.asarray(self.held_once[stop] - self.held_once[firsts])
 
     def nested_in(self, firsts: Ints, stop: int) -> Bools:
         """Which of `firsts`, all of them before it, are proper subsets of `stop`."""

@@ -168,4 +168,4 @@ def bits(mask: int) -> Iterator[int]:
 
 def _is_free(graph: ModelGraph, layer: int) -> bool:
     found = graph.layers[layer]
-    return not (found.compute or found.update or found.parameter_bytes)
+    return not (found.compute_and_update or found.parameter_bytes or found.constant_bytes)

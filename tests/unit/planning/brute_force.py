@@ -10,7 +10,15 @@ from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 numbers = st.integers(0, 20)
-layers = st.builds(Layer, st.just("l"), st.just("Linear"), numbers, numbers, numbers, numbers)
+held_once = st.sampled_from((0, 0, 0, 40))
+layers = st.builds(
+    Layer,
+    st.just("l"),
+    st.just("Linear"),
+    *(numbers, numbers, numbers, numbers),
+    buffer_bytes=held_once,
+    frozen_bytes=held_once,
+)
 
 
 def chains(most):
@@ -26,7 +34,8 @@ def graphs(draw, most):
     for _ in range(count):
         layer = draw(layers)
         free = draw(st.integers(0, 2)) == 0
-        nodes.append(Layer("l", "view", 0, 0, layer.output_bytes, 0) if free else layer)
+        view = Layer("l", "view", 0, 0, layer.output_bytes, 0, frozen_bytes=layer.frozen_bytes)
+        nodes.append(view if free else layer)
     pairs = list(combinations(range(count), 2))
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     return Profile("random", ModelGraph(tuple(nodes), tuple(sorted(edges))), 1)

@@ -1,5 +1,7 @@
 """Bytes of a stage, counted by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from backend.cluster.cluster import Device
@@ -20,6 +22,12 @@ PROFILE = Profile("p", ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2))), 1)
 def test_weights_versions_gradients_and_state_are_counted(optimizer, copies):
     bytes_needed = stage_memory(PROFILE, Stage(0, 2, (0,)), 3, 0, optimizer)
     assert bytes_needed == 4000 * (3 + 1 + copies)
+
+
+def test_frozen_weights_and_buffers_are_counted_once():
+    frozen = replace(LAYERS[1], parameter_bytes=30, frozen_bytes=5000, buffer_bytes=7)
+    lora = Profile("p", ModelGraph.chain((LAYERS[0], frozen)), 1)
+    assert stage_memory(lora, Stage(1, 2, (0,)), 3, 0, "adam") == 30 * (3 + 1 + 2) + 5007
 
 
 def test_activations_in_flight_include_the_bundle_that_comes_in():
