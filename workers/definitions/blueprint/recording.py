@@ -16,7 +16,7 @@ from torch._subclasses.fake_tensor import (
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from workers.definitions.blueprint.seeded import Seeded, performed
-from workers.definitions.blueprint.steps import Step, Steps
+from workers.definitions.blueprint.steps import RecordedStep, Steps
 
 LARGE = 2**16
 """Elements. What is smaller is made at once: it costs little, and code may look into it."""
@@ -76,7 +76,9 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
         made = tuple(place if place.storage >= first else None for place in places)
         written = changed | {place.storage for place in made if place is not None}
         if written:
-            self.steps.steps.append(Step(func, args, kwargs, made, frozenset(written), seed))
+            self.steps.steps.append(
+                RecordedStep(func, args, kwargs, made, frozenset(written), seed)
+            )
 
     def _shape_of(self, tensor: Tensor) -> Tensor:
         """The tensor as a shape; its values of now become a step."""
@@ -86,7 +88,7 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
         with self.shapes:
             shape = torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
         place = self.steps.place(shape)
-        step = Step(values.clone, (), {}, (place,), frozenset((place.storage,)))
+        step = RecordedStep(values.clone, (), {}, (place,), frozenset((place.storage,)))
         self.steps.steps.append(step)
         return shape
 

@@ -20,7 +20,7 @@ _FILLS = frozenset({"normal_", "uniform_", "zero_", "fill_", "copy_"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TensorPlace:
     """Where a tensor lies in a numbered storage."""
 
     storage: int
@@ -32,7 +32,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedStep:
     """One operation; places stand for tensors in `args` and `kwargs`. `made`: the place of each
     of its results whose storage is new, None for the others. `written`: storages that were made
     or changed. `seed`: with which it draws."""
@@ -40,7 +40,7 @@ class Step:
     operation: Operation
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    made: tuple[Place | None, ...]
+    made: tuple[TensorPlace | None, ...]
     written: frozenset[int]
     seed: int | None = None
 
@@ -54,7 +54,7 @@ class Steps:
     """The steps so far. Storages of shapes hold no memory; they are held so that the address of
     one names no other."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[RecordedStep] = field(default_factory=list)
     _storages: list[torch.UntypedStorage] = field(default_factory=list)
     _numbers: dict[int, int] = field(default_factory=dict)
 
@@ -62,14 +62,14 @@ class Steps:
     def num_storages(self) -> int:
         return len(self._storages)
 
-    def place(self, tensor: Tensor) -> Place:
+    def place(self, tensor: Tensor) -> TensorPlace:
         """Where a tensor of shapes lies; a storage that was never seen gets the next number."""
         storage = tensor.untyped_storage()
         number = self._numbers.setdefault(storage._cdata, len(self._storages))
         if number == len(self._storages):
             self._storages.append(storage)
         shape, stride = tuple(tensor.shape), tuple(map(int, tensor.stride()))
-        return Place(
+        return TensorPlace(
             number, tensor.dtype, tensor.device, shape, stride, int(tensor.storage_offset())
         )
 
@@ -79,13 +79,13 @@ class Steps:
         places = [self.place(tensor) for tensor in tensors]
         storages: dict[int, torch.UntypedStorage] = {}
 
-        def at(place: Place) -> Tensor:
+        def at(place: TensorPlace) -> Tensor:
             empty = torch.empty(0, dtype=place.dtype, device=place.device)
             return empty.set_(storages[place.storage], place.offset, place.size, place.stride)
 
         with _disable_current_modes(), torch.no_grad():
             for step, held in self._needed(places):
-                args, kwargs = tree_map_only(Place, at, (step.args, step.kwargs))
+                args, kwargs = tree_map_only(TensorPlace, at, (step.args, step.kwargs))
                 result = performed(step.operation, args, kwargs, step.seed)
                 for place, tensor in zip(step.made, _tensors(result), strict=True):
                     if place is not None:
@@ -94,7 +94,7 @@ class Steps:
                     del storages[number]
             return [at(place) for place in places]
 
-    def _needed(self, places: Iterable[Place]) -> list[tuple[Step, frozenset[int]]]:
+    def _needed(self, places: Iterable[TensorPlace]) -> list[tuple[RecordedStep, frozenset[int]]]:
         """The steps behind the places in their order, each with the storages that are needed
         after it. What is written over before anybody reads it (`stale`) is not made."""
         wanted, stale = {place.storage for place in places}, set[int]()
@@ -108,12 +108,12 @@ class Steps:
             stale = (stale - step.read - made) | self._overwritten(step)
         return found[::-1]
 
-    def _overwritten(self, step: Step) -> set[int]:
+    def _overwritten(self, step: RecordedStep) -> set[int]:
         """The storage that the step fills whatever was in it."""
         name = getattr(step.operation, "__name__", "").split(".")[0]
         if name not in _FILLS:
             return set()
-        target: Place = step.args[0]
+        target: TensorPlace = step.args[0]
         num_bytes = torch.Size(target.size).numel() * target.dtype.itemsize
         others = _places((step.args[1:], step.kwargs))
         is_whole = num_bytes == self._storages[target.storage].nbytes()
@@ -121,7 +121,7 @@ class Steps:
         return {target.storage} if is_whole and not is_read else set()
 
 
-def _laid_out(tensor: Tensor, place: Place) -> Tensor:
+def _laid_out(tensor: Tensor, place: TensorPlace) -> Tensor:
     """The tensor as it lies in its place: some kernels choose other strides than shapes alone."""
     if tensor.stride() == place.stride and tensor.storage_offset() == place.offset:
         return tensor
@@ -130,8 +130,8 @@ def _laid_out(tensor: Tensor, place: Place) -> Tensor:
     ).copy_(tensor)
 
 
-def _places(tree: Any) -> list[Place]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Place)]
+def _places(tree: Any) -> list[TensorPlace]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, TensorPlace)]
 
 
 def _tensors(tree: Any) -> list[Tensor]:
