@@ -48,7 +48,7 @@ def server() -> Iterator[Postgres]:
 @pytest.fixture
 def settings(tmp_path: Path, server: Postgres) -> Settings:
     return Settings(
-        home=tmp_path / "home", node="tester", database_url=server.url, heartbeat=0.5, lease=3
+        home=tmp_path / "home", node="tester", database_url=server.url, heartbeat=0.5, lease=8
     )
 
 
