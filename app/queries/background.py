@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 import structlog
 
+from app.server.page_slots import give_way, idle
 from backend.errors import StageflowError
 from backend.prediction.search import Watch
 
@@ -62,7 +63,8 @@ class Background(Generic[T]):
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether it has ended within that time."""
-        return self._ended.wait(seconds)
+        with idle():
+            return self._ended.wait(seconds)
 
     def _run(self) -> None:
         try:
@@ -81,3 +83,4 @@ class Background(Generic[T]):
 
     def _follow(self, planner: str, done: int, total: int) -> None:
         self.progress = (planner, done, total)
+        give_way()
