@@ -78,7 +78,8 @@ def _timeline(program: Program, plan: Waits, walked: Walked) -> Timeline:
 
 def _link_starts(channel: Ints, posted: Floats, arrival: Floats) -> Floats:
     """A transfer starts when it is posted, or when the one before it on its channel is done."""
-    order = np.argsort(channel, kind="stable")
+    narrow = channel.astype(np.min_scalar_type(int(channel.max(initial=0))))  # sorts sooner
+    order = np.argsort(narrow, kind="stable")
     before = np.zeros(len(channel))
     same = channel[order][1:] == channel[order][:-1]
     before[order[1:][same]] = arrival[order[:-1][same]]

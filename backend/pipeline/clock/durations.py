@@ -10,7 +10,6 @@ from backend.pipeline.actions import Collective, Compute, Message
 from backend.pipeline.kinds import FACTS, FLOW, FLOWS, Floats, Ints, Is, Kind
 from backend.pipeline.placement import pipeline_rank_of
 from backend.pipeline.program import Program
-from backend.pipeline.rows import Rows
 
 ACTIONS: list[Any] = [FACTS[kind].action for kind in Kind]
 
@@ -40,13 +39,13 @@ def seconds(program: Program, durations: Durations) -> Floats:
     ):
         places = np.flatnonzero(program.rows.are(table))
         if len(places):
-            found[places] = ask(program, program.rows.at(places), program.rank[places], durations)
+            found[places] = ask(program, places, durations)
     return found
 
 
-def _computes(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
-    shape, count = program.shape, len(Kind)
-    chunk = rows.stage // shape.pipeline_size
+def _computes(program: Program, places: Ints, durations: Durations) -> Floats:
+    shape, count, rows = program.shape, len(Kind), program.rows
+    chunk = rows.stage[places] // shape.pipeline_size
 
     def ask(code: int) -> float:
         where, kind = divmod(code, count)
@@ -55,16 +54,18 @@ def _computes(program: Program, rows: Rows, rank: Ints, durations: Durations) ->
         return durations.compute(at, ACTIONS[kind](stage, 0))  # of any microbatch and version
 
     size = shape.num_ranks * shape.chunks * count
-    return _asked((rank * shape.chunks + chunk) * count + rows.kind, size, ask)
+    at = program.rank[places] * shape.chunks + chunk
+    return _asked(at * count + rows.kind[places], size, ask)
 
 
-def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
-    shape = program.shape
+def _transfers(program: Program, places: Ints, durations: Durations) -> Floats:
+    shape, rows = program.shape, program.rows
     ranks, most = shape.num_ranks, max(shape.replicas)
     first = np.asarray(shape.first_ranks)
-    replica = rows.peer % shape.num_devices - first[pipeline_rank_of(shape, rows.peer)]
-    flow_and_stage = FLOW[rows.kind] * shape.num_stages + rows.stage
-    code = (flow_and_stage * ranks + rank) * most + replica
+    peer = rows.peer[places]
+    replica = peer % shape.num_devices - first[pipeline_rank_of(shape, peer)]
+    flow_and_stage = FLOW[rows.kind[places]] * shape.num_stages + rows.stage[places]
+    code = (flow_and_stage * ranks + program.rank[places]) * most + replica
 
     def ask(code: int) -> float:
         rest, replica = divmod(code, most)
@@ -78,7 +79,8 @@ def _transfers(program: Program, rows: Rows, rank: Ints, durations: Durations) -
     return _asked(code, 2 * shape.num_stages * ranks * most, ask)
 
 
-def _collectives(program: Program, rows: Rows, rank: Ints, durations: Durations) -> Floats:
+def _collectives(program: Program, places: Ints, durations: Durations) -> Floats:
+    rows = program.rows.at(places)
     kinds, count = len(Kind), len(rows.groups)
 
     def ask(code: int) -> float:

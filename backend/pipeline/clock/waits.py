@@ -108,8 +108,10 @@ def _channels(source: Ints, to: Ints) -> tuple[Ints, Ints]:
     """The pairs of ranks that send (a line of sources, one of receivers), and the place of each
     row's among them."""
     wide = int(to.max(initial=0)) + 1
-    names, number = np.unique(source * wide + to, return_inverse=True)
-    return np.stack((names // wide, names % wide)), number
+    pair = source * wide + to
+    is_used = np.bincount(pair) > 0
+    names, number = np.flatnonzero(is_used), np.cumsum(is_used) - 1
+    return np.stack((names // wide, names % wide)), number[pair]
 
 
 def _messages(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
