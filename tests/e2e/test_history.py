@@ -43,9 +43,9 @@ def test_three_runs_are_compared_and_the_view_is_shared(
     page.goto(f"{dashboard}/runs")
     settled(page).get_by_role("button", name="Accuracy").click()
     page.wait_for_url(re.compile("sort=accuracy"))
-    for run_id in (2, 7, 8):
+    for number, run_id in enumerate((2, 7, 8), start=1):
         tick(page, run_id)
-    expect(page.get_by_text("3 selected").first).to_be_visible()
+        expect(page.get_by_text(f"{number} selected").first).to_be_visible()
     settled(page).get_by_role("button", name="Compare").click()
     page.wait_for_url(re.compile(r"/compare\?.*runs=2%2C7%2C8"))
     expect(page.get_by_text("Summary").first).to_be_visible()

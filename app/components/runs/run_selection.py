@@ -46,7 +46,9 @@ def _box(label: str, key: str, ids: set[int]) -> None:
         change = selected().update if st.session_state[key] else selected().difference_update
         change(ids)
 
-    st.session_state[key] = bool(ids) and ids <= selected()
+    is_ticked = bool(ids) and ids <= selected()
+    if st.session_state.get(key) != is_ticked:  # what is put here overwrites a click on its way
+        st.session_state[key] = is_ticked
     st.checkbox(label, key=key, label_visibility="collapsed", on_change=ticked)
 
 
