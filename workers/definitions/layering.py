@@ -10,8 +10,8 @@ from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
 from workers.definitions.record import Record, TensorSpec, fold_sizes, record
-from workers.definitions.samples import Samples, tensors
-from workers.definitions.trace import Inputs, tensors_of, trace, untouched
+from workers.definitions.samples import Samples, tensors, tensors_of
+from workers.definitions.trace import Inputs, trace, untouched
 from workers.definitions.units import Granularity, Units
 
 

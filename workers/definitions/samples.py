@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
 
 Samples = Tensor | tuple[Tensor, ...] | dict[str, Tensor]
 Batch = tuple[Samples, Samples]
@@ -14,6 +15,11 @@ def tensors(samples: Samples) -> tuple[Tensor, ...]:
     if isinstance(samples, Tensor):
         return (samples,)
     return tuple(samples.values() if isinstance(samples, dict) else samples)
+
+
+def tensors_of(value: Any) -> list[Tensor]:
+    """The tensors in a value of any structure."""
+    return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
 def mapped(samples: Samples, change: Callable[[Tensor], Tensor]) -> Samples:

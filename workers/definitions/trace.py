@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
-from torch.utils._pytree import tree_leaves
 
 from backend.errors import first_line
 from backend.profiles.profile import Tracing
 from workers.definitions.capture import captured
+from workers.definitions.samples import tensors_of
 from workers.definitions.symbolic import symbolic, twin
 
 Inputs = tuple[Tensor, ...]
@@ -106,11 +105,6 @@ def untouched(model: nn.Module) -> Iterator[None]:
         with torch.no_grad():
             for buffer, before in buffers:
                 buffer.copy_(before)
-
-
-def tensors_of(output: Any) -> list[Tensor]:
-    """The tensors in an output of any structure."""
-    return [leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)]
 
 
 def shared_by_modules(model: nn.Module, graph: fx.Graph) -> bool:

@@ -13,6 +13,7 @@ from torch.utils._pytree import tree_leaves
 from workers.definitions.blueprint.recording import LARGE, Recording, Shapes, copies_are_recorded
 from workers.definitions.blueprint.seeded import built
 from workers.definitions.blueprint.steps import Steps
+from workers.definitions.errors import DefinitionFailed
 from workers.definitions.samples import Samples, mapped
 
 Holder = dict[Any, Any] | list[Any]
@@ -20,8 +21,10 @@ Held = tuple[Any, Any, Tensor]
 """What holds a tensor (a dictionary or list of a module), under which key, and the tensor."""
 
 
-class NotByShapes(ValueError):
+class NotByShapes(DefinitionFailed):
     """A model whose first values cannot be made one by one; says why."""
+
+    advice = "Profile the definition again and make a new plan: each rank then makes all of it."
 
 
 @dataclass(frozen=True, slots=True)

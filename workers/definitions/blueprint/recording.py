@@ -13,10 +13,11 @@ from torch._subclasses.fake_tensor import (
     FakeTensor,
     FakeTensorMode,
 )
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_map_only
 
 from workers.definitions.blueprint.seeded import Seeded, performed
 from workers.definitions.blueprint.steps import RecordedStep, Steps
+from workers.definitions.samples import tensors_of
 
 LARGE = 2**16
 """Elements. What is smaller is made at once: it costs little, and code may look into it."""
@@ -50,7 +51,7 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs, seed = kwargs or {}, self.own_seed(func)
-        given = _tensors((args, kwargs))
+        given = tensors_of((args, kwargs))
         if given and not any(isinstance(tensor, FakeTensor) for tensor in given):
             return performed(func, args, kwargs, seed)
         changed = _changed(func, args, kwargs)
@@ -63,7 +64,7 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
         except _NEEDS_VALUES:
             return self._with_values(func, args, kwargs, seed)
         self.shapes.forget()
-        if not given and all(tensor.numel() < self._large for tensor in _tensors(result)):
+        if not given and all(tensor.numel() < self._large for tensor in tensors_of(result)):
             return performed(func, args, kwargs, seed)
         self._note(func, args, kwargs, result, seed)
         return result
@@ -72,7 +73,7 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
         changed = {self.steps.place(t).storage for t in _changed(func, args, kwargs)}
         args, kwargs = tree_map_only(Tensor, self.steps.place, (args, kwargs))
         first = self.steps.num_storages
-        places = [self.steps.place(tensor) for tensor in _tensors(result)]
+        places = [self.steps.place(tensor) for tensor in tensors_of(result)]
         made = tuple(place if place.storage >= first else None for place in places)
         written = changed | {place.storage for place in made if place is not None}
         if written:
@@ -94,7 +95,7 @@ class Recording(Seeded):  # type: ignore[no-untyped-call]
 
     def _with_values(self, func: Any, args: Any, kwargs: Any, seed: int | None) -> Any:
         """The operation on the values that its tensors hold by now."""
-        known = {id(t): t for t in _tensors((args, kwargs)) if isinstance(t, FakeTensor)}
+        known = {id(t): t for t in tensors_of((args, kwargs)) if isinstance(t, FakeTensor)}
         values = dict(zip(known, self.steps.values([*known.values()]), strict=True))
         args, kwargs = tree_map_only(FakeTensor, lambda t: values[id(t)], (args, kwargs))
         return performed(func, args, kwargs, seed)
@@ -121,9 +122,5 @@ def _changed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[T
     found = []
     for index, argument in enumerate(func._schema.arguments):
         if argument.alias_info is not None and argument.alias_info.is_write:
-            found += _tensors(args[index] if index < len(args) else kwargs.get(argument.name))
+            found += tensors_of(args[index] if index < len(args) else kwargs.get(argument.name))
     return found
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]

@@ -14,6 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from workers.definitions.blueprint.seeded import Operation, performed
+from workers.definitions.samples import tensors_of
 
 _FILLS = frozenset({"normal_", "uniform_", "zero_", "fill_", "copy_"})
 """Operations whose result does not depend on what the tensor held before."""
@@ -87,7 +88,7 @@ class Steps:
             for step, held in self._needed(places):
                 args, kwargs = tree_map_only(TensorPlace, at, (step.args, step.kwargs))
                 result = performed(step.operation, args, kwargs, step.seed)
-                for place, tensor in zip(step.made, _tensors(result), strict=True):
+                for place, tensor in zip(step.made, tensors_of(result), strict=True):
                     if place is not None:
                         storages[place.storage] = _laid_out(tensor, place).untyped_storage()
                 for number in storages.keys() - held:
@@ -132,7 +133,3 @@ def _laid_out(tensor: Tensor, place: TensorPlace) -> Tensor:
 
 def _places(tree: Any) -> list[TensorPlace]:
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, TensorPlace)]
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]

@@ -41,6 +41,8 @@ def varied(
     """The model's layers for another form; no training has changed `base` yet. Raises
     `InvalidInput` where they are others than the base's."""
     other = layered(base.model, inputs, granularity, base.tracing if base.blueprint else "")
+    if base.blueprint is not None:
+        base.blueprint.check(other.model)
     mine, theirs = ([layer.name for layer in each.layers] for each in (base, other))
     if mine != theirs:
         size, length = form

@@ -76,7 +76,6 @@ class Computed(nn.Module):
         drawn = self.layer.weight.detach()
         self.chosen = nn.Parameter(drawn[drawn.sum(1) > 0][:2].clone())
         self.mixed = nn.Parameter(drawn[torch.randperm(N)])
-        self.half = None
         self.narrow = nn.Parameter(torch.randn(N, N).bfloat16())
         self.plain = torch.randn(N, N)
         self.table = [torch.randn(N, N)]
@@ -136,8 +135,6 @@ def test_only_what_is_wanted_is_made() -> None:
 
 
 def test_what_is_written_over_is_never_made() -> None:
-    drawn = []
-
     def factory() -> nn.Module:
         layer = nn.Linear(N, N)  # draws its weight and its bias
         nn.init.zeros_(layer.weight)

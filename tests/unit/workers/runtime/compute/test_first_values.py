@@ -14,6 +14,7 @@ from workers.definitions.cut import cut
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.layers import LayeredModel
 from workers.definitions.prepare import outlined, prepare
+from workers.definitions.samples import tensors
 from workers.runtime.compute.first_values import fill
 from workers.runtime.compute.model import Layers
 
@@ -49,6 +50,7 @@ def held_to_the_factory(loaded: LoadedDefinition) -> None:
     assert shapes.specs == whole.specs
     assert shapes.crossings == whole.crossings
     assert [layer.name for layer in shapes.layers] == [layer.name for layer in whole.layers]
+    assert whole.num_scores == whole.model(*tensors(batch[0])).shape[-1]
     assert (shapes.num_scores, shapes.edges) == (whole.num_scores, whole.edges)
     expected = loaded.model(SEED).state_dict()
     read = made_by_stage(shapes, 1).keys()
