@@ -102,6 +102,18 @@ class Cluster:
         """Of all devices together, in profiled devices."""
         return sum(device.speed for device in self.each)
 
+    @property
+    def speed_at_once(self) -> float:
+        """Of the devices that compute at the same time: where those of a host take turns on fewer
+        cores, of as many as it has cores, the fastest."""
+        host, speeds = self.levels[0], [device.speed for device in self.each]
+        parts = (speeds[at : at + host.count] for at in range(0, len(speeds), host.count))
+        return sum(sum(sorted(part)[-(host.cores or host.count) :]) for part in parts)
+
+    def host_of(self, number: int) -> int:
+        """The host of a device: a member of the innermost level."""
+        return number // self.levels[0].count
+
     def at(self, number: int) -> Device:
         return self.devices[number] if self.devices else self.device
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from backend.pipeline.actions import Action
+from backend.pipeline.clock.waits import Waits, waits
 from backend.pipeline.kinds import Ints
 from backend.pipeline.rows import Rows
 from backend.pipeline.shape import Shape
@@ -43,6 +44,11 @@ class Program:
     def rank(self) -> Ints:
         """The rank of every row."""
         return np.repeat(np.arange(self.num_ranks), np.diff(self.bounds))
+
+    @cached_property
+    def waits(self) -> Waits:
+        """What waits for what: found once, for verifying and for every simulation."""
+        return waits(self)
 
     def part(self, rank: int) -> Rows:
         """The rows of one rank."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from backend.pipeline.clock.durations import Durations, seconds
 from backend.pipeline.clock.in_time import Cores, Shared, walk_in_time
-from backend.pipeline.clock.waits import Waits, waits
+from backend.pipeline.clock.waits import Waits, sorting
 from backend.pipeline.clock.walk import Walked, through, walk
 from backend.pipeline.kinds import Floats, Ints
 from backend.pipeline.links import Links, OwnLinks
@@ -31,7 +31,7 @@ def simulate(
     microbatches, and the program must keep the verifier's rules (waiting for ever aside: raises
     `ProgramStuck`).
     """
-    plan = waits(program)
+    plan = program.waits
     took = seconds(program, durations)
     busy, hops = took[plan.rows], np.zeros(len(plan.rows))
     busy[plan.alone], hops[plan.gives >= 0] = 0.0, took[plan.sends]
@@ -78,8 +78,7 @@ def _timeline(program: Program, plan: Waits, walked: Walked) -> Timeline:
 
 def _link_starts(channel: Ints, posted: Floats, arrival: Floats) -> Floats:
     """A transfer starts when it is posted, or when the one before it on its channel is done."""
-    narrow = channel.astype(np.min_scalar_type(int(channel.max(initial=0))))  # sorts sooner
-    order = np.argsort(narrow, kind="stable")
+    order = sorting(channel)
     before = np.zeros(len(channel))
     same = channel[order][1:] == channel[order][:-1]
     before[order[1:][same]] = arrival[order[:-1][same]]

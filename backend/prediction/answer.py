@@ -146,7 +146,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _ratio(prediction, parallel),
         alone / prediction.seconds_per_minibatch if prediction.seconds_per_minibatch else 0.0,
         _bytes_for(prediction, parallel),
-        (samples * least + update) / cluster.speed / question.gain,
+        (samples * least + update) / cluster.speed_at_once / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(_reasons(question, plan)),
         seconds,

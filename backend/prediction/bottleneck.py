@@ -1,7 +1,9 @@
-"""What holds a plan back: its slowest stage or its slowest cut, and how slow that is."""
+"""What holds a plan back: its slowest stage, cut or host, and how slow that is."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import lcm
+from typing import Literal
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow, Message
@@ -9,21 +11,24 @@ from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
+from backend.prediction.sharing import shared_cores
 from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`seconds` per microbatch for which a device of a stage, or the cut behind it, is busy."""
+    """`seconds` per microbatch for which a device of stage `number`, the cut behind that stage, or
+    every core of host `number` is busy."""
 
-    stage: int
-    is_cut: bool
+    of: Literal["stage", "cut", "host"]
+    number: int
     seconds: float
 
 
 def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...]:
-    """Every pipeline rank of the pipeline (by its first stage) and every cut.
+    """Every pipeline rank of the pipeline (by its first stage), every cut, and every host whose
+    devices share cores.
 
     The replicas of a stage share its microbatches, and synchronise once per round (once per
     batch where the schedule flushes, `plan.batch` > 1); the channels of a cut are the pairs of
@@ -37,14 +42,32 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         group = shape.group_of(pipeline_rank)
         update = sum(durations.update[s] + durations.all_reduce(s, group) for s in held)
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
-        found.append(Load(pipeline_rank, False, busy))
+        found.append(Load("stage", pipeline_rank, busy))
     for number in range(len(cut.stages) - 1):
         replicas_of = (cut.replicas[stage % cut.pipeline_size] for stage in (number, number + 1))
         channels = lcm(*replicas_of) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)
-        found.append(Load(number, True, durations.transfer(message, *ranks) / channels))
-    return tuple(found)
+        found.append(Load("cut", number, durations.transfer(message, *ranks) / channels))
+    return (*found, *_hosts(durations, plan))
+
+
+def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
+    """The compute of each host's devices, spread over its cores where it has fewer of them."""
+    cut, cluster = plan.partition, durations.cluster
+    cores = shared_cores(cluster, durations)
+    if cores is None:
+        return
+    compute = _compute(durations, plan)
+    seconds = dict.fromkeys(cores.hosts, 0.0)
+    for number, stage in enumerate(cut.stages):
+        replicas = len(stage.devices)
+        each = compute[number] / replicas + durations.update[number] / max(replicas, plan.batch)
+        for device in stage.devices:
+            faster = cluster.at(device).speed / durations.pace(number)
+            seconds[cluster.host_of(device)] += each / faster
+    for host, busy in seconds.items():
+        yield Load("host", host, busy / cores.each)
 
 
 def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
@@ -54,7 +77,7 @@ def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
 
 
 def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
-    """Samples/s that no simulation of `plan` exceeds: its most loaded stage or cut, never
+    """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut or host, never
     waiting. Raises `InvalidInput` where the plan has no steady state."""
     durations = PlanDurations(profile, plan.partition, cluster)
     worst = busiest(durations, plan, steady_shape(plan))
@@ -62,7 +85,7 @@ def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
 
 
 def busiest(durations: PlanDurations, plan: Plan, shape: Shape) -> float:
-    """Seconds per microbatch of the most loaded stage or cut: no steady state is faster."""
+    """Seconds per microbatch of the most loaded stage, cut or host: no steady state is faster."""
     return max(load.seconds for load in loads(durations, plan, shape))
 
 
@@ -89,13 +112,20 @@ def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:
 
 
 def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> str:
-    if load.is_cut:
-        sent = durations.message_bytes(Message(Flow.ACTIVATION, load.stage, 0))
+    if load.of == "host":
+        cluster = durations.cluster
+        ranks = sum(cluster.host_of(device) == load.number for device in durations.devices)
         return (
-            f"The link between stages {load.stage} and {load.stage + 1} is the bottleneck: "
+            f"The cores of host {load.number} are the bottleneck: {ranks} devices take turns on "
+            f"{cluster.levels[0].cores} of them, {seconds_text(load.seconds)} per microbatch"
+        )
+    if load.of == "cut":
+        sent = durations.message_bytes(Message(Flow.ACTIVATION, load.number, 0))
+        return (
+            f"The link between stages {load.number} and {load.number + 1} is the bottleneck: "
             f"{seconds_text(load.seconds)} for {bytes_text(sent)} each way per microbatch"
         )
-    held = range(load.stage, len(plan.partition.stages), plan.partition.pipeline_size)
+    held = range(load.number, len(plan.partition.stages), plan.partition.pipeline_size)
     compute = _compute(durations, plan)
     own, whole = sum(compute[stage] for stage in held), sum(compute)
     text = (
@@ -103,9 +133,9 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
         f"{'are' if len(held) > 1 else 'is'} the bottleneck: {own / (whole or 1.0):.0%} of "
         f"compute ({seconds_text(own)} of {seconds_text(whole)})"
     )
-    replicas = plan.partition.replicas[load.stage]
+    replicas = plan.partition.replicas[load.number]
     if replicas > 1:
-        group = shape.group_of(load.stage)
+        group = shape.group_of(load.number)
         sync = sum(durations.all_reduce(stage, group) for stage in held)
         num_bytes = sum(durations.parameter_bytes[stage] for stage in held)
         text += (

@@ -1,17 +1,12 @@
 """A plan on a cluster: simulates the program that will run, and counts its bytes."""
 
-import numpy as np
-
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
-from backend.pipeline.actions import Flow, Message
 from backend.pipeline.bubbles import bubble
-from backend.pipeline.held import staleness
-from backend.pipeline.kinds import Is, Kind
+from backend.pipeline.kinds import Is
 from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.timeline import Timeline
@@ -20,6 +15,7 @@ from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
+from backend.prediction.segment import Segment, segment
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
 from backend.prediction.shared_links import ClusterLinks
 from backend.prediction.sharing import shared_cores
@@ -43,12 +39,12 @@ def predict(
     rule.check(shape)
     memory = memory_bytes(profile, plan, shape, optimizer)
     check_memory(memory, smallest_devices(cluster, plan.partition))
-    program = lower(rule, shape)
-    timeline, durations = on_cluster(program, profile, cluster, plan)
+    found = segment(plan.schedule, shape)
+    timeline, durations = on_cluster(found.program, profile, cluster, plan)
     # the slope of a finite segment may still hold a little of its beginning
     slope = seconds_per_microbatch(timeline, shape, microbatch_unit(plan))
     seconds = plan.batch * max(slope, busiest(durations, plan, shape))
-    return described(plan, program, timeline, durations, seconds, memory)
+    return described(plan, found, timeline, durations, seconds, memory)
 
 
 def on_cluster(
@@ -63,23 +59,24 @@ def on_cluster(
 
 def described(
     plan: Plan,
-    program: Program,
+    found: Segment,
     timeline: Timeline,
     durations: PlanDurations,
     seconds: float,
     memory: tuple[float, ...],
 ) -> Prediction:
     """The figures of a simulated program of which a minibatch takes `seconds`."""
+    num_microbatches = found.program.shape.num_microbatches
     return Prediction(
         plan=plan,
         seconds_per_minibatch=seconds,
         samples_per_second=plan.batch * plan.microbatch / seconds if seconds else 0.0,
         bubble=bubble(timeline),
-        sent_bytes=plan.batch * _sent_bytes(program, durations) / program.shape.num_microbatches,
+        sent_bytes=plan.batch * _sent_bytes(found, durations) / num_microbatches,
         memory_bytes=memory,
         stage_seconds=tuple(map(sum, zip(durations.forward, durations.backward, strict=True))),
-        staleness=max(staleness(program)),
-        versions=_live_versions(program.shape, schedule(program.schedule)),
+        staleness=found.staleness,
+        versions=found.versions,
     )
 
 
@@ -114,11 +111,6 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         raise InvalidInput(f"schedule {plan.schedule!r} does not train")
 
 
-def _live_versions(shape: Shape, rule: Schedule) -> tuple[int, ...]:
-    groups = (shape.group_of(stage) for stage in range(shape.num_stages))
-    return tuple(rule.live(shape.coordinates[group[0]]) for group in groups)
-
-
 def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
     """Slope over the second half of a segment, predicted or measured, at the last stage: it
     drains last, so neither the fill nor the drain is in it."""
@@ -130,18 +122,9 @@ def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float
     return float(last - middle) / (shape.num_microbatches - half)
 
 
-def _sent_bytes(program: Program, durations: PlanDurations) -> float:
+def _sent_bytes(found: Segment, durations: PlanDurations) -> float:
     """Bytes that all ranks send in the whole segment."""
-    total, rows = 0.0, program.rows
-    for flow, kind in (
-        (Flow.ACTIVATION, Kind.SEND_ACTIVATION),
-        (Flow.GRADIENT, Kind.SEND_GRADIENT),
-    ):
-        counts = np.bincount(rows.stage[rows.kind == kind], minlength=program.shape.num_stages)
-        for stage in np.flatnonzero(counts).tolist():
-            total += int(counts[stage]) * durations.message_bytes(Message(flow, stage, 0))
-    reduced = rows.at(rows.kind == Kind.ALL_REDUCE)
-    found, counts = np.unique(np.stack([reduced.stage, reduced.peer]), axis=1, return_counts=True)
-    for (stage, group), count in zip(found.T.tolist(), counts.tolist(), strict=True):
-        total += count * durations.reduced_bytes(stage, len(rows.groups[group]))
-    return total
+    messages = sum(count * durations.message_bytes(message) for message, count in found.sent)
+    return messages + sum(
+        count * durations.reduced_bytes(stage, members) for stage, members, count in found.reduced
+    )

@@ -15,6 +15,7 @@ from backend.planning.memory import memory_bytes
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import described, on_cluster, predicted_program
 from backend.prediction.prediction import Prediction
+from backend.prediction.segment import Segment
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.profiles.profile import Profile
 
@@ -71,7 +72,7 @@ def examined(
     timeline, durations = on_cluster(program, profile, cluster, plan)
     seconds = timeline.makespan * shape.batch / shape.num_microbatches
     memory = memory_bytes(profile, plan, shape, optimizer)
-    prediction = described(plan, program, timeline, durations, seconds, memory)
+    prediction = described(plan, Segment(program), timeline, durations, seconds, memory)
     return Imported(program, (), timeline, prediction)
 
 

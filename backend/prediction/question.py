@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from math import isfinite
 
 from backend.cluster.cluster import Cluster
@@ -47,7 +48,7 @@ class RecomputePolicy(StrEnum):
                 return (True,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """What to plan, on which cluster, and what is given. Raises `InvalidInput`.
 
@@ -133,10 +134,16 @@ class Question:
         batch = self.batch if schedule_named(schedule).batched else 1
         return Plan(planner, partition, schedule, self.profile.microbatch, batch)
 
+    @cached_property
+    def _profiles(self) -> dict[int, Profile]:
+        """By microbatch size, those in proportion as far as somebody asked for them."""
+        return {each.microbatch: each for each in (*self.further[::-1], self.profile)}
+
     def at(self, microbatch: int) -> Profile:
         """The profile at that microbatch size: as measured, else in proportion."""
-        measured = (p for p in (self.profile, *self.further) if p.microbatch == microbatch)
-        return next(measured, None) or at_microbatch(self.profile, microbatch)
+        if microbatch not in self._profiles:
+            self._profiles[microbatch] = at_microbatch(self.profile, microbatch)
+        return self._profiles[microbatch]
 
     def profile_of(self, plan: Plan) -> Profile:
         """The profile from which `plan` is predicted."""

@@ -88,7 +88,7 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
     heapify(queue)
     for done in count():
         watch.progress(name, done, done + len(queue))
-        if not queue or (found and -queue[0][0] < found[0] * (1 - SIMILAR)) or watch.stop():
+        if not queue or (found and _is_settled(found, *queue[0][:2])) or watch.stop():
             break
         _, number, plan = heappop(queue)
         try:
@@ -108,6 +108,12 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
     raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
 
 
+def _is_settled(found: Found, bound: float, number: int) -> bool:
+    """Whether no candidate of that negative bound and number, nor any behind it, is better."""
+    rate, first, _ = found
+    return -bound < rate * (1 - SIMILAR) or (-bound <= rate * (1 + SIMILAR) and number > first)
+
+
 def _better(old: Found | None, new: Found) -> Found:
     """The one with more samples/s; of equals the candidate that was named first."""
     if old is None or new[0] > old[0] * (1 + SIMILAR):
@@ -117,16 +123,16 @@ def _better(old: Found | None, new: Found) -> Found:
 
 def _bounds(question: Question) -> Callable[[Plan], float]:
     """The bound of a plan; those that differ in their schedule alone are counted once."""
-    profile_at = cache(question.at)
 
     @cache
     def bound(same: Plan) -> float:
-        profile = profile_at(same.microbatch)
+        profile = question.at(same.microbatch)
         gain = question.gain if same.num_pipelines > 1 else 1.0
         try:
-            return gain * most_samples(profile, question.cluster, same)
+            most = gain * most_samples(profile, question.cluster, same)
         except StageflowError:
             return inf  # predicting it raises the same, with its reason
+        return float(f"{most:.10g}")  # equal ones stay in the order in which they were named
 
     return lambda plan: bound(replace(plan, schedule="", planner="", advance=1))
 

@@ -11,8 +11,8 @@ def shared_cores(cluster: Cluster, durations: PlanDurations) -> Cores | None:
     Pipelines on a device take turns on the device already. What sharing costs beside the turns
     (cold caches, switching) is not known here.
     """
-    host = cluster.levels[0]
-    hosts = tuple(device // host.count for device in durations.devices)
-    if host.cores is None or all(hosts.count(one) <= host.cores for one in hosts):
+    cores = cluster.levels[0].cores
+    hosts = tuple(map(cluster.host_of, durations.devices))
+    if cores is None or all(hosts.count(one) <= cores for one in hosts):
         return None
-    return Cores(hosts, host.cores)
+    return Cores(hosts, cores)

@@ -9,15 +9,18 @@ and nothing else waits: a send is posted and the rank goes on. Verifier and simu
 this; the executor obeys the same table. It knows no seconds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from backend.errors import StageflowError
 from backend.pipeline.kinds import FLOW, Bools, Ints, Is
 from backend.pipeline.notation import format_action
-from backend.pipeline.program import Program
 from backend.pipeline.rows import Rows
+
+if TYPE_CHECKING:
+    from backend.pipeline.program import Program
 
 Place = tuple[int, int]
 """An action of a program: (rank, index)."""
@@ -26,7 +29,7 @@ Place = tuple[int, int]
 class ProgramStuck(StageflowError):
     """Some ranks wait for ever: `places` are the actions at which they stand."""
 
-    def __init__(self, program: Program, places: tuple[Place, ...]) -> None:
+    def __init__(self, program: "Program", places: tuple[Place, ...]) -> None:
         self.places = places
         stands = ", ".join(
             f"rank {rank} at action {index} "
@@ -61,6 +64,20 @@ class Waits:
     pairs: Ints
 
     @property
+    def met(self) -> "Waits":
+        """The nodes that wait for others or that others wait for, without the rest."""
+        pick = np.flatnonzero((self.needs != -1) | (self.gives >= 0))
+        return replace(
+            self,
+            rows=self.rows[pick],
+            bounds=np.searchsorted(pick, self.bounds),
+            alone=self.alone[pick],
+            needs=self.needs[pick],
+            gives=self.gives[pick],
+            channels=self.channels[pick],
+        )
+
+    @property
     def receives(self) -> Ints:
         """The row of the receive of each node that waits for a message."""
         waiting = self.needs >= 0
@@ -73,7 +90,7 @@ class Waits:
         return self.rows[giving] + ~self.alone[giving]
 
 
-def waits(program: Program) -> Waits:
+def waits(program: "Program") -> Waits:
     """The nodes of any program, sound or not."""
     rows = program.rows
     send, recv, compute = rows.are(Is.SEND), rows.are(Is.RECV), rows.are(Is.COMPUTE)
@@ -114,7 +131,7 @@ def _channels(source: Ints, to: Ints) -> tuple[Ints, Ints]:
     return np.stack((names // wide, names % wide)), number[pair]
 
 
-def _messages(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
+def _messages(program: "Program", send: Bools, recv: Bools) -> tuple[Ints, int]:
     """A number per message: of rows that are no messages it means nothing."""
     rows, shape = program.rows, program.shape
     size = 2 * shape.num_stages * shape.num_microbatches
@@ -144,7 +161,7 @@ def _within(values: Ints, end: int) -> bool:
     return bool(((values >= 0) & (values < end)).all())
 
 
-def _named(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
+def _named(program: "Program", send: Bools, recv: Bools) -> tuple[Ints, int]:
     """The same for messages that are sent twice, or from and to ranks that nobody expects: each
     receive meets the first send of its message that no receive before it has met."""
     rows, rank = program.rows, program.rank
@@ -158,7 +175,7 @@ def _named(program: Program, send: Bools, recv: Bools) -> tuple[Ints, int]:
     return number, int(number.max(initial=-1)) + 1
 
 
-def _collectives(program: Program, places: Ints) -> tuple[Ints, Ints]:
+def _collectives(program: "Program", places: Ints) -> tuple[Ints, Ints]:
     """The number of each row's collective, and how many ranks must come to each: those that
     come, or more where one of its group never does."""
     if not len(places):
@@ -185,9 +202,15 @@ def coded(*columns: Ints) -> Ints:
     return np.asarray(np.unique(code, return_inverse=True)[1])
 
 
+def sorting(number: Ints) -> Ints:
+    """The order that sorts numbers from 0, equal ones as they stand; small ones sort sooner."""
+    narrow = number.astype(np.min_scalar_type(int(number.max(initial=0))))
+    return np.asarray(np.argsort(narrow, kind="stable"))
+
+
 def nth(name: Ints) -> Ints:
     """How many rows before each have its name."""
-    order = np.argsort(name, kind="stable")
+    order = sorting(name)
     ordered = name[order]
     starts = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(name)]
     run = np.arange(len(name))

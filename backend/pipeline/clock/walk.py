@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from backend.pipeline.clock.waits import Place, ProgramStuck, Waits, waits
+from backend.pipeline.clock.waits import Place, ProgramStuck, Waits
 from backend.pipeline.kinds import Floats
 from backend.pipeline.program import Program
 
@@ -103,7 +103,7 @@ def walk(plan: Waits, busy: Floats, hops: Floats) -> Walked:
 
 def stuck(program: Program) -> tuple[Place, ...]:
     """The actions at which ranks wait for ever; empty where the program runs to its end."""
-    plan = waits(program)
+    plan = program.waits.met
     nothing = np.zeros(len(plan.rows))
     return standing(program, plan, walk(plan, nothing, nothing))
 

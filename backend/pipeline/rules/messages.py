@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from backend.pipeline.clock.waits import coded, message_of
+from backend.pipeline.clock.waits import coded, message_of, sorting
 from backend.pipeline.kinds import FLOW, Bools, Ints, Is
 from backend.pipeline.placement import rank_of
 from backend.pipeline.rules.faults import Broken, Fault, Rule, missing
@@ -94,7 +94,7 @@ def channels(at: Places) -> Iterator[Broken]:
 
 def _by_channel(channel: Ints, mask: Bools) -> Ints:
     pick = np.flatnonzero(mask)
-    return pick[np.argsort(channel[pick], kind="stable")]
+    return pick[sorting(channel[pick])]
 
 
 def _unlike(sends: Ints, posted: Ints, receives: Ints, taken: Ints) -> Iterator[Broken]:

@@ -18,6 +18,8 @@ from backend.profiles.profile import Layer, ModelGraph, Profile
 
 CLUSTERS = (
     local(3),
+    local(4, cores=2),
+    Cluster((Level(3, 1e9, cores=2), Level(2, 1e8))),
     cluster_a(1),
     Cluster((Level(2, 1e9, 1e-4), Level(2, 1e7, 1e-3))),
     Cluster((Level(2, 1e8),), devices=(Device("slow"), Device("fast", speed=3.0))),

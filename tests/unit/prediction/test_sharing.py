@@ -2,12 +2,14 @@
 
 import pytest
 
-from backend.cluster.cluster import Cluster, Level
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import read_cluster, write_cluster
 from backend.cluster.presets import local
 from backend.errors import InvalidInput
+from backend.prediction.answer import by_hand
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict, predicted_program
+from backend.prediction.question import Question
 from backend.prediction.sharing import shared_cores
 
 
@@ -44,6 +46,27 @@ def test_a_timeline_has_no_more_compute_at_once_than_cores(profile, make_plan):
     _, alone = predicted_program(profile, host(None), plan, 24)
     _, shared = predicted_program(profile, host(1), plan, 24)
     assert shared.makespan > 1.5 * alone.makespan
+
+
+def test_devices_that_take_turns_are_no_faster_than_their_cores(profile, make_plan):
+    """Of two stages of 1 + 2 + 0.5 and 15 + 0.25 s on one core; on two, the second alone."""
+    plan = make_plan((1, (0,)), (3, (1,)))
+    assert predict(profile, host(1), plan).seconds_per_minibatch == pytest.approx(18.75)
+    assert predict(profile, host(2), plan).seconds_per_minibatch == pytest.approx(15.25)
+    told = by_hand(Question(profile, host(1)), plan)
+    assert told.reason.startswith(
+        "The cores of host 0 are the bottleneck: 2 devices take turns on 1 of them, 18.8 s per"
+    )
+    assert told.bound_seconds == pytest.approx(18.75)
+    assert told.gap == pytest.approx(0.0)
+
+
+def test_only_as_many_devices_compute_at_once_as_their_host_has_cores():
+    assert host(None).speed_at_once == host(4).speed_at_once == 4
+    assert host(3).speed_at_once == 3
+    assert host(1, servers=2).speed_at_once == 2
+    devices = tuple(Device(speed=speed) for speed in (1.0, 3.0, 2.0))
+    assert Cluster((Level(3, 1.0, cores=2),), devices=devices).speed_at_once == 5
 
 
 def test_cores_are_written_and_read():
