@@ -122,12 +122,12 @@ class Chosen:
 
     rank: int
     epoch: int
-    microbatches: int
+    num_microbatches: int
     event: Literal["chosen"] = "chosen"
 
     @property
     def file(self) -> str:
-        return f"save-after-{self.epoch}-{self.microbatches}"
+        return f"save-after-{self.epoch}-{self.num_microbatches}"
 
 
 @dataclass(frozen=True, slots=True)

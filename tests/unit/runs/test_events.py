@@ -35,7 +35,7 @@ events = st.one_of(
     st.builds(ProfileReady, path=texts),
     st.builds(Artifact, name=texts, path=texts),
     st.builds(Saved, ranks, epoch=ranks, samples=ranks, step=ranks, path=texts, num_files=ranks),
-    st.builds(Chosen, rank=ranks, epoch=ranks, microbatches=ranks),
+    st.builds(Chosen, rank=ranks, epoch=ranks, num_microbatches=ranks),
     st.builds(RankError, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
     st.builds(Finished, rank=ranks, epochs=ranks),
 )

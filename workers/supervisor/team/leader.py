@@ -106,7 +106,9 @@ class Team:
         """Tell the other ranks after which microbatch to save."""
         for node in self._begun.copy():  # it has its files: nobody else writes to it
             with suppress(OSError):  # whoever hears it finds it gone
-                self._connections[node].send(epoch=chosen.epoch, microbatches=chosen.microbatches)
+                self._connections[node].send(
+                    epoch=chosen.epoch, microbatches=chosen.num_microbatches
+                )
 
     def exits(self) -> dict[int, int]:
         return dict(self._codes)

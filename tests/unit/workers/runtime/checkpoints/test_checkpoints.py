@@ -107,10 +107,10 @@ def test_on_several_hosts_the_clock_s_comes_seconds_later_and_is_told(make: Make
     forwards(rank, clock, 0, 502, 0.01)
     (chosen,) = rank.chosen
     assert chosen.epoch == 3
-    assert chosen.microbatches % BATCH == 0
-    assert 500 + AHEAD / 0.01 <= chosen.microbatches <= 502 + AHEAD / 0.01 + BATCH
-    rank.updated(500, chosen.microbatches, chosen.microbatches + BATCH)
-    assert rank.saved() == [(3 * MICROBATCHES + chosen.microbatches) // BATCH]
+    assert chosen.num_microbatches % BATCH == 0
+    assert 500 + AHEAD / 0.01 <= chosen.num_microbatches <= 502 + AHEAD / 0.01 + BATCH
+    rank.updated(500, chosen.num_microbatches, chosen.num_microbatches + BATCH)
+    assert rank.saved() == [(3 * MICROBATCHES + chosen.num_microbatches) // BATCH]
 
 
 def test_one_that_is_asked_for_comes_sooner(make: Make, clock: Clock):
@@ -119,7 +119,7 @@ def test_one_that_is_asked_for_comes_sooner(make: Make, clock: Clock):
     (rank.folder / REQUEST).touch()
     forwards(rank, clock, 100, 120, 0.01)
     (chosen,) = rank.chosen
-    assert chosen.microbatches <= 103 + AHEAD_NOW / 0.01 + BATCH
+    assert chosen.num_microbatches <= 103 + AHEAD_NOW / 0.01 + BATCH
 
 
 def test_before_a_pace_is_known_nothing_is_chosen(make: Make, clock: Clock):
