@@ -1,5 +1,6 @@
 """Jobs for a node agent: profile a definition, train it by a plan, resume a training."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,6 +28,7 @@ from backend.runs.request.spec import (
     TrainSpec,
 )
 from backend.runs.run import Run
+from backend.whole import is_whole
 
 Model = Annotated[
     str,
@@ -167,8 +169,20 @@ def run(
     ] = "float32",
     seed: int = 0,
     weights: Annotated[
-        str, typer.Option(help="Begin with a safetensors file: a path, NAME or NAME@VERSION.")
+        str,
+        typer.Option(
+            help="Begin with a safetensors file (a path, NAME or NAME@VERSION), with the trained "
+            "model of a run (run:12), or with a file or folder of shards on the node (node:PATH)."
+        ),
     ] = "",
+    weights_partial: Annotated[
+        bool,
+        typer.Option(
+            "--weights-partial",
+            help="The weights may lack tensors of the model and have others: a base model under a "
+            "new head.",
+        ),
+    ] = False,
     nodes: Annotated[
         str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
     ] = "",
@@ -198,6 +212,10 @@ def run(
         stageflow run --plan 3 --nodes gpu-1,gpu-2
 
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
+
+        stageflow run --plan 4 --weights node:llama/base --weights-partial
+
+        stageflow run --plan 4 --weights run:12
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
@@ -213,11 +231,12 @@ def run(
         target_accuracy=target,
         target_loss=target_loss,
         seed=seed,
-        weights_id=backend.definitions.resolve(weights).id if weights else None,
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
         checkpoints=checkpoints,
+        weights_partial=weights_partial,
     )
+    spec = _beginning(backend, spec, weights)
     definition = backend.definitions.get(profile.definition_id)
     if detach:
         queued = submit(backend, spec, name or definition.name)
@@ -225,6 +244,22 @@ def run(
     with node_agent(backend):
         final = follow(backend, submit(backend, spec, name or definition.name))
     return show(final.id, as_json)
+
+
+def _beginning(backend: Backend, spec: TrainSpec, weights: str) -> TrainSpec:
+    """`spec` with the weights that `--weights` says."""
+    kind, colon, rest = weights.partition(":")
+    if not weights:
+        return spec
+    if colon and kind == "node":
+        if not rest:
+            raise InvalidInput("--weights node: names no path", "For example: node:llama/base")
+        return replace(spec, weights_path=rest)
+    if colon and kind == "run":
+        if not is_whole(rest):
+            raise InvalidInput(f"--weights {weights} names no run", "For example: run:12")
+        return replace(spec, weights_run=int(rest))
+    return replace(spec, weights_id=backend.definitions.resolve(weights).id)
 
 
 def resume(

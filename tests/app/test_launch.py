@@ -1,8 +1,11 @@
 """Launch: a run again with changes, a training by a kept plan, links with values in them."""
 
+from sqlalchemy import update
+
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
+from backend.storage.tables.tables import ArtifactRow
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
@@ -83,6 +86,38 @@ def test_precision_and_clipping_are_chosen(
     assert isinstance(spec, TrainSpec)
     assert (spec.precision, spec.optimizer.clip_norm) == ("bfloat16", None)
     assert spec.optimizer.decay == "cosine"
+
+
+def test_weights_of_the_node_may_be_a_base_under_a_new_head(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    assert not [each for each in page.toggle if each.label == "Partial weights"]
+    page.selectbox(key="weights").set_value("node").run()
+    page.text_input(key="weights-path").set_value(" llama/base ")
+    page.toggle(key="weights-partial").set_value(True).run()
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.weights_path, run.spec.weights_partial) == ("llama/base", True)
+    again = open_page(Page.LAUNCH, run=run.id)
+    assert again.selectbox(key="weights").value == "node"
+    assert again.text_input(key="weights-path").value == "llama/base"
+
+
+def test_the_trained_model_of_a_run_is_a_beginning(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    assert [*page.selectbox(key="weights").options] == ["weights by the seed", "files on the node"]
+    with backend.database.write() as session:
+        session.execute(update(ArtifactRow).values(name="model.safetensors"))
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="weights").set_value(f"run:{seeded.succeeded}").run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.weights_run == seeded.succeeded
 
 
 def test_data_without_a_path_are_refused(seeded: seed.Seeded, open_page: Open) -> None:

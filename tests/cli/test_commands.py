@@ -11,6 +11,7 @@ import pytest
 from backend.bootstrap import connect
 from backend.profiles.document import write_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.request.spec import TrainSpec
 from backend.settings import Settings
 from tests.app import seed
 from tests.cli.conftest import Command
@@ -294,3 +295,46 @@ def test_show_says_what_a_rule_took_away(stageflow: Command) -> None:
     assert stageflow("project", "clean", "--yes").code == 0
     assert "rule of retention deleted log" in " ".join(stageflow("show", run).out.split())
     assert stageflow("show", run, "--json").json["cleared_at"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ("node:", "names no path"),
+        ("run:two", "names no run"),
+        ("run:99", "run 99"),
+        ("nothing", "no model 'nothing'"),
+    ],
+)
+def test_weights_that_cannot_be_found_are_said(
+    stageflow: Command, home: Path, monkeypatch: pytest.MonkeyPatch, weights: str, told: str
+) -> None:
+    monkeypatch.setenv("STAGEFLOW_HOME", str(home))
+    backend = seed.fresh()
+    found = seed.everything(backend)
+    backend.close()
+    said = stageflow("run", "--plan", str(found.plan), "--weights", weights, "--detach")
+    assert said.code == 1
+    assert readable(said.err)
+    assert told in said.err
+
+
+def test_weights_of_the_node_are_asked_for(
+    stageflow: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAGEFLOW_HOME", str(home))
+    backend = seed.fresh()
+    found = seed.everything(backend)
+    command = (
+        "run",
+        "--plan",
+        str(found.plan),
+        "--weights",
+        "node:llama/base",
+        "--weights-partial",
+    )
+    number = stageflow(*command, "--detach", "--json").json["id"]
+    spec = backend.runs.get(number).spec
+    backend.close()
+    assert isinstance(spec, TrainSpec)
+    assert (spec.weights_path, spec.weights_partial) == ("llama/base", True)

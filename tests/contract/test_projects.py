@@ -104,6 +104,10 @@ def test_what_a_run_is_made_of_lies_in_its_project(
     spec = TrainSpec(run.spec.definition_id, PLAN, weights_id=weights.id)
     with pytest.raises(InvalidInput, match="another project"):
         backend.runs.submit(spec)
+    with pytest.raises(InvalidInput, match=f"the model of run {theirs.id} is of another project"):
+        backend.runs.submit(TrainSpec(run.spec.definition_id, PLAN, weights_run=theirs.id))
+    with pytest.raises(NotFound, match=f"run {run.id} has no file 'model.safetensors'"):
+        backend.runs.submit(TrainSpec(run.spec.definition_id, PLAN, weights_run=run.id))
     with pytest.raises(NotFound, match="checkpoint"):
         backend.runs.submit(TrainSpec(run.spec.definition_id, PLAN, checkpoint_id=7))
 

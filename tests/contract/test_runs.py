@@ -90,6 +90,8 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"data": DataSpec("csv", path="a.csv", held_out=1.0)},
         {"data": DataSpec("csv", path="a.csv", buckets=(8, 4))},
         {"data": DataSpec("text", path="a.txt", length=-1)},
+        {"weights_path": "base", "weights_id": 1},
+        {"weights_partial": True},
         {"checkpoints": CheckpointSpec(keep=0)},
         {"checkpoints": CheckpointSpec(updates=-1)},
         {"checkpoints": CheckpointSpec(seconds=inf)},

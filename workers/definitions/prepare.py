@@ -1,7 +1,6 @@
 """From a definition to its layers: builds the model, runs it once, then traces it."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from workers.definitions.layers import LayeredModel
 from workers.definitions.samples import Batch, Samples, mapped, positional, tensors
 from workers.definitions.trace import untouched
 from workers.definitions.units import Granularity
-from workers.definitions.weights import load_weights
+from workers.definitions.weights import FirstWeights
 
 
 def prepare(
@@ -26,10 +25,10 @@ def prepare(
     seed: int = 0,
     device: torch.device | None = None,
     granularity: Granularity | None = None,
-    weights: Path | None = None,
+    weights: FirstWeights | None = None,
 ) -> LayeredModel:
     """The layers of the definition's model on `device`, for inputs of the batch's shape, with
-    the seed's weights or those of a safetensors file.
+    the seed's weights or those of files.
 
     Raises `DefinitionFailed` where the model cannot be built and `ModelRaised` where the model
     or its loss raises on the batch, or where the loss is no single number; on meta tensors
@@ -37,12 +36,12 @@ def prepare(
     """
     inputs, targets = (mapped(samples, lambda t: t.to(device)) for samples in batch)
     model = positional(definition.model(seed), inputs)
-    if weights is not None:
-        load_weights(model, weights)
+    notes = weights.load(model) if weights else ()
     model.to(device)
     if not any(tensor.is_meta for tensor in tensors(inputs)):
         _try(definition, model, inputs, targets)
-    return layered(model, inputs, granularity or definition.granularity)
+    found = layered(model, inputs, granularity or definition.granularity)
+    return replace(found, notes=(*found.notes, *notes))
 
 
 def outlined(

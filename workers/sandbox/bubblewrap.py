@@ -76,7 +76,7 @@ def _mounts(room: Room, gpus: bool) -> Iterable[tuple[str, ...]]:
     for name in ("hosts", "nsswitch.conf", "passwd", "group"):
         yield ("--ro-bind", str(room.etc / name), f"/etc/{name}")
     yield ("--tmpfs", str(room.state))
-    for path in (*room.shown, *((room.data,) if room.data else ())):
+    for path in (*room.shown, *room.data):
         yield _shown(path)
     yield ("--bind", str(room.work), str(room.work))
 

@@ -17,13 +17,13 @@ def work_folder(folder: Path) -> Path:
 @dataclass(frozen=True, slots=True)
 class Room:
     """`folder` belongs to the agent. Of the `state` directory around it the ranks see
-    `shown`, read-only, and `work`. `data` lies elsewhere on the machine and is shown read-only
-    as it is: its owner and its permissions stay."""
+    `shown`, read-only, and `work`. `data` (and weights) lie elsewhere on the machine and are shown
+    read-only as they are: their owner and their permissions stay."""
 
     folder: Path
     state: Path
     shown: tuple[Path, ...] = ()
-    data: Path | None = None
+    data: tuple[Path, ...] = ()
 
     @property
     def work(self) -> Path:

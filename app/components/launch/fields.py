@@ -55,6 +55,9 @@ class Fields:
             )
         )
 
+    def switch(self, label: str, value: bool, param: Param, note: str = "") -> bool:
+        return st.toggle(label, value, help=note or None, **self._key(param))
+
     def _key(self, param: Param) -> dict[str, Any]:
         if self.bound:
             return bound(param)

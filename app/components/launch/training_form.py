@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import streamlit as st
 
-from app import services
 from app.components.launch.data_form import data_form
 from app.components.launch.fields import Fields
 from app.components.launch.place_form import place_form
+from app.components.launch.weights_form import weights_form
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
 from backend.runs.request.spec import TrainSpec
@@ -36,7 +36,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         }
         optimizer = fields.choice("Optimizer", names, spec.optimizer.name, Param.OPTIMIZER)
         seed = fields.whole("Seed", spec.seed, Param.SEED, least=0)
-        weights_id = _weights(spec.weights_id)
+        spec = weights_form(spec, fields)
     with right:
         accuracy = fields.real(
             "Stop at accuracy, %",
@@ -70,23 +70,11 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         epochs=epochs,
         optimizer=rule,
         seed=seed,
-        weights_id=weights_id,
         target_accuracy=accuracy / 100 if accuracy else None,
         target_loss=loss or None,
         data=data_form(spec.data, fields),
     )
     return place_form(_update_form(chosen, fields))
-
-
-def _weights(chosen: int | None) -> int | None:
-    """The id of a stored file of weights; None = initialised by the seed."""
-    names: dict[int | None, str] = {None: "weights by the seed"}
-    if chosen is not None:
-        names[chosen] = f"file {chosen}"
-    names |= {each.id: each.label for each in services.backend().definitions.weights()}
-    if len(names) == 1:
-        return None
-    return st.selectbox("Begin with", list(names), list(names).index(chosen), names.__getitem__)
 
 
 def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:

@@ -11,6 +11,9 @@ TimelineKind = Literal["measured", "predicted", "loading", "saving"]
 """What ranks did, what they were expected to do; when they loaded the samples of a forward, and
 when they copied weights for a checkpoint in an action."""
 
+TRAINED_MODEL = "model.safetensors"
+"""The file of a training's result: all weights under the model's own names."""
+
 LogText = tuple[int | None, float, str]
 """Rank (None = the agent), Unix seconds, text."""
 

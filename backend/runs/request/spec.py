@@ -107,7 +107,12 @@ class TrainSpec:
     elasticity   how much of the distance to the reference a pipeline gives up per averaging;
                  None = 1 / pipelines (AvgPipe)
     parameters, granularity   as in `ProfileSpec`; a plan brings those of its profile
-    weights_id   a kept safetensors file to begin with; None = weights drawn by the seed
+    weights_id   a kept safetensors file to begin with; without it and the next two weights are
+                 drawn by the seed
+    weights_run  a run whose trained model to begin with
+    weights_path   a safetensors file, or a folder of shards with their index, in a folder that
+                 the node's STAGEFLOW_DATA names
+    weights_partial   whether these weights may lack tensors of the model and have others
     checkpoint_id  a checkpoint, of whichever run, to go on from
     nodes        run on these, whose devices the plan numbers through; () = on any one
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
@@ -130,6 +135,9 @@ class TrainSpec:
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""
     weights_id: int | None = None
+    weights_run: int | None = None
+    weights_path: str = ""
+    weights_partial: bool = False
     checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
     checkpoint_id: int | None = None
     nodes: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
                 peak(spec.peak, spec.precision)
         case TrainSpec():
             _validate_training(spec)
+            _validate_weights(spec)
             _validate_emulation(spec)
             _validate_plan(spec, stores)
             _validate_nodes(spec, stores)
@@ -50,6 +51,19 @@ def _validate_training(spec: TrainSpec) -> None:
             "Stop at one of them.",
         )
     _validate_data(spec.data)
+
+
+def _validate_weights(spec: TrainSpec) -> None:
+    given = [spec.weights_id is not None, spec.weights_run is not None, bool(spec.weights_path)]
+    if sum(given) > 1:
+        raise InvalidInput(
+            "weights to begin with come from several places", "Give one file, run or path."
+        )
+    if spec.weights_partial and not any(given):
+        raise InvalidInput(
+            "partial weights are allowed, and there are no weights to begin with",
+            "Give a file, a run or a path, or leave that out.",
+        )
 
 
 def _validate_data(data: DataSpec) -> None:

@@ -50,6 +50,11 @@ class SqlArtifacts:
             for row in self._database.rows(query)
         ]
 
+    def runs_with(self, name: str, run_ids: Sequence[int]) -> Sequence[int]:
+        """Those of the runs that have a file of that name."""
+        query = select(ArtifactRow).where(ArtifactRow.run_id.in_(run_ids), ArtifactRow.name == name)
+        return [row.run_id for row in self._database.rows(query)]
+
     def path(self, run_id: int, name: str) -> Path:
         """Where one kept file lies. Raises `NotFound`."""
         for artifact in self.list(run_id):

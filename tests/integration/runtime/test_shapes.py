@@ -55,7 +55,7 @@ def trained(write_job, train_spec, ended, tmp_path: Path):
         job.write_text(json.dumps(fields))
         codes, _, text = ended(RUNTIME, job, size=2)
         assert codes == [0, 0] or weights, text
-        saved = tmp_path / "model.safetensors"
+        saved = job.parent / "model.safetensors"
         return (load_file(saved) if saved.exists() else {}), text
 
     return run

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.sandbox.conftest import failure
+from tests.shards import sharded
 from workers.data import catalog
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
+from workers.sandbox.bubblewrap import rank_user
 
 CUT = 3
 PATIENCE = 900.0
@@ -58,6 +61,49 @@ def test_a_training_begins_with_the_uploaded_weights(lab):
     assert all(torch.equal(ended[name], given[name]) for name in given)
     drawn = mlp_weights(lab, seed=0)[2]
     assert any(not torch.equal(drawn[name], given[name]) for name in given)
+
+
+@pytest.mark.slow
+def test_a_training_begins_with_a_folder_of_the_node_and_the_next_with_its_model(lab, tmp_path):
+    """The folder is laid out as the hub's cache: its files are links to others beside it."""
+    lab = lab(max_seconds=PATIENCE, data=str(tmp_path / "hub"))
+    definition, count, given = mlp_weights(lab)
+    stored = sharded(tmp_path / "hub" / "blobs", given)
+    (tmp_path / "hub" / "base").mkdir()
+    for file in stored.iterdir():
+        (tmp_path / "hub" / "base" / file.name).symlink_to(Path("..") / "blobs" / file.name)
+    spec = TrainSpec(definition, plan(count), None, DataSpec("digits"), STILL, epochs=1)
+    first = lab.carries(replace(spec, weights_path="base"))
+    assert first.state is RunState.SUCCEEDED, first.error
+    again = lab.carries(replace(spec, weights_run=first.id))
+    assert again.state is RunState.SUCCEEDED, again.error
+    for run in (first, again):
+        ended = load_file(artifact(lab, run.id, "model.safetensors"))
+        assert all(torch.equal(ended[name], given[name]) for name in given)
+
+
+@pytest.mark.slow
+def test_weights_that_the_operator_has_not_opened_are_refused(lab, tmp_path):
+    lab = lab(data=str(tmp_path / "hub"))
+    definition, count, given = mlp_weights(lab)
+    sharded(tmp_path / "secret", given)
+    spec = TrainSpec(definition, plan(count), epochs=1, weights_path="../secret")
+    assert failure(lab.carries(spec))[0] == "DataNotAllowed"
+
+
+@pytest.mark.slow
+def test_weights_that_only_their_owner_may_read_are_told_of(lab, tmp_path):
+    lab = lab(data=str(tmp_path))
+    definition, count, given = mlp_weights(lab)
+    (tmp_path / "mine.safetensors").write_bytes(save(given))
+    (tmp_path / "mine.safetensors").chmod(0o600)
+    spec = TrainSpec(definition, plan(count), epochs=1, weights_path="mine.safetensors")
+    if rank_user() is None:
+        pytest.skip("an agent that is not root has ranks of its own user")
+    assert failure(lab.carries(spec)) == (
+        "DefinitionFailed",
+        "mine.safetensors may not be read by the ranks, which are a user of their own",
+    )
 
 
 @pytest.mark.slow

@@ -6,13 +6,12 @@ from pathlib import Path
 from torch import Tensor
 
 from backend.runs.events import Artifact
+from backend.runs.history.records import TRAINED_MODEL
 from workers.runtime.checkpoints.tensor_files import join, names_in, write
 from workers.runtime.compute.stages import Stages
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
 from workers.runtime.reports.reporter import Reporter
-
-MODEL_FILE = "model.safetensors"
 
 
 def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
@@ -37,7 +36,7 @@ def save(rank: Rank, folder: Path, reporter: Reporter) -> None:
             files = [folder / f".part-{number}" for number in range(len(parts))]
             for file, part in zip(files, parts, strict=True):
                 write(file, part, {})
-        path = folder / MODEL_FILE
+        path = folder / TRAINED_MODEL
         _join(rank.stages, files, path)
         for file in files if parts else ():
             file.unlink()

@@ -6,12 +6,11 @@ from torch import Tensor
 
 from workers.definitions.blueprint.blueprint import shapes_in
 from workers.definitions.cut import cut
-from workers.definitions.weights import load_weights
 from workers.runtime.compute.model import Layers
 
 
 def fill(layers: Layers, bounds: Sequence[tuple[int, int]], numbers: Sequence[int]) -> None:
-    """Make the first values of the stages `numbers`, or read them from the file of weights. What
+    """Make the first values of the stages `numbers`, or read them from the files of weights. What
     no stage reads belongs to the first stage, which writes it into the trained model."""
     base = layers.base
     assert base.blueprint is not None, "the model has values already"
@@ -21,7 +20,7 @@ def fill(layers: Layers, bounds: Sequence[tuple[int, int]], numbers: Sequence[in
     models = (base.model, *(other.model for other in layers.others.values()))
     base.blueprint.fill(*models, wanted=own)
     if layers.weights is not None:
-        load_weights(base.model, layers.weights)
+        layers.weights.load(base.model)
 
 
 def _unread(layers: Layers, bounds: Sequence[tuple[int, int]]) -> list[Tensor]:

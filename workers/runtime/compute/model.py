@@ -17,6 +17,7 @@ from workers.definitions.layers import LayeredModel
 from workers.definitions.prepare import outlined, prepare
 from workers.definitions.reorder import in_order
 from workers.definitions.samples import Samples, mapped, tensors
+from workers.definitions.weights import FirstWeights
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.compute.variants import varied
 from workers.runtime.samples.epoch import Form
@@ -29,12 +30,12 @@ NOTE = (
 @dataclass(frozen=True, slots=True)
 class Layers:
     """In the plan's order: `base` for full microbatches (of the longest bucket), `others` for
-    every other form that an epoch or an evaluation may have. `weights`: the file that first
+    every other form that an epoch or an evaluation may have. `weights`: the files that first
     values are still to be read from."""
 
     base: LayeredModel
     others: dict[Form, LayeredModel] = field(default_factory=dict)
-    weights: Path | None = None
+    weights: FirstWeights | None = None
 
 
 def layers_of(
@@ -54,11 +55,13 @@ def layers_of(
     usual = max(spec.data.buckets) if data.train.lengths is not None else None
     form: Form = (spec.plan.microbatch, usual)
     granularity = spec.granularity or definition.granularity
-    weights = Path(job.weights) if job.weights else None
+    weights = FirstWeights(Path(job.weights), spec.weights_partial) if job.weights else None
     with autocast(device, _traced_in(spec)):
         if spec.tracing:
             inputs = data.first(*form)[0]
             base = outlined(definition, inputs, spec.tracing, spec.seed, device, granularity)
+            notes = weights.check(base.model) if weights else ()
+            base = replace(base, notes=(*base.notes, *notes))
         else:
             batch = data.first(*form)
             base = prepare(definition, batch, spec.seed, device, granularity, weights)

@@ -1,7 +1,8 @@
-"""Where the data of a run lie on this node, and what of that its ranks may see."""
+"""Where the files of a run lie on this node (data, weights), and what of that its ranks may see."""
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from backend.errors import StageflowError
@@ -24,13 +25,19 @@ def place_of(spec: RunSpec, settings: Settings) -> str:
         return ""
     if (name := hub_name(spec, settings)) is not None:
         return str(settings.hub_folder / name)
-    found = _found(spec.data.path, settings.data_folders)
-    if found is None:
-        raise DataNotAllowed(
-            f"{spec.data.path} is not in a folder that {settings.node} allows runs to read",
-            _advice(settings),
-        )
-    return str(found)
+    return str(_allowed(spec.data.path, settings))
+
+
+def weights_place(spec: RunSpec, settings: Settings) -> str:
+    """The path of the weights to begin with, where the run names one on this node; else "". Files
+    of a folder may be links, as the hub's cache has them, within what is allowed. Raises
+    `DataNotAllowed`."""
+    if not isinstance(spec, TrainSpec) or not spec.weights_path:
+        return ""
+    place = _allowed(spec.weights_path, settings)
+    for link in _links(place):
+        _allowed(str(link), settings)
+    return str(place)
 
 
 def hub_name(spec: RunSpec, settings: Settings) -> str | None:
@@ -43,13 +50,34 @@ def hub_name(spec: RunSpec, settings: Settings) -> str | None:
     return path if HUB_NAME.fullmatch(path) and not is_here else None
 
 
-def shown_of(job: Job) -> Path | None:
-    """What of the machine the ranks see for their data: the file or folder itself, and of a
-    Python file the folder in which it lies."""
-    if not job.data or not isinstance(job.spec, TrainSpec):
-        return None
-    path = Path(job.data)
-    return path.parent if job.spec.data.name == "python" else path
+def shown_of(job: Job) -> tuple[Path, ...]:
+    """What of the machine the ranks see for their data and weights: the file or folder itself, of
+    a Python file the folder in which it lies, and what the links in a folder of weights lead to."""
+    if not isinstance(job.spec, TrainSpec):
+        return ()
+    shown = []
+    if job.data:
+        path = Path(job.data)
+        shown.append(path.parent if job.spec.data.name == "python" else path)
+    if job.spec.weights_path:
+        place = Path(job.weights)
+        shown += [place, *(link.resolve() for link in _links(place))]
+    return tuple(shown)
+
+
+def _links(place: Path) -> Iterator[Path]:
+    """The links in a folder of weights."""
+    return (file for file in sorted(place.glob("*.safetensors*")) if file.is_symlink())
+
+
+def _allowed(path: str, settings: Settings) -> Path:
+    found = _found(path, settings.data_folders)
+    if found is None:
+        raise DataNotAllowed(
+            f"{path} is not in a folder that {settings.node} allows runs to read",
+            _advice(settings),
+        )
+    return found
 
 
 def _found(path: str, folders: tuple[Path, ...]) -> Path | None:
@@ -65,4 +93,4 @@ def _advice(settings: Settings) -> str:
     if not settings.data_folders:
         return "Set STAGEFLOW_DATA to the folders with data there, and start the agent again."
     told = os.pathsep.join(map(str, settings.data_folders))
-    return f"Runs may read {told}: put the data there, or correct the path."
+    return f"Runs may read {told}: put the files there, or correct the path."

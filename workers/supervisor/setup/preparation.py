@@ -8,13 +8,14 @@ from pathlib import Path
 
 from backend.bootstrap import Backend
 from backend.codec import to_json
-from backend.errors import StageflowError
+from backend.errors import NotFound, StageflowError
+from backend.runs.history.records import TRAINED_MODEL
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor.ranks import orphans
-from workers.supervisor.setup.data_place import place_of, shown_of
+from workers.supervisor.setup.data_place import place_of, shown_of, weights_place
 
 JOB_FILE = "job.json"
 
@@ -49,12 +50,29 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
 
 
 def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
-    """The path of the weights to begin with, beside the definition; "" where there are none."""
-    if isinstance(spec, ProfileSpec) or spec.weights_id is None:
+    """The path of the weights to begin with: beside the definition, or where the node has them;
+    "" where there are none."""
+    if isinstance(spec, ProfileSpec):
         return ""
     path = folder / "weights.safetensors"
-    path.write_bytes(backend.definitions.source(spec.weights_id))
+    if spec.weights_id is not None:
+        path.write_bytes(backend.definitions.source(spec.weights_id))
+    elif spec.weights_run is not None:
+        shutil.copyfile(_trained(backend, spec.weights_run), path)
+    else:
+        return weights_place(spec, backend.settings)
     return str(path)
+
+
+def _trained(backend: Backend, run_id: int) -> Path:
+    """The trained model of a run. Raises `NotFound`."""
+    file = backend.runs.artifacts.path(run_id, TRAINED_MODEL)
+    if not file.exists():
+        raise NotFound(
+            f"the trained model of run {run_id} is not on {backend.settings.node}",
+            "Upload its file, or put it into a folder of STAGEFLOW_DATA there.",
+        )
+    return file
 
 
 def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:

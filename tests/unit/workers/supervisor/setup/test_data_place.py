@@ -9,7 +9,13 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.settings import Settings
-from workers.supervisor.setup.data_place import DataNotAllowed, hub_name, place_of, shown_of
+from workers.supervisor.setup.data_place import (
+    DataNotAllowed,
+    hub_name,
+    place_of,
+    shown_of,
+    weights_place,
+)
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)),)), "pipedream", 16)
 
@@ -66,10 +72,42 @@ def test_the_hub_is_asked_for_what_is_no_folder_here(settings: Settings, tmp_pat
     assert place == str(tmp_path / "home" / "hub" / "stanfordnlp" / "imdb")
 
 
+class TestWeights:
+    def spec(self, path: str) -> TrainSpec:
+        return TrainSpec(1, PLAN, weights_path=path)
+
+    def test_a_folder_is_shown_with_what_its_links_lead_to(self, settings: Settings, tmp_path):
+        base, blob = tmp_path / "one" / "base", tmp_path / "two" / "blob"
+        base.mkdir()
+        blob.touch()
+        (base / "model.safetensors").symlink_to(blob)
+        place = weights_place(self.spec("base"), settings)
+        assert place == str(base)
+        job = Job(1, 1, "x", self.spec("base"), "/x.py", "/work", weights=place)
+        assert shown_of(job) == (base, blob)
+
+    def test_a_link_that_leads_out_is_refused(self, settings: Settings, tmp_path: Path):
+        (tmp_path / "one" / "base").mkdir()
+        link = tmp_path / "one" / "base" / "model.safetensors"
+        link.symlink_to(tmp_path / "secret" / "secret.csv")
+        with pytest.raises(DataNotAllowed, match=r"model.safetensors is not in a folder"):
+            weights_place(self.spec("base"), settings)
+
+    @pytest.mark.parametrize("path", ["../secret", "none", "{top}/secret"])
+    def test_all_else_is_refused(self, path: str, settings: Settings, tmp_path: Path):
+        with pytest.raises(DataNotAllowed):
+            weights_place(self.spec(path.format(top=tmp_path)), settings)
+
+    def test_weights_that_were_uploaded_need_no_place(self, settings: Settings):
+        assert weights_place(self.spec(""), settings) == weights_place(ProfileSpec(1), settings)
+        job = Job(1, 1, "x", self.spec(""), "/x.py", "/work", weights="/work/w.safetensors")
+        assert shown_of(job) == ()
+
+
 def test_a_python_file_comes_with_the_folder_around_it(tmp_path: Path):
     file = tmp_path / "mine.py"
     job = Job(1, 1, "x", train("mine.py", "python"), "/x.py", "/work", data=str(file))
-    assert shown_of(job) == tmp_path
+    assert shown_of(job) == (tmp_path,)
     job = Job(1, 1, "x", train("mine.csv"), "/x.py", "/work", data=str(tmp_path / "mine.csv"))
-    assert shown_of(job) == tmp_path / "mine.csv"
-    assert shown_of(Job(1, 1, "x", TrainSpec(1, PLAN), "/x.py", "/work")) is None
+    assert shown_of(job) == (tmp_path / "mine.csv",)
+    assert shown_of(Job(1, 1, "x", TrainSpec(1, PLAN), "/x.py", "/work")) == ()
