@@ -27,6 +27,11 @@ from backend.units import bytes_text
 Ints = NDArray[np.int64]
 
 
+MESSAGES = 2
+"""Bundles at each end beside those that wait for their backward: a stage computes on one and holds
+the next, which has come already, or the one before, which is not sent yet."""
+
+
 class Cuts(Protocol):
     """Where a model can be cut, as a rule sees it: bytes of the stages between two cuts."""
 
@@ -38,17 +43,25 @@ class Cuts(Protocol):
 
 
 def stage_bytes(
-    weights: Any, outputs: Any, bundle: Any, copies: Any, in_flight: Any, recompute: bool = False
+    weights: Any,
+    outputs: Any,
+    bundles: tuple[Any, Any],
+    copies: Any,
+    in_flight: Any,
+    recompute: bool = False,
 ) -> Any:
     """Peak bytes of one replica of a stage, numbers or arrays.
 
-        |w| copies + in_flight (activations + input bundle)
+        |w| copies + in_flight (activations + input bundle) + MESSAGES (input + output bundle)
 
-    `copies` of the weights are their versions, one gradient and the optimizer's state. With
-    `recompute` only the bundles wait, beside the activations of one microbatch (PipeDream-2BW,
-    section 3.3). Workspaces of kernels and allocator losses are not in the profile.
+    `copies` of the weights are their versions, one gradient and the optimizer's state; `bundles`
+    come in and go out. With `recompute` only the bundles wait, beside the activations of one
+    microbatch (PipeDream-2BW, section 3.3). Workspaces of kernels, allocator losses, and what
+    waits to be sent over a link that is slower than the stage are not known here.
     """
-    return weights * copies + in_flight * bundle + (1 if recompute else in_flight) * outputs
+    into, out = bundles
+    kept = in_flight * into + (1 if recompute else in_flight) * outputs
+    return weights * copies + kept + MESSAGES * (in_flight > 0) * (into + out)
 
 
 def stage_memory(
@@ -66,10 +79,11 @@ def stage_memory(
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
     outputs = sum(layer.activation_bytes for layer in layers)
-    bundle = profile.graph.cut_bytes[stage.first - 1] if stage.first else 0
+    cuts = profile.graph.cut_bytes
+    bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
     copies = versions + optimizer_named(optimizer).copies
     constants = sum(layer.constant_bytes for layer in layers)
-    return float(stage_bytes(weights, outputs, bundle, copies, in_flight, recompute) + constants)
+    return float(stage_bytes(weights, outputs, bundles, copies, in_flight, recompute) + constants)
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
@@ -86,7 +100,8 @@ def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         stages = plan.partition.stages[pipeline_rank :: shape.pipeline_size]
         live, held = rule.live(at), rule.in_flight(at)
         fixed = [stage_memory(ordered, s, live, 0, optimizer) for s in stages]
-        full = [stage_memory(ordered, s, live, held, optimizer, plan.recompute) for s in stages]
+        again = plan.recompute and rule.recomputation_frees
+        full = [stage_memory(ordered, s, live, held, optimizer, again) for s in stages]
         waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
         shared = reference if plan.num_pipelines > 1 else 0
@@ -174,10 +189,10 @@ class MemoryRule:
         needs = stage_bytes(
             cuts.weights(firsts, stop)[:, None],
             cuts.kept(firsts, stop)[:, None],
-            cuts.cut_bytes[firsts][:, None],
+            (cuts.cut_bytes[firsts][:, None], cuts.cut_bytes[stop]),
             self.copies + bounds.versions,
             bounds.in_flight,
-            self.recompute,
+            self.recompute and self.schedule.recomputation_frees,
         )
         fits = needs + cuts.constants(firsts, stop)[:, None] <= self.limit
         return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
@@ -187,7 +202,7 @@ class MemoryRule:
         each of its stages holds what one alone would, its weights once and one microbatch."""
         _, versions = self.holds(1, 0)
         weights, outputs = cuts.weights(firsts, stop), cuts.kept(firsts, stop)
-        needed = stage_bytes(weights, outputs, 0.0, self.copies + versions, 1)
+        needed = stage_bytes(weights, outputs, (0.0, 0.0), self.copies + versions, 1)
         return np.asarray(needed + cuts.constants(firsts, stop) <= machine * self.limit)
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:

@@ -89,6 +89,12 @@ class Schedule:
         flush."""
         return self.flushes or not self.trains
 
+    @property
+    def recomputation_frees(self) -> bool:
+        """Whether recomputed activations go before the next ones are made: not where they wait
+        for their weights' half."""
+        return self.delay is None
+
     def in_flight(self, at: Depth) -> int:
         """Most forwards (of all chunks) that a rank holds without their backward: those of the
         warm-up and those whose weights' half waits, or all of a batch (of the segment, where

@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from backend.cluster.cluster import Device
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.errors import InvalidInput
-from backend.planning.memory import check_memory, stage_memory
-from backend.planning.plan import PlanDoesNotFit, Stage
+from backend.pipeline.memory import memory, peak
+from backend.pipeline.schedules.catalog import schedule, training_schedules
+from backend.planning.memory import check_memory, memory_bytes, stage_memory
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
+from backend.prediction.predict import predicted_program
+from backend.prediction.shapes import steady_shape
+from backend.prediction.sizes import PlanSizes
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 LAYERS = (
@@ -31,8 +36,9 @@ def test_frozen_weights_and_buffers_are_counted_once():
 
 
 def test_activations_in_flight_include_the_bundle_that_comes_in():
-    assert stage_memory(PROFILE, Stage(0, 1, (0,)), 0, 2, "sgd") == 1000 + 2 * 100
-    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd") == 5 * (100 + 20 + 3)
+    """Two bundles more are on their way at each end: 100 out of the first, 120 into the last."""
+    assert stage_memory(PROFILE, Stage(0, 1, (0,)), 0, 2, "sgd") == 1000 + 2 * 100 + 2 * 100
+    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd") == 5 * (100 + 20 + 3) + 2 * 120
 
 
 def test_an_unknown_optimizer_names_the_known_ones():
@@ -54,7 +60,31 @@ def test_what_fits_exactly_and_what_is_not_known_pass():
 
 
 def test_recomputation_keeps_the_bundles_and_one_microbatch():
-    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 5 * 120 + 3
+    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 7 * 120 + 3
+
+
+@pytest.mark.parametrize("name", [s.name for s in training_schedules() if not s.chunked])
+@pytest.mark.parametrize("recompute", [False, True])
+@pytest.mark.parametrize("batch", [4, 8])
+def test_a_simulated_program_holds_as_much(name, recompute, batch):
+    """On equal stages and fast links, at any time, but for messages that come early where forwards
+    run ahead; with split backwards recomputed activations wait for their weights' half."""
+    layers = (Layer("l", "Linear", 1.0, 2.0, 100, 1000, saved_bytes=700, update=0.1),) * 4
+    profile, partition = Profile("even", ModelGraph.chain(layers), 1), straight_cut(4)
+    plan = Plan("", partition, name, 1, batch if schedule(name).batched else 1, recompute)
+    promised = memory_bytes(profile, plan, steady_shape(plan), "adam")
+    cluster = Cluster((Level(4, 1e6),))
+    program, timeline = predicted_program(
+        profile, cluster, plan, steady_shape(plan).num_microbatches
+    )
+    held = memory(program, timeline, PlanSizes(profile, partition, "adam"))
+    peaks = [peak(moments).holding.total for moments in held]
+    assert all(mine <= 1.05 * most for mine, most in zip(peaks, promised, strict=True))
+    assert max(peaks) >= 0.9 * max(promised)
+
+
+def straight_cut(count: int) -> Partition:
+    return Partition(tuple(Stage(n, n + 1, (n,)) for n in range(count)))
 
 
 def test_each_stage_is_held_against_its_own_device():

@@ -171,13 +171,15 @@ def test_of_equal_bottlenecks_the_fewest_stages_win():
 
 
 def test_a_pipeline_that_must_be_split_is_copied_over_servers():
-    """A device holds one of the two layers only, and the cut is too heavy for the link between
-    the servers: each server has the pipeline. Replicas alternate between the servers, so that
-    the microbatches of a replica stay in one: replica k of both stages is there."""
-    layer = Layer("l", "Linear", 0.5, 0.5, 10**6, 10**5)
-    profile = Profile("p", ModelGraph.chain((layer, layer)), 1)
+    """A device holds one of the two layers only (1.33e7 bytes, both 1.35e7), and the cut is too
+    heavy for the link between the servers: each server has the pipeline. Replicas alternate
+    between the servers, so that the microbatches of a replica stay in one: replica k of both
+    stages is there."""
+    first = Layer("first", "Linear", 0.5, 0.5, 1_100_000, 800_000)
+    last = Layer("last", "Linear", 0.5, 0.5, 10**7, 0)
+    profile = Profile("p", ModelGraph.chain((first, last)), 1)
     cluster = Cluster((Level(2, 1e9), Level(2, 2e6)))
-    found = optimum(profile, cluster, memory=MemoryRule(2.5e6, PIPEDREAM))
+    found = optimum(profile, cluster, memory=MemoryRule(1.34e7, PIPEDREAM))
     assert found.partition.stages == (Stage(0, 1, (0, 2)), Stage(1, 2, (1, 3)))
     assert found.lower_bound <= found.seconds
 

@@ -71,7 +71,9 @@ def test_bytes_count_both_ways_over_every_cut(profile, cluster, make_plan):
 def test_memory_counts_versions_and_flight(profile, cluster, make_plan):
     plan = make_plan((2, (0,)), (3, (1,)))
     memory = predict(profile, cluster, plan, optimizer="adam").memory_bytes
-    assert memory == (1000 * (2 + 1 + 2) + 2 * 300, 4000 * (1 + 1 + 2) + 1 * 250)
+    messages = 2 * 200
+    state = 1000 * (2 + 1 + 2), 4000 * (1 + 1 + 2)
+    assert memory == (state[0] + 2 * 300 + messages, state[1] + 1 * 250 + messages)
 
 
 def test_a_device_that_is_too_small_is_refused_with_numbers(profile, make_plan):

@@ -57,7 +57,7 @@ def test_every_minibatch_of_a_batched_schedule_has_the_samples_asked_for():
 
 def test_recomputation_is_tried_where_nothing_fits_without():
     profile = alike(8, 1)
-    cluster = Cluster((Level(2, 1e10),), Device(memory=600 * MIB))
+    cluster = Cluster((Level(2, 1e10),), Device(memory=700 * MIB))
     question = Question(profile, cluster, schedule="gpipe")
     for name in ("best", "gpipe-balanced"):
         assert search(name, question).plan.recompute
