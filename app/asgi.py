@@ -17,6 +17,7 @@ from app.components.shell import boundary
 from app.gate import exposure
 from app.gate.gate import Gate
 from app.gate.routes import sign_in_routes
+from app.gate.run_files import file_routes
 from app.server import request_limits
 from app.server.bundle import Bundle
 from app.server.connection import connected
@@ -67,7 +68,7 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 app = st.App(
     HERE / "main.py",
-    routes=[Route("/healthz", healthz), *sign_in_routes(), *api_routes()],
+    routes=[Route("/healthz", healthz), *sign_in_routes(), *api_routes(), *file_routes()],
     middleware=[
         Middleware(Stopwatch),
         Middleware(Gate, connect=connected),

@@ -22,6 +22,7 @@ from websockets.typing import Origin, Subprotocol
 from app.api.site import api_routes
 from app.gate.routes import sign_in_routes
 from app.gate.rules import BACK, BELOW, EXACT, PROVIDER, SIGN_IN, WELCOME, AccessRule, rule_for
+from app.gate.run_files import artifact_link
 from app.session.state import Page
 from backend.people.rights import Role
 from tests.app import seed
@@ -41,7 +42,8 @@ STREAMLITS = sorted(
 )
 PLACES = sorted(
     {*STREAMLITS, *(f"/{page.path}" for page in Page), "/", "/static/x.js", "/_stcore/metrics"}
-    | {"/_stcore/stream", "/_stcore/host-config", "/nowhere", "/favicon.png"} - OPEN
+    | {"/_stcore/stream", "/_stcore/host-config", "/nowhere", "/favicon.png", "/files/runs/1/x"}
+    - OPEN
 )
 
 
@@ -233,3 +235,47 @@ def test_everything_that_a_run_offers_can_be_taken_away(
             assert path, f"{label} was not made"
             answer = ask(place, path, {"Cookie": cookie})
             assert (answer.status, len(answer.read()) > 0) == (200, True), label
+
+
+class TestFilesOfRuns:
+    """They may have many GiB: the server hands them on in pieces."""
+
+    @pytest.fixture
+    def kept(self, seeded: seed.Seeded) -> tuple[str, bytes]:
+        """The path of a file of the succeeded run, and its bytes."""
+        backend = seed.fresh()
+        artifact = backend.runs.artifacts.list(seeded.succeeded)[0]
+        backend.close()
+        return artifact_link(seeded.succeeded, artifact), artifact.path.read_bytes()
+
+    def test_a_file_is_handed_out_whole_or_in_part(
+        self, server: tuple[str, str], kept: tuple[str, bytes]
+    ) -> None:
+        (place, cookie), (path, data) = server, kept
+        whole = ask(place, path, {"Cookie": cookie})
+        assert (whole.status, whole.read()) == (200, data)
+        assert whole.getheader("Content-Disposition", "").startswith("attachment")
+        rest = ask(place, path, {"Cookie": cookie, "Range": "bytes=1-"})
+        assert (rest.status, rest.read()) == (206, data[1:])
+
+    def test_nobody_gets_it_without_signing_in(
+        self, server: tuple[str, str], kept: tuple[str, bytes]
+    ) -> None:
+        assert ask(server[0], kept[0]).status == 401
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/files/runs/99/weights",
+            "/files/runs/{run}/none",
+            "/files/runs/{run}/..%2F..%2Fstageflow.db",
+            "/files/checkpoints/99/stage-0.safetensors",
+        ],
+    )
+    def test_what_is_not_there_is_said(
+        self, server: tuple[str, str], seeded: seed.Seeded, path: str
+    ) -> None:
+        place, cookie = server
+        answer = ask(place, path.format(run=seeded.succeeded), {"Cookie": cookie})
+        assert answer.status in (400, 404)
+        assert b"Traceback" not in answer.read()

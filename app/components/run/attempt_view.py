@@ -7,9 +7,10 @@ import streamlit as st
 
 from app import services
 from app.components.launch.resume_form import kept, place
-from app.components.shell.download import download
+from app.components.shell.allowed import closed
 from app.components.shell.layout import card
 from app.formats import NOTHING, ago, moment, plain, size
+from app.gate.run_files import artifact_link, checkpoint_link
 from app.session import state
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.records import StoredArtifact, StoredAttempt
@@ -55,14 +56,12 @@ def _checkpoint(checkpoint: Checkpoint) -> None:
         )
         with st.popover("Download", icon=":material/download:"):
             for file in checkpoint.files:
-                path = checkpoint.folder / file.name
-                download(
+                is_here = (checkpoint.folder / file.name).is_file()
+                st.link_button(
                     f"{file.name} ({size(file.size)})",
-                    path.read_bytes,
-                    f"run-{checkpoint.run_id}-update-{checkpoint.mark.step}-{file.name}",
-                    key=f"checkpoint-{checkpoint.id}-{file.name}",
-                    barred=None if path.is_file() else "The file is on another machine.",
-                    in_menu=True,
+                    checkpoint_link(checkpoint, file.name),
+                    width="stretch",
+                    **closed(None if is_here else "The file is on another machine."),
                 )
 
 
@@ -75,9 +74,5 @@ def artifact_list(run_id: int, artifacts: Sequence[StoredArtifact]) -> None:
                 f"sha256 {artifact.sha256[:10]}]]",
                 width="stretch",
             )
-            _download(run_id, artifact)
-
-
-def _download(run_id: int, artifact: StoredArtifact) -> None:
-    data = services.later(lambda its: its.runs.artifacts.path(run_id, artifact.name).read_bytes())
-    download("Download", data, artifact.path.name, key=f"artifact-{run_id}-{artifact.name}")
+            link = artifact_link(run_id, artifact)
+            st.link_button("Download", link, icon=":material/download:")
