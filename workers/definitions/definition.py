@@ -37,6 +37,11 @@ class LoadedDefinition(Protocol):
         """Of the model's output and the targets, a mean over the batch."""
         ...
 
+    @property
+    def companions(self) -> Mapping[str, str]:
+        """Texts of the files that belong beside trained weights, by name: a config."""
+        ...
+
     def model(self, seed: int = 0) -> nn.Module:
         """The model with the weights that `seed` gives; it takes its inputs by position."""
         ...

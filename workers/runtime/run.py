@@ -44,7 +44,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
     reporter.started()
     epochs = run.epochs()
     run.checkpoints.close()
-    save(run.rank, Path(job.folder), reporter)
+    save(run.rank, run.companions, Path(job.folder), reporter)
     return epochs
 
 
@@ -56,6 +56,7 @@ class _TrainingRun:
             reporter(Progress("load", 0, 1))
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         definition = load(Path(job.definition), spec.parameters)
+        self.companions = definition.companions
         self.data = catalog.load(spec.data, definition, job.data)
         self.cutting = cutting_of(spec)
         self.shape = epoch_shape(spec, self.data, self.cutting)

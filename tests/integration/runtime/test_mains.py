@@ -113,6 +113,7 @@ def test_one_process_without_any_environment(write_job, train_spec, ended) -> No
     assert {event.name for event in of(Artifact, found)} == {
         "stage-0.safetensors",
         "model.safetensors",
+        "model.safetensors.index.json",
     }
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
 from tests.integration.runtime.test_shapes import MODEL, RUNTIME
 from tests.shards import sharded
 from workers.definitions.loader import load
+from workers.definitions.prepare import prepare
+from workers.definitions.weight_files import INDEX
 
 
 @pytest.fixture
@@ -46,6 +49,46 @@ def test_one_two_and_four_ranks_train_alike_from_shards(run) -> None:
         assert set(codes) == {0}, text
         assert losses == pytest.approx(alone, rel=1e-5)
         assert all(torch.isfinite(t.float()).all() for t in load_file(saved).values())
+
+
+def test_from_pretrained_opens_what_a_config_s_model_has_become(
+    write_job, train_spec, ended, tmp_path: Path
+) -> None:
+    """The stages' files are its shards; the output layer is tied to the first stage's words."""
+    sizes = {"n_embd": 16, "n_layer": 3, "n_head": 2, "vocab_size": 50, "n_positions": 32}
+    config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], **sizes}
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "config.json").write_text(json.dumps(config))
+    given = load(tmp_path / "given" / "config.json", {"length": 8})
+    count = len(prepare(given, given.example(2)).layers)
+    spec = train_spec(
+        0, 2, count, schedule="1f1b-flush", batch=2, epochs=1, parameters={"length": 8}
+    )
+    job = write_job("mlp", spec)
+    fields = json.loads(job.read_bytes()) | {"definition": str(given.file)}
+    job.write_text(json.dumps(fields))
+    codes, events, text = ended(RUNTIME, job, size=2)
+    assert codes == [0, 0], text
+    assert {"config.json", INDEX} <= {getattr(event, "name", "") for event in events}
+    joined = load_file(tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    model, told = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(told.values()), told
+    assert not [n for n, t in model.state_dict().items() if not torch.equal(t, joined[n])]
+
+
+def test_what_no_stage_reads_has_a_shard_of_its_own(run, tmp_path: Path) -> None:
+    saved, *_ = run(0, 10, 17)
+    whole, places = load_file(saved), json.loads((tmp_path / INDEX).read_text())["weight_map"]
+    assert places.keys() == whole.keys()
+    assert places["unread.weight"] == "unread.safetensors"
+    stored = stored_in_shards(tmp_path, places)
+    assert not [name for name in whole if not torch.equal(stored[name], whole[name])]
+
+
+def stored_in_shards(folder: Path, places: dict[str, str]) -> dict[str, torch.Tensor]:
+    files = {file: load_file(folder / file) for file in set(places.values())}
+    return {name: files[file][name] for name, file in places.items()}
 
 
 def test_a_truncated_shard_ends_every_rank_before_training(run, folder: Path) -> None:

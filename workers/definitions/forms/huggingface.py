@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,6 +49,10 @@ class HuggingFaceConfig:
     def loss(self) -> Loss:
         """Cross entropy of the logits' last dimension; targets of -100 do not count."""
         return _loss
+
+    @property
+    def companions(self) -> Mapping[str, str]:
+        return {"config.json": str(self.config.to_json_string())}
 
     def model(self, seed: int = 0) -> nn.Module:
         return seeded(self.build, seed)

@@ -1,5 +1,6 @@
 """A program of torch.export (.pt2): loading it may run code, so only ranks and profilers do."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +28,7 @@ class ExportedModel:
     data_name = "synthetic"
     has_example = True
     granularity: ClassVar[Granularity] = "fine"
+    companions: ClassVar[Mapping[str, str]] = {}
 
     @property
     def loss(self) -> Loss:

@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +28,8 @@ class PythonFile:
     parameters: Values
 
     granularity: ClassVar[Granularity] = "fine"
+
+    companions: ClassVar[Mapping[str, str]] = {}
 
     @property
     def data_name(self) -> str:

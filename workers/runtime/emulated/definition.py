@@ -1,7 +1,9 @@
 """What stands for the person's definition where nothing is computed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from torch import Tensor, nn
 
@@ -19,6 +21,7 @@ class EmulatedDefinition:
     data_name: str = "synthetic"
     has_example: bool = False
     granularity: Granularity = "fine"
+    companions: ClassVar[Mapping[str, str]] = {}
 
     @property
     def loss(self) -> Loss:
