@@ -10,6 +10,7 @@ from torch import nn
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
+from workers.definitions.weights import FirstWeights
 
 
 class Net(nn.Module):
@@ -96,7 +97,7 @@ def test_weights_from_a_file(tied, tmp_path: Path) -> None:
     other = tied.model(1).state_dict()
     del other["head.weight"]
     save_file(other, tmp_path / "w.safetensors")
-    found = prepare(tied, tied.example(2), seed=0, weights=tmp_path / "w.safetensors")
+    found = prepare(tied, tied.example(2), seed=0, weights=FirstWeights(tmp_path / "w.safetensors"))
     weights = found.model.state_dict()
     assert all(torch.equal(weights[name], other[name]) for name in other)
     assert torch.equal(weights["head.weight"], other["words.weight"])
@@ -116,10 +117,10 @@ def test_weights_that_do_not_fit(tied, tmp_path: Path, change, message: str) -> 
     change(state)
     save_file(state, tmp_path / "w.safetensors")
     with pytest.raises(DefinitionFailed, match=message):
-        prepare(tied, tied.example(2), weights=tmp_path / "w.safetensors")
+        prepare(tied, tied.example(2), weights=FirstWeights(tmp_path / "w.safetensors"))
 
 
 def test_weights_that_are_none(tied, tmp_path: Path) -> None:
     (tmp_path / "w.safetensors").write_bytes(b"nothing")
-    with pytest.raises(DefinitionFailed, match="is not a safetensors file"):
-        prepare(tied, tied.example(2), weights=tmp_path / "w.safetensors")
+    with pytest.raises(DefinitionFailed, match="cannot be read as safetensors"):
+        prepare(tied, tied.example(2), weights=FirstWeights(tmp_path / "w.safetensors"))
