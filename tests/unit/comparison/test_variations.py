@@ -1,6 +1,8 @@
 """What if: the points of the curves, what changes along them, what they cost, cancelling."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from threading import Event
 
 import pytest
 
@@ -26,6 +28,7 @@ from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import by_hand
 from backend.prediction.question import Question
+from backend.prediction.search import Watch
 from tests.app import seed
 
 LAYERS = len(seed.a_profile().layers)
@@ -140,8 +143,19 @@ def test_a_sweep_plans_every_point_and_says_where_none_fits() -> None:
 
 def test_a_cancelled_sweep_keeps_what_it_has() -> None:
     wanted = [Variation(Axis.DEVICES, n, str(n), local(2), 1, False) for n in range(400)]
-    found = Background(lambda watch: sweep(QUESTION, wanted, watch), len(wanted))
+    one_is_there, goes_on = Event(), Event()
+
+    def held(watch: Watch) -> Iterator[Point]:
+        points = sweep(QUESTION, wanted, watch)
+        yield next(points)
+        one_is_there.set()
+        goes_on.wait(60)
+        yield from points
+
+    found = Background(held, len(wanted))
+    assert one_is_there.wait(60)
     found.cancel()
+    goes_on.set()
     assert found.wait(60)
     assert found.was_cancelled
-    assert len(of_axis(found.items, Axis.DEVICES)) == found.done < found.total
+    assert len(of_axis(found.items, Axis.DEVICES)) == found.done == 1
