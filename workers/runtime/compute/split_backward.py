@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
-from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+from torch.autograd.graph import GradientEdge, Node
 
 Tensors = tuple[Tensor, ...]
-Outputs = tuple[Tensor, ...] | tuple[GradientEdge, ...]
-"""Where a backward begins: at tensors, or at their places in the graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Deferred:
     """What the second half needs: per node the weights (by index) behind it and what arrived
     there, and the weights that need the whole way."""
 
-    outputs: Outputs
+    outputs: Tensors
     gradients: Tensors
     groups: dict[Node, list[int]]
     arrived: dict[Node, tuple[Tensor | None, ...]] = field(default_factory=dict)
@@ -32,7 +30,7 @@ class Deferred:
 
 
 def backward_input(
-    outputs: Outputs, inputs: Tensors, weights: Tensors, gradients: Tensors
+    outputs: Tensors, inputs: Tensors, weights: Tensors, gradients: Tensors
 ) -> tuple[Sequence[Tensor | None], Deferred]:
     """Gradients of the inputs (None where the outputs do not depend on one), and the rest."""
     if not inputs or not outputs:
@@ -81,17 +79,17 @@ def _fill(
 
 
 def _deferred(
-    outputs: Outputs,
+    outputs: Tensors,
     gradients: Tensors,
     weights: Tensors,
     users: dict[Node, list[Node]],
     through: set[Node],
 ) -> Deferred:
     groups: dict[Node, list[int]] = defaultdict(list)
-    whole, roots = [], {_node(output) for output in outputs}
+    whole = []
     for index, weight in enumerate(weights):
         met = _first_met(_node(weight), users, through)
-        handed_on = _node(weight) in roots
+        handed_on = any(weight is output for output in outputs)
         if len(met) == 1 and not handed_on:
             groups[met.pop()].append(index)
         else:
@@ -99,10 +97,10 @@ def _deferred(
     return Deferred(outputs, gradients, dict(groups), {}, tuple(whole))
 
 
-def _users(outputs: Outputs) -> dict[Node, list[Node]]:
+def _users(outputs: Tensors) -> dict[Node, list[Node]]:
     """node -> the nodes that hand it a gradient, over the whole graph behind the outputs."""
     users: dict[Node, list[Node]] = {}
-    pending = [_node(output) for output in outputs]
+    pending = [output.grad_fn for output in outputs if output.grad_fn is not None]
     for root in pending:
         users.setdefault(root, [])
     seen = set(pending)
@@ -147,9 +145,11 @@ def _first_met(start: Node, users: dict[Node, list[Node]], through: set[Node]) -
     return met
 
 
-def _node(end: Tensor | GradientEdge) -> Node:
-    """The node that makes a tensor, or at which one that was given ends."""
-    return (end if isinstance(end, GradientEdge) else get_gradient_edge(end)).node
+def _node(leaf: Tensor) -> Node:
+    """The node that ends at a tensor which requires a gradient."""
+    node = torch.autograd.graph.get_gradient_edge(leaf).node
+    assert node is not None
+    return node
 
 
 def _note(

@@ -7,17 +7,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import get_gradient_edge
 
 from workers.definitions.loader import Loss
 from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples
-from workers.runtime.compute.split_backward import (
-    Deferred,
-    Outputs,
-    backward_input,
-    backward_weight,
-)
+from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
 
@@ -30,18 +24,12 @@ Places = tuple[tuple[dict[str, nn.Parameter | None], str], ...]
 @dataclass(slots=True)
 class Activations:
     """What the backward needs of its forward; autograd keeps that version's weights alive.
-    `outputs` are where it begins: edges of the graph, so that a bundle that was sent is freed, or
-    the loss. `deferred` is what the input's half of a backward leaves for the weights' half."""
+    `deferred` is what the input's half of a backward leaves for the weights' half."""
 
     inputs: Tensors
     weights: dict[str, Tensor]
-    outputs: Outputs
+    outputs: Tensors
     deferred: Deferred | None = None
-
-    @property
-    def losses(self) -> Tensors:
-        """The loss on the last stage; nothing elsewhere."""
-        return tuple(end for end in self.outputs if isinstance(end, Tensor))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +75,7 @@ class StageModule:
         if self.loss is not None and target is not None:
             with self._cast(inputs):
                 result = (self.loss(result, target),)
-        ends: Outputs = _differentiable(result)
-        if self.loss is None:
-            ends = tuple(get_gradient_edge(tensor) for tensor in _differentiable(result))
-        return result, Activations(_differentiable(inputs), weights, ends)
+        return result, Activations(_differentiable(inputs), weights, _differentiable(result))
 
     def again(
         self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
@@ -136,7 +121,7 @@ class StageModule:
 
     def backward_input(self, held: Activations, gradients: Tensors) -> Tensors:
         """The gradients of the inputs alone; the graph stays for `backward_weight`."""
-        coming = gradients or tuple(map(torch.ones_like, held.losses))
+        coming = gradients or tuple(map(torch.ones_like, held.outputs))
         weights = tuple(held.weights.values())
         found, held.deferred = backward_input(held.outputs, held.inputs, weights, coming)
         return _filled(held.inputs, found)

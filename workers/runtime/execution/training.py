@@ -176,7 +176,7 @@ class Training:
             return self._messages.take(needs(action, self._shape))
         scale = self._loss_scale.value if self._loss_scale else 1.0
         factor = scale * self._epoch.share(action.microbatch)
-        return () if factor == 1 else tuple(torch.full_like(loss, factor) for loss in kept.losses)
+        return () if factor == 1 else tuple(torch.full_like(o, factor) for o in kept.outputs)
 
     def _backward_weight(self, index: int, stage: int, microbatch: int) -> None:
         kept = self._activations.pop((stage, microbatch))

@@ -49,7 +49,7 @@ def both(module: nn.Module, spec: TensorSpec):
     weights = {name: w.clone().requires_grad_() for name, w in stage.weights.items()}
     value = torch.rand(4, 5)
     whole, halves = (stage.forward((value.clone(),), weights, None) for _ in range(2))
-    gradients = tuple(torch.rand_like(tensor) for tensor in whole[0] if tensor.requires_grad)
+    gradients = tuple(torch.rand_like(tensor) for tensor in whole[1].outputs)
     inputs, found = stage.backward(whole[1], gradients)
     first = stage.backward_input(halves[1], gradients)
     return (inputs, found), (first, stage.backward_weight(halves[1])), halves[1].deferred
