@@ -62,6 +62,9 @@ def profile(
     peak: Annotated[
         str, typer.Option(help="Run nothing: times of this device's roofline (h100, a100, ...).")
     ] = "",
+    by_parts: Annotated[
+        bool, typer.Option("--by-parts", help="Make and time one layer after the other.")
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what has been measured.")
     ] = False,
@@ -97,6 +100,7 @@ def profile(
             "precision": precision,
             "further": further,
             "peak": peak,
+            "by_parts": by_parts,
         },
     )
     stored = _profiled(backend, spec, definition.name, fresh)

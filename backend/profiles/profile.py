@@ -40,6 +40,8 @@ class Layer:
     frozen_bytes         bytes of parameters that are not trained: they have no gradient, no state
                          of an optimizer and one version
     flops                floating point operations of one forward; None = not counted
+    spread               half the range of the seconds of equal layers over their median, where a
+                         few were measured for all of them; None = measured by itself
     """
 
     name: str
@@ -57,6 +59,7 @@ class Layer:
     adding: float = 0.0
     out_of_place_update: Annotated[float, Field(alias="renewal")] = 0.0
     frozen_bytes: int = 0
+    spread: float | None = None
 
     @property
     def constant_bytes(self) -> int:
@@ -202,6 +205,7 @@ class Profile:
     tracing        how the layers can be found again without running the model or making its
                    weights; "" = they cannot, or nobody tried
     is_partial     the job was stopped: medians over fewer repetitions than were asked for
+    by_parts       the layers were made and timed one by one, equal ones a few times
     message_overhead   what a message costs the ranks' processors; None = not measured, or the
                    ranks compute on GPUs
     """
@@ -222,6 +226,7 @@ class Profile:
     versions: dict[str, str] = field(default_factory=dict)
     tracing: Tracing = ""
     is_partial: bool = False
+    by_parts: bool = False
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
 
     @property

@@ -128,7 +128,7 @@ def _check_same_output(model: nn.Module, runner: nn.Module, inputs: Inputs) -> N
     buffers = sorted(dict(model.named_buffers()).keys() & dict(runner.named_buffers()).keys())
     for mode in (True, False):
         mine, theirs = (_results(m, inputs, weights, buffers, mode) for m in (model, runner))
-        if len(mine) != len(theirs) or not all(map(_alike, mine, theirs)):
+        if len(mine) != len(theirs) or not all(map(alike, mine, theirs)):
             raise ValueError("its forward does something that tracing does not see")
 
 
@@ -150,7 +150,8 @@ def _results(
     return [*(output.detach() for output in outputs), *state, *found]
 
 
-def _alike(one: Tensor | None, other: Tensor | None) -> bool:
+def alike(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether they are equal but for rounding."""
     if one is None or other is None:
         return one is other
     scale = float(one.abs().max()) if one.is_floating_point() and one.numel() else 0.0

@@ -1,7 +1,7 @@
 """A profile without running anything: shapes and operations of a model without weights."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -12,17 +12,41 @@ from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedW
 from backend.profiles.roofline import Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
+from workers.definitions.definition import LoadedDefinition
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
 from workers.definitions.samples import tensors
 from workers.devices import versions
 from workers.profiler.measure import benches
-from workers.profiler.sizes import flops, saved_bytes
+from workers.profiler.sizes import Sizes, flops, saved_bytes
 from workers.runtime.compute.stage import autocast
 
 META = torch.device("meta")
 ATTENTION = "scaled_dot_product_attention"
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A model without values: its layers and their sizes."""
+
+    layered: LayeredModel
+    sizes: Sizes
+
+
+def sketched(definition: LoadedDefinition, spec: ProfileSpec) -> Sketch:
+    """The definition's model on tensors that have shapes alone; nothing of its size is allocated.
+
+    Raises what `prepare` raises.
+    """
+    with META, autocast(META, spec.precision):
+        inputs, targets = catalog.example(definition, spec.microbatch)
+        layered = prepare(definition, (inputs, targets), granularity=spec.granularity or None)
+        _fuse_attention(layered)
+        layers, _ = benches(layered, definition.loss, spec.precision)
+        operations = flops(layers, tensors(inputs), targets)
+        saved = saved_bytes(layers, tensors(inputs), targets)
+        return Sketch(layered, Sizes(saved, operations))
 
 
 def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
@@ -31,17 +55,10 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
 
     Raises what `prepare` raises; a model that cannot be captured is one layer without sizes.
     """
-    definition = load(definition_file, spec.parameters)
-    with META, autocast(META, spec.precision):
-        inputs, targets = catalog.example(definition, spec.microbatch)
-        layered = prepare(definition, (inputs, targets), granularity=spec.granularity or None)
-        _fuse_attention(layered)
-        layers, _ = benches(layered, definition.loss, spec.precision)
-        operations = flops(layers, tensors(inputs), targets)
-        saved = saved_bytes(layers, tensors(inputs), targets)
-    work = _work(layered, operations)
+    found = sketched(load(definition_file, spec.parameters), spec)
+    layered = found.layered
     fastest = peak(spec.peak, spec.precision)
-    profile = roofline(name, work, layered.edges, spec.microbatch, fastest)
+    profile = roofline(name, _work(found), layered.edges, spec.microbatch, fastest)
     sized = (
         replace(
             layer,
@@ -51,7 +68,7 @@ def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:
             frozen_bytes=of.frozen_bytes,
         )
         for layer, kept, count, of in zip(
-            profile.layers, saved, operations, layered.layers, strict=True
+            profile.layers, found.sizes.saved, found.sizes.flops, layered.layers, strict=True
         )
     )
     return replace(
@@ -100,8 +117,9 @@ def _fused(
     return result
 
 
-def _work(layered: LayeredModel, operations: list[float]) -> list[Work]:
+def _work(sketch: Sketch) -> list[Work]:
     """What each layer does and moves: what it reads, what it hands on, its weights."""
+    layered = sketch.layered
     read = [0] * len(layered.layers)
     for _, readers, size in layered.crossings:
         for reader in readers:
@@ -115,5 +133,5 @@ def _work(layered: LayeredModel, operations: list[float]) -> list[Work]:
             layer.output_bytes,
             layer.parameter_bytes,
         )
-        for index, (layer, count) in enumerate(zip(layered.layers, operations, strict=True))
+        for index, (layer, count) in enumerate(zip(layered.layers, sketch.sizes.flops, strict=True))
     ]

@@ -3,29 +3,23 @@
 import os
 import signal
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 from backend.runs.events import ProfileReady, Progress
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
-from workers.definitions.definition import Loss
-from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import load
-from workers.definitions.prepare import prepare
-from workers.definitions.samples import Batch, mapped, tensors
-from workers.definitions.trace import untouched
+from workers.definitions.samples import mapped
 from workers.devices import versions
-from workers.profiler.described import described, graph_of
-from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure, middle
+from workers.profiler.described import described
 from workers.profiler.message_overhead import message_overhead
-from workers.profiler.retrace import traced_again
-from workers.profiler.sizes import flops, peak_bytes, saved_bytes
-from workers.runtime.compute.stage import Precision, autocast
+from workers.profiler.parts_profile import parts_profile, sketch_for_parts
+from workers.profiler.whole_profile import Stopped, whole_profile
 from workers.runtime.process import (
     device,
     device_name,
@@ -36,10 +30,6 @@ from workers.runtime.process import (
 from workers.runtime.reports.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
-
-
-class Stopped(BaseException):
-    """The job is to end; what is measured so far is kept as a partial profile."""
 
 
 def main() -> int:
@@ -77,9 +67,11 @@ def run(job_file: Path, reporter: Reporter) -> int:
 
 
 def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Reporter) -> Profile:
-    """The profile of a definition on this process's device; reports its progress.
+    """The profile of a definition on this process's device, by parts where the spec says so or
+    the whole model does not fit; reports its progress.
 
-    Raises `Stopped` where a SIGTERM comes before the first counted repetition.
+    Raises `Stopped` where a SIGTERM comes before the first counted repetition, and `InvalidInput`
+    on a model that neither fits nor can be made by parts.
     """
     _check(spec)
     reporter(Progress("load", 0, 1))
@@ -87,42 +79,33 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     definition = load(definition_file, spec.parameters)
     drawn = catalog.example(definition, spec.microbatch)
     inputs, targets = (mapped(samples, lambda t: t.to(chosen)) for samples in drawn)
-    with autocast(chosen, spec.precision):  # bundles have the cast dtypes
-        layered = prepare(
-            definition, (inputs, targets), device=chosen, granularity=spec.granularity or None
-        )
-        tracing, notes = traced_again(definition, inputs, layered, chosen)
-    reporter.started()
-    batch = inputs, targets
-    measured, counted = _measured(layered, batch, definition.loss, spec, reporter)
-    is_partial = counted < spec.repetitions
-    sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
-    forward, backward, update = measured.seconds(measured.whole)
-    profile = Profile(
+    sketch = sketch_for_parts(definition, spec, chosen)
+    if sketch is None:
+        profile = whole_profile(definition, (inputs, targets), spec, chosen, reporter)
+    else:
+        profile = parts_profile(definition, (inputs, targets), sketch, spec, chosen, reporter)
+    is_timed = not profile.is_partial and chosen.type == "cpu"
+    profile = replace(
+        profile,
         name=name,
-        graph=graph_of(layered, _layers(layered, measured, sizes)),
-        microbatch=spec.microbatch,
         device=device_name(chosen),
-        whole_forward=forward,
-        whole_backward=backward,
-        whole_update=update,
-        repetitions=counted,
-        notes=layered.notes + notes,
-        peak_bytes=sizes.peak if sizes else None,
         parameters=spec.parameters,
         granularity=spec.granularity,
         precision=spec.precision,
         versions=versions(),
-        tracing=tracing,
-        is_partial=is_partial,
-        message_overhead=None if is_partial or chosen.type != "cpu" else message_overhead(),
+        message_overhead=message_overhead() if is_timed else None,
     )
-    share = profile.compute / max(forward + backward, 1e-9)
-    reporter.log(
-        f"{len(profile.layers)} layers at {spec.microbatch} samples: together "
-        f"{profile.compute * 1e3:.2f} ms, {share:.2f} times the whole model."
-    )
+    reporter.log(_summary(profile))
     return profile
+
+
+def _summary(profile: Profile) -> str:
+    whole = profile.whole_forward + profile.whole_backward
+    beside = f", {profile.compute / whole:.2f} times the whole model" if whole else ""
+    return (
+        f"{len(profile.layers)} layers at {profile.microbatch} samples: together "
+        f"{profile.compute * 1e3:.2f} ms{beside}."
+    )
 
 
 def _described(name: str, definition_file: Path, spec: ProfileSpec, reporter: Reporter) -> Profile:
@@ -130,73 +113,6 @@ def _described(name: str, definition_file: Path, spec: ProfileSpec, reporter: Re
     reporter(Progress("load", 0, 1))
     reporter.started()
     return described(name, definition_file, spec)
-
-
-def _measured(
-    layered: LayeredModel, batch: Batch, loss: Loss, spec: ProfileSpec, reporter: Reporter
-) -> tuple[ModelTimes, int]:
-    """The times, and of how many repetitions: of fewer than asked for if the job is stopped."""
-    measured, done = None, 0
-    repetitions = measure(layered, batch, loss, spec.repetitions, spec.precision)
-    try:
-        for done, so_far in enumerate(repetitions, start=1):
-            measured = so_far
-            reporter(_progress(done, spec.repetitions))
-    except Stopped:
-        if done <= WARM_UP:
-            raise
-        reporter.log(f"Stopped after {done - WARM_UP} of {spec.repetitions} repetitions.")
-    assert measured is not None, "there is one repetition at least"
-    return measured, done - WARM_UP
-
-
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    """Per layer what is kept for the backward, and its operations; the peak of a step."""
-
-    saved: list[int]
-    flops: list[float]
-    peak: int
-
-
-def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision) -> _Sizes:
-    inputs, targets = tensors(batch[0]), batch[1]
-    with untouched(layered.model):
-        layers, whole = benches(layered, loss, precision)
-        saved = saved_bytes(layers, inputs, targets)
-        return _Sizes(saved, flops(layers, inputs, targets), peak_bytes(whole, inputs, targets))
-
-
-def _layers(layered: LayeredModel, measured: ModelTimes, sizes: _Sizes | None) -> tuple[Layer, ...]:
-    layers = []
-    for index, (layer, times) in enumerate(zip(layered.layers, measured.layers, strict=True)):
-        forward, backward, update = measured.seconds(times)
-        layers.append(
-            Layer(
-                name=layer.name,
-                kind=layer.kind,
-                forward=forward,
-                backward=backward,
-                output_bytes=layer.output_bytes,
-                parameter_bytes=layer.parameter_bytes,
-                update=update,
-                backward_input=measured.backward_input(times),
-                backward_weight=measured.backward_weight(times),
-                adding=middle(times.adding),
-                out_of_place_update=middle(times.out_of_place_update),
-                saved_bytes=sizes.saved[index] if sizes else None,
-                buffer_bytes=layer.buffer_bytes,
-                frozen_bytes=layer.frozen_bytes,
-                flops=sizes.flops[index] if sizes else None,
-            )
-        )
-    return tuple(layers)
-
-
-def _progress(done: int, repetitions: int) -> Progress:
-    if done <= WARM_UP:
-        return Progress("warm up", done, WARM_UP)
-    return Progress("layers", done - WARM_UP, repetitions)
 
 
 def _stop(signum: int, frame: object) -> None:

@@ -50,8 +50,17 @@ class LayerTimes:
     def rare(self) -> tuple[list[float], ...]:
         return self.backward_input, self.backward_weight, self.adding, self.out_of_place_update
 
+    @property
+    def all(self) -> tuple[list[float], ...]:
+        return self.forward, self.backward, self.update, *self.rare
+
+    def add(self, other: "LayerTimes") -> None:
+        """Take in what was measured of an equal layer."""
+        for seconds, more in zip(self.all, other.all, strict=True):
+            seconds += more
+
     def clear(self) -> None:
-        for seconds in (self.forward, self.backward, self.update, *self.rare):
+        for seconds in self.all:
             seconds.clear()
 
 
@@ -76,7 +85,7 @@ class ModelTimes:
     def seconds(self, times: LayerTimes) -> tuple[float, float, float]:
         """Medians of (forward, backward, update), less what a stage costs that does nothing."""
         forward = _net(times.forward, self.nothing.forward)
-        return forward, _net(times.backward, self.nothing.backward), median(times.update)
+        return forward, _net(times.backward, self.nothing.backward), middle(times.update)
 
     def backward_input(self, times: LayerTimes) -> float:
         """Median seconds of the input's half of the backward, at most the whole one; 0.0 where
@@ -104,8 +113,8 @@ def benches(
 ) -> tuple[list[Bench], Bench]:
     """(one per layer, the whole model)."""
     count = len(layered.layers)
-    layers = [_bench(layered, i, i + 1, loss, precision) for i in range(count)]
-    return layers, _bench(layered, 0, count, loss, precision)
+    layers = [bench_of(layered, i, i + 1, loss, precision) for i in range(count)]
+    return layers, bench_of(layered, 0, count, loss, precision)
 
 
 def measure(
@@ -136,10 +145,44 @@ def measure(
         yield measured
 
 
-def _bench(layered: LayeredModel, first: int, stop: int, loss: Loss, precision: Precision) -> Bench:
+def repeated(bench: Bench, inputs: Tensors, targets: Samples, repetitions: int) -> None:
+    """Time one stage by itself, with gradients of no meaning where it has no loss; its module is
+    as before."""
+    for repetition in range(WARM_UP + repetitions):
+        if repetition == WARM_UP:
+            bench.times.clear()
+        with untouched(bench.stage.module):
+            sweep([bench], inputs, targets)
+            if repetition % RARE_EVERY == 0 or repetition == WARM_UP:
+                sweep([bench], inputs, targets, halves=True)
+
+
+def do_nothing(device: torch.device, repetitions: int) -> LayerTimes:
+    """The times of a stage that does nothing."""
+    (bench,) = _nothings(1)
+    zero = torch.zeros(1, device=device)
+    repeated(bench, (zero,), zero, repetitions)
+    return bench.times
+
+
+def bench_of(
+    layered: LayeredModel, first: int, stop: int, loss: Loss, precision: Precision
+) -> Bench:
+    """A stage of the layers `first` up to, not including, `stop`, with weights of its own."""
+    return bench_for(layered, cut(layered, first, stop), first, stop, loss, precision)
+
+
+def bench_for(
+    layered: LayeredModel,
+    module: nn.Module,
+    first: int,
+    stop: int,
+    loss: Loss,
+    precision: Precision,
+) -> Bench:
+    """As `bench_of`, for a module that has been cut already."""
     is_last = stop == len(layered.layers)
-    module = cut(layered, first, stop).train()
-    stage = StageModule(module, layered.specs[first], loss if is_last else None, precision)
+    stage = StageModule(module.train(), layered.specs[first], loss if is_last else None, precision)
     weights = {name: w.clone().requires_grad_() for name, w in stage.weights.items()}
     return Bench(stage, weights, Momentum(learning_rate=1e-4, momentum=0.9), LayerTimes())
 
@@ -174,7 +217,7 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
         bundle, kept = watch.timed(times, work)
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
-    gradients: Tensors = ()
+    gradients = () if benches[-1].stage.loss else _some(held[-1].outputs)
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
         if halves:
@@ -193,6 +236,11 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
         else:
             watch.timed(bench.times.update, _update(bench, found, in_place=True))
     watch.finish()
+
+
+def _some(outputs: Tensors) -> Tensors:
+    """Gradients as they may come back: small, of either sign."""
+    return tuple(1e-3 * torch.randn_like(output) for output in outputs)
 
 
 def _add(bench: Bench, gradients: dict[str, Tensor]) -> Callable[[], object]:

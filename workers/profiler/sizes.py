@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,6 +24,16 @@ def _attention(query: Any, key: Any, value: Any, *_: Any, **__: Any) -> int:
 
 CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention}
 """torch counts the operations of attention's kernels on GPUs only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Per layer what autograd keeps for the backward, in bytes, and the operations of one forward;
+    `peak`: most bytes that one step of the whole model has alive, None = not measured."""
+
+    saved: list[int]
+    flops: list[float]
+    peak: int | None = None
 
 
 SILENT = "6"

@@ -43,6 +43,11 @@ def profile_form(definition: Definition) -> None:
         precision = left.selectbox("Precision", list(PRECISION), format_func=PRECISION.__getitem__)
         peak = right.selectbox("Times", ["", *DEVICES], format_func=_where)
         values = _parameter_fields(parameters, f"parameter-{definition.id}")
+        by_parts = st.checkbox(
+            "Measure by parts",
+            help="One layer is made and timed after the other, equal ones a few times. A model "
+            "that does not fit is always measured so.",
+        )
         again = st.checkbox("Measure again, even if this profile exists")
         if not st.form_submit_button("Start profiling", type="primary"):
             return
@@ -54,6 +59,7 @@ def profile_form(definition: Definition) -> None:
         "granularity": layers,
         "precision": precision,
         "peak": peak,
+        "by_parts": by_parts,
         "parameters": values,
     }
     _start(definition, from_plain(ProfileSpec, fields), again)

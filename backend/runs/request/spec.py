@@ -80,6 +80,8 @@ class ProfileSpec:
     peak         nothing is run: sizes and operations are read off a model without weights, and
                  times are those of this device's roofline (a name of `backend.profiles.devices`)
                  in `precision`, or in that which the name says ("h100-tf32")
+    by_parts     layers are made and timed one by one also where the whole model fits; where it
+                 does not, they always are
     """
 
     definition_id: int
@@ -90,6 +92,7 @@ class ProfileSpec:
     precision: Literal["float32", "bfloat16"] = "float32"
     further: tuple[int, ...] = ()
     peak: str = ""
+    by_parts: bool = False
     kind: Literal["profile"] = "profile"
 
 

@@ -57,7 +57,7 @@ def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Nod
     """Whether a profile says what `spec` asks for at microbatches of `size`."""
     asked = (size, spec.parameters, spec.granularity, spec.precision)
     given = (profile.microbatch, profile.parameters, profile.granularity, profile.precision)
-    if asked != given or profile.is_partial:
+    if asked != given or profile.is_partial or (spec.by_parts and not profile.by_parts):
         return False
     if spec.peak:
         return profile.device == peak(spec.peak, spec.precision).name

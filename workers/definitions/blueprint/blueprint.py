@@ -1,7 +1,7 @@
 """A model as shapes, and the first values of whichever of its tensors are wanted."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,6 +65,22 @@ class Blueprint:
             if id(tensor) in values:
                 holder[key] = values[id(tensor)]
 
+    @contextmanager
+    def filled(self, module: nn.Module, deep: bool = True) -> Iterator[None]:
+        """Inside, the module's tensors have their first values, those of the modules inside of it
+        too if `deep`; after, they are shapes again."""
+        held = [*tensors_in(module, deep)]
+        shapes = {id(tensor): tensor for _, _, tensor in held if isinstance(tensor, FakeTensor)}
+        with torch.random.fork_rng():
+            values = self.values(shapes.values())
+        for holder, key, tensor in held:
+            holder[key] = values.get(id(tensor), tensor)
+        try:
+            yield
+        finally:
+            for holder, key, tensor in held:
+                holder[key] = tensor
+
 
 def blueprint(
     make: Callable[[], nn.Module], seed: int, device: torch.device | None = None, large: int = LARGE
@@ -82,10 +98,10 @@ def blueprint(
     return Blueprint(model, recording.shapes, chosen, recording.steps, origins)
 
 
-def tensors_in(module: nn.Module) -> Iterator[Held]:
-    """Every tensor that a module inside keeps, its weights and buffers first: by a name, or in a
-    list or dictionary of its own."""
-    for part in module.modules():
+def tensors_in(module: nn.Module, deep: bool = True) -> Iterator[Held]:
+    """Every tensor that a module keeps, its weights and buffers first: by a name, or in a list or
+    dictionary of its own; those of the modules inside of it too if `deep`."""
+    for part in module.modules() if deep else (module,):
         for holder in (part._parameters, part._buffers, vars(part)):
             yield from _held(holder)
         for key, value in vars(part).items():

@@ -28,14 +28,14 @@ def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Repo
     joins the files, which no rank ever holds together, and writes the `companions` beside them.
 
     All ranks call it; those of one host share the job's folder, and those of several send
-    rank 0 what they wrote.
+    rank 0 what they wrote. A file that is reported may be moved away, so that the stages' files are
+    reported after the join.
     """
     own: dict[str, Tensor] = {}
     shards: dict[str, tuple[str, int]] = {}
     for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
         path, state = _stage_file(folder, stage), _stage_state(rank, stage)
         write(path, state, {})
-        reporter(Artifact(path.name, str(path)))
         shards |= {name: (path.name, tensor.nbytes) for name, tensor in state.items()}
         if rank.world.hosts > 1:
             own |= {name: tensor.cpu() for name, tensor in state.items()}
@@ -57,6 +57,9 @@ def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Repo
             (folder / name).write_text(text)
         for name in (path.name, *texts, *({file for file, _ in unread.values()})):
             reporter(Artifact(name, str(folder / name)))
+    rank.world.barrier()
+    for name in dict.fromkeys(file for file, _ in shards.values()):
+        reporter(Artifact(name, str(folder / name)))
 
 
 def _index(shards: Iterable[Mapping[str, tuple[str, int]]]) -> str:

@@ -12,8 +12,9 @@ from backend.runs.events import ProfileReady, Progress, Started, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec
 from workers.profiler import main
-from workers.profiler.main import Stopped, profiled
+from workers.profiler.main import profiled
 from workers.profiler.measure import WARM_UP
+from workers.profiler.whole_profile import Stopped
 from workers.runtime.reports.reporter import Reporter
 
 

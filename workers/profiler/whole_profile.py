@@ -1,0 +1,90 @@
+"""A profile whose layers were timed in a chain, as in training, beside the whole model."""
+
+import torch
+
+from backend.profiles.profile import Profile
+from backend.runs.events import Progress
+from backend.runs.request.spec import ProfileSpec
+from workers.definitions.definition import LoadedDefinition, Loss
+from workers.definitions.layers import LayeredModel
+from workers.definitions.prepare import prepare
+from workers.definitions.samples import Batch, tensors
+from workers.definitions.trace import untouched
+from workers.profiler.described import graph_of
+from workers.profiler.layer_costs import layer_costs
+from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure
+from workers.profiler.retrace import traced_again
+from workers.profiler.sizes import Sizes, flops, peak_bytes, saved_bytes
+from workers.runtime.compute.stage import Precision, autocast
+from workers.runtime.reports.reporter import Reporter
+
+
+class Stopped(BaseException):
+    """The job is to end; what is measured so far is kept as a partial profile."""
+
+
+def whole_profile(
+    definition: LoadedDefinition,
+    batch: Batch,
+    spec: ProfileSpec,
+    device: torch.device,
+    reporter: Reporter,
+) -> Profile:
+    """What was measured, at the batch's samples; partial where a `Stopped` came.
+
+    Raises `Stopped` before the first counted repetition.
+    """
+    with autocast(device, spec.precision):  # bundles have the cast dtypes
+        granularity = spec.granularity or None
+        layered = prepare(definition, batch, device=device, granularity=granularity)
+        tracing, notes = traced_again(definition, batch[0], layered, device)
+    reporter.started()
+    measured, counted = _measured(layered, batch, definition.loss, spec, reporter)
+    is_partial = counted < spec.repetitions
+    sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
+    forward, backward, update = measured.seconds(measured.whole)
+    return Profile(
+        name="",
+        graph=graph_of(layered, layer_costs(layered, measured, sizes)),
+        microbatch=spec.microbatch,
+        whole_forward=forward,
+        whole_backward=backward,
+        whole_update=update,
+        repetitions=counted,
+        notes=layered.notes + notes,
+        peak_bytes=sizes.peak if sizes else None,
+        tracing=tracing,
+        is_partial=is_partial,
+    )
+
+
+def _measured(
+    layered: LayeredModel, batch: Batch, loss: Loss, spec: ProfileSpec, reporter: Reporter
+) -> tuple[ModelTimes, int]:
+    """The times, and of how many repetitions: of fewer than asked for if the job is stopped."""
+    measured, done = None, 0
+    repetitions = measure(layered, batch, loss, spec.repetitions, spec.precision)
+    try:
+        for done, so_far in enumerate(repetitions, start=1):
+            measured = so_far
+            reporter(_progress(done, spec.repetitions))
+    except Stopped:
+        if done <= WARM_UP:
+            raise
+        reporter.log(f"Stopped after {done - WARM_UP} of {spec.repetitions} repetitions.")
+    assert measured is not None, "there is one repetition at least"
+    return measured, done - WARM_UP
+
+
+def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision) -> Sizes:
+    inputs, targets = tensors(batch[0]), batch[1]
+    with untouched(layered.model):
+        layers, whole = benches(layered, loss, precision)
+        saved = saved_bytes(layers, inputs, targets)
+        return Sizes(saved, flops(layers, inputs, targets), peak_bytes(whole, inputs, targets))
+
+
+def _progress(done: int, repetitions: int) -> Progress:
+    if done <= WARM_UP:
+        return Progress("warm up", done, WARM_UP)
+    return Progress("layers", done - WARM_UP, repetitions)
