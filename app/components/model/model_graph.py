@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from app.charts.model.model_picture import Box, Picture, picture
-from app.charts.model.module_tree import Module, around, first_open, module_tree
+from app.charts.groups import LayerGroup, compute
+from app.charts.model.model_picture import Box, Picture, picture, tree_of
+from app.charts.model.module_tree import Module, around, first_open
 from app.formats import count, operations, percent, seconds, shorten, size
 from app.session.state import Key
 from backend.profiles.profile import Layer, Profile
@@ -28,7 +29,7 @@ _graph = st.components.v2.component(
 def model_graph(profile: Profile, key: str) -> None:
     """Draw `profile`; which modules are open lasts as long as the visit. `key` names the model."""
     names = [layer.name for layer in profile.layers]
-    root = module_tree(names)
+    root = tree_of(profile.graph)
     kept: dict[str, frozenset[str]] = st.session_state.setdefault(Key.OPENED.value, {})
     kept.setdefault(key, first_open(root))
 
@@ -84,7 +85,8 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
     covered = _covered(profile, box)
     module = box.member if isinstance(box.member, Module) else None
     path = module.path if module else covered[0].name
-    kind = count(len(covered), "layer") if module else covered[0].kind
+    group = LayerGroup(path, 0, module.blocks or 1 if module else 1, covered)
+    kind = group.kind
     longest = most or 1.0
     return {
         "key": module.key if module else f"layer {box.member}",
@@ -94,7 +96,7 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
         "remark": shorten(kind, REMARK),
         "time": seconds(_seconds(covered)),
         "bars": [sum(getattr(la, way) for la in covered) / longest for way in WAYS],
-        "facts": facts(covered, profile),
+        "facts": [*_blocks(group), *facts(covered, profile)],
         "module": module is not None,
         "open": box.is_open,
         "x": round(box.x, 1),
@@ -102,6 +104,14 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
         "w": box.width,
         "h": box.height,
     }
+
+
+def _blocks(group: LayerGroup) -> list[tuple[str, str]]:
+    """How many equal blocks, and what the shortest and the longest take."""
+    if group.count == 1:
+        return []
+    each = " to ".join(map(seconds, group.spread(compute)))
+    return [("Equal blocks", count(group.count)), ("Each of them", each)]
 
 
 def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
