@@ -1,6 +1,6 @@
 """The picture of a model: modules that open and close, the costs of each layer beside it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ def model_graph(profile: Profile, key: str) -> None:
 
 def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[str, Any]:
     """What the browser is told: boxes with their words, lines, the whole model's figures."""
-    most = max((_seconds(_covered(profile, b)) for b in found.boxes if not b.is_open), default=0.0)
+    shut = [_covered(box) for box in found.boxes if not box.is_open]
+    most = max((_seconds(profile.layers[b.start : b.stop]) for b in shut), default=0.0)
     layers = count(len(profile.layers), "layer")
     return {
         "model": key,
@@ -72,7 +73,7 @@ def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[
         "alt": f"The graph of {profile.name}: {layers}. Arrows move, plus and minus zoom.",
         "note": f"{layers} · drag or scroll to move, Ctrl+scroll to zoom",
         "kind": layers,
-        "facts": facts(profile.layers, profile),
+        "facts": facts(profile, range(len(profile.layers))),
         "chosen": chosen,
         "width": found.width,
         "height": found.height,
@@ -82,7 +83,8 @@ def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[
 
 
 def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
-    covered = _covered(profile, box)
+    numbers = _covered(box)
+    covered = profile.layers[numbers.start : numbers.stop]
     module = box.member if isinstance(box.member, Module) else None
     path = module.path if module else covered[0].name
     group = LayerGroup(path, 0, module.blocks or 1 if module else 1, covered)
@@ -96,7 +98,7 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
         "remark": shorten(kind, REMARK),
         "time": seconds(_seconds(covered)),
         "bars": [sum(getattr(la, way) for la in covered) / longest for way in WAYS],
-        "facts": [*_blocks(group), *facts(covered, profile)],
+        "facts": [*_blocks(group), *facts(profile, numbers)],
         "module": module is not None,
         "open": box.is_open,
         "x": round(box.x, 1),
@@ -114,9 +116,9 @@ def _blocks(group: LayerGroup) -> list[tuple[str, str]]:
     return [("Equal blocks", count(group.count)), ("Each of them", each)]
 
 
-def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
+def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
     """Labels and figures of some layers together; what was not measured is left out."""
-    total = profile.compute
+    total, layers = profile.compute, profile.layers[numbers.start : numbers.stop]
     forward, backward = (sum(getattr(layer, way) for layer in layers) for way in WAYS)
     halves, update = (
         sum(getattr(la, way) for la in layers) for way in ("backward_input", "update")
@@ -136,7 +138,7 @@ def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
         ("Operations", operations(flops) if flops else ""),
     ]
     if len(layers) == 1:
-        index = profile.layers.index(layers[0])
+        index = numbers.start
         rows.append(("Output", size(layers[0].output_bytes)))
         rows.append(("A cut behind it sends", size(profile.graph.cut_bytes[index])))
         rows += _shared(profile, index)
@@ -154,10 +156,10 @@ def _shared(profile: Profile, index: int) -> list[tuple[str, str]]:
     return found
 
 
-def _covered(profile: Profile, box: Box) -> tuple[Layer, ...]:
+def _covered(box: Box) -> range:
     if isinstance(box.member, Module):
-        return profile.layers[box.member.first : box.member.stop]
-    return (profile.layers[box.member],)
+        return range(box.member.first, box.member.stop)
+    return range(box.member, box.member + 1)
 
 
 def _seconds(layers: Iterable[Layer]) -> float:

@@ -180,21 +180,27 @@ class Editor {
   }
   paintFolds(pen, ink) {  // how blocks are shared over the stages, and how far they differ
     const base = HEAD + PLOT, y = (v) => base - (v / this.top) * PLOT;
-    pen.fillStyle = pen.strokeStyle = ink;
     pen.textAlign = "center";
     for (const { first, stop, count, least, most } of this.data.bars) {
       if (count === 1) continue;
+      const forward = PLOT * sum(this.data.forward, first, stop) / this.top / count;
+      const backward = PLOT * sum(this.data.backward, first, stop) / this.top / count;
+      const [colour, up] = Math.max(forward, backward) < 16 ? [ink, base - y(most) + 10]
+        : forward >= 16 ? ["#FFFFFF", forward / 2] : ["#1B2430", forward + backward / 2];
+      pen.fillStyle = ink;
       const size = (stop - first) / count, block = (this.x(stop) - this.x(first)) / count;
       pen.globalAlpha = 0.55;
       if (block >= 3) for (let n = 0; n <= count; n++) pen.fillRect(this.x(first) + n * block - 0.5, base, 1, 4);
-      pen.globalAlpha = 0.8;
+      pen.globalAlpha = 1;
       this.stops.forEach((end, stage) => {
         const from = Math.max(first, this.first(stage)), to = Math.min(stop, end);
         if (from >= to) return;
         const room = this.x(to) - this.x(from) - 16, middle = (this.x(from) + this.x(to)) / 2;
-        const number = +((to - from) / size).toFixed(2), words = [`${number} of ${count} blocks`, `${number} ×`, `${number}`];
+        const number = +((to - from) / size).toFixed(1), words = [`${number} of ${count} blocks`, `${number} ×`, `${number}`];
         const text = words.find((word) => pen.measureText(word).width <= room);
-        if (text) pen.fillText(text, middle, y(most) - 10);
+        pen.fillStyle = colour;
+        if (text) pen.fillText(text, middle, base - up);
+        pen.fillStyle = ink;
         if (most > least) {
           const x = Math.round(middle);
           pen.fillRect(x - 0.5, y(most), 1, y(least) - y(most));
@@ -236,6 +242,12 @@ class Editor {
       if (!this.slanted || !this.shown.length || x - at[this.shown[this.shown.length - 1]] >= ROOM) this.shown.push(n);
     });
   }
+  fit(pen, label, room) {  // the end of it, where its beginning would be outside
+    const has = (text) => pen.measureText(text).width * Math.SQRT1_2 <= room - 2;
+    let at = 0;
+    while (at < label.length && !has(at ? `…${label.slice(at)}` : label)) at++;
+    return at ? `…${label.slice(at)}` : label;
+  }
   paintNames(pen, ink, family) {
     const { places, labels } = this.data;
     pen.font = `11px ${family}`;
@@ -246,7 +258,7 @@ class Editor {
       pen.translate(this.unit(places[n] + 0.5), HEAD + PLOT + 10);
       if (this.slanted) pen.rotate(-Math.PI / 4);
       pen.textAlign = this.slanted ? "right" : "center";
-      pen.fillText(labels[n], 0, 0);
+      pen.fillText(this.slanted ? this.fit(pen, labels[n], this.unit(places[n] + 0.5)) : labels[n], 0, 0);
       pen.restore();
     }
     pen.globalAlpha = 1;
