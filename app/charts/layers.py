@@ -10,6 +10,7 @@ from app.formats import seconds, shorten, size
 LABEL = 16
 MOST = 30
 """Labels that have room beside each other on a slanted line, on the narrowest screen."""
+ENOUGH = 8  # modules with a label
 NARROW, LETTER = 560.0, 6.6
 """Pixels: the axis on that screen, a character."""
 
@@ -38,11 +39,11 @@ def _with_room(marks: Sequence[tuple[float, str]], least: float) -> list[tuple[f
 
 def _modules(found: Sequence[LayerGroup], starts: Sequence[int]) -> list[tuple[float, str]]:
     """The names of modules in the middle of their layers, the widest first; modules are as deep as
-    gives the most of them."""
+    leaves enough of them."""
     names = [group.name for group in found]
     depths = range(1, max(name.count(".") for name in names) + 2)
     each = [[run for run in _runs(names, parts) if run[1] - run[0] > 1] for parts in depths]
-    runs = max((runs for runs in reversed(each) if len(runs) <= MOST), key=len, default=[])
+    runs = next((runs for runs in each if len(runs) >= ENOUGH), max(each, key=len))
     placed = [(starts[stop] - starts[first], first, stop, name) for first, stop, name in runs]
     return [
         ((starts[first] + starts[stop] - 1) / 2, shorten(name, LABEL))

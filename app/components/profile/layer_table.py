@@ -48,16 +48,10 @@ def layer_table(profile: Profile, shown: Sequence[LayerGroup]) -> None:
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
             "kind": st.column_config.TextColumn(width="small"),
             EACH: st.column_config.TextColumn(width=150),
-            **{name: _column_of(values, shown) for name, values in table.items() if "," in name},
+            **{name: column_of(values, shown) for name, values in table.items() if "," in name},
         },
         alt="Seconds and bytes of every layer",
     )
-
-
-def number_column(values: Sequence[float | None]) -> Any:
-    """All values of a column with the same number of decimals."""
-    known = [value for value in values if value is not None]
-    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
 
 
 def decimals(values: Sequence[float]) -> int:
@@ -94,10 +88,11 @@ def _longest(shown: Sequence[LayerGroup]) -> float:
     return max((group.total(compute) for group in shown), default=0.0)
 
 
-def _column_of(values: Sequence[float | None], shown: Sequence[LayerGroup]) -> Any:
-    """As many decimals as the figures of one block need."""
+def column_of(values: Sequence[float | None], shown: Sequence[LayerGroup]) -> Any:
+    """All values of a column with as many decimals as the figures of one block need."""
     of = zip(values, shown, strict=True)
-    return number_column([value and value / group.count for value, group in of])
+    known = [value / group.count for value, group in of if value is not None]
+    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
 
 
 def _each(group: LayerGroup) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 from app.charts.frame import CONFIG
 from app.charts.groups import Detail, LayerGroup, compute, pair_groups
 from app.charts.layer_costs import profile_pair
-from app.components.profile.layer_table import number_column
+from app.components.profile.layer_table import column_of
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
 from app.formats import change, count, seconds, size, time_unit
@@ -55,6 +55,7 @@ def profile_comparison(
     alt = "Compute of each layer in both profiles"
     st.plotly_chart(profile_pair(pair, names, detail), key="pair", config=CONFIG, alt=alt)
     table = rows(pair, (str(stored.id), str(other.id)), detail)
+    shown = [group for group, _, _ in pair_groups(pair, detail)]
     st.dataframe(
         table,
         hide_index=True,
@@ -62,16 +63,16 @@ def profile_comparison(
         key="pair-table",
         column_config={
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
-            **{name: _format(name, values) for name, values in table.items() if name != "layer"},
+            **{name: _format(name, values, shown) for name, values in table.items() if "," in name},
         },
         alt="Seconds of every layer in both profiles, and how far they are apart",
     )
 
 
-def _format(name: str, values: Sequence[Any]) -> Any:
+def _format(name: str, values: Sequence[float | None], shown: Sequence[LayerGroup]) -> Any:
     if name.startswith("Δ"):
         return st.column_config.NumberColumn(format="%+.1f")
-    return number_column(values)
+    return column_of(values, shown)
 
 
 def _totals(pair: ProfilePair) -> None:
