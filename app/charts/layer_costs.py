@@ -1,37 +1,49 @@
 """What layers cost, in network order: of one profile, and of two beside each other."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Literal, get_args
 
 import plotly.graph_objects as go
 
 from app.charts import layers, palette
 from app.charts.frame import figure
-from app.formats import change, seconds, size_unit, time_unit
-from backend.profiles.pair import LayerPair, ProfilePair
+from app.charts.groups import Detail, LayerGroup, Value, compute, edges, groups, pair_groups
+from app.formats import change, count, operations, seconds, size, size_unit, time_unit
+from backend.profiles.pair import ProfilePair
 from backend.profiles.profile import Layer, Profile
 
 Measure = Literal["Time", "Memory", "Operations"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-Bars = tuple[str, str, list[float]]
-Unit = Callable[[float], tuple[float, str]]
+Bars = tuple[str, str, Value]
+Unit = tuple[Callable[[float], tuple[float, str]], Callable[[float], str]]
+"""What to multiply figures by, and the name of the unit; a figure as text."""
+SPREAD = "one block, from the least to the most"
 
 
-def layer_costs(profile: Profile, measure: Measure = "Time", height: int = 340) -> go.Figure:
+def layer_costs(
+    profile: Profile,
+    measure: Measure = "Time",
+    detail: Detail = Detail.LAYERS,
+    height: int = 340,
+) -> go.Figure:
     """Bars per layer: seconds stacked, with parameters as a line (right axis); or bytes that a
-    microbatch holds and that a cut would send; or floating point operations of a forward."""
-    drawing = figure(height)
+    microbatch holds and that a cut would send; or floating point operations of a forward. A fold
+    is a wide bar as high as one block (the mean), with the spread of its blocks."""
+    drawing, found = figure(height), groups(profile.graph, detail)
+    cuts = profile.graph.cut_bytes
     match measure:
         case "Time":
-            _draw(drawing, profile, list(_times(profile.layers)), time_unit)
-            _parameters(drawing, profile)
+            _draw(drawing, found, cuts, list(_times(profile.layers)), (time_unit, seconds))
+            _parameters(drawing, found)
         case "Memory":
-            _draw(drawing, profile, list(_sizes(profile)), size_unit)
+            _draw(drawing, found, cuts, list(_sizes(profile.layers)), (size_unit, size))
         case "Operations":
-            flops = [layer.flops or 0.0 for layer in profile.layers]
-            _draw(drawing, profile, [("forward", palette.FORWARD, flops)], _operations)
+            bars = [("forward", palette.FORWARD, lambda layer: layer.flops or 0.0)]
+            _draw(drawing, found, cuts, bars, (_operations, operations))
     drawing.update_layout(barmode="stack", hovermode="closest")
-    drawing.update_xaxes(**layers.axis([layer.name for layer in profile.layers]))
+    drawing.update_layout(uniformtext={"minsize": 10, "mode": "hide"})
+    drawing.update_xaxes(**layers.axis(found))
     return drawing
 
 
@@ -42,63 +54,119 @@ def measures(profile: Profile) -> tuple[Measure, ...]:
 
 
 def _times(found: Sequence[Layer]) -> Iterator[Bars]:
-    yield "forward", palette.FORWARD, [layer.forward for layer in found]
+    yield "forward", palette.FORWARD, lambda layer: layer.forward
     if any(layer.backward_input for layer in found):
-        inputs = [layer.backward_input for layer in found]
-        rest = [layer.backward - layer.backward_input for layer in found]
-        yield "backward, inputs", palette.BACKWARD_INPUT, inputs
+        yield "backward, inputs", palette.BACKWARD_INPUT, lambda layer: layer.backward_input
+        rest: Value = lambda layer: layer.backward - layer.backward_input  # noqa: E731
         yield "backward, weights", palette.BACKWARD_WEIGHT, rest
     else:
-        yield "backward", palette.BACKWARD, [layer.backward for layer in found]
+        yield "backward", palette.BACKWARD, lambda layer: layer.backward
     if any(layer.update for layer in found):
-        yield "optimizer", palette.OPTIMIZER, [layer.update for layer in found]
+        yield "optimizer", palette.OPTIMIZER, lambda layer: layer.update
 
 
-def _sizes(profile: Profile) -> Iterator[Bars]:
-    found = profile.layers
-    yield "parameters", palette.NEUTRAL, [float(layer.parameter_bytes) for layer in found]
+def _sizes(found: Sequence[Layer]) -> Iterator[Bars]:
+    yield "parameters", palette.NEUTRAL, lambda layer: layer.parameter_bytes
     if any(layer.frozen_bytes for layer in found):
-        yield "frozen", palette.BACKWARD_INPUT, [float(layer.frozen_bytes) for layer in found]
+        yield "frozen", palette.BACKWARD_INPUT, lambda layer: layer.frozen_bytes
     if any(layer.buffer_bytes for layer in found):
-        yield "buffers", palette.OPTIMIZER, [float(layer.buffer_bytes) for layer in found]
-    held = [float(layer.activation_bytes) for layer in found]
-    yield "kept for backward", palette.BACKWARD, held
+        yield "buffers", palette.OPTIMIZER, lambda layer: layer.buffer_bytes
+    yield "kept for backward", palette.BACKWARD, lambda layer: layer.activation_bytes
 
 
-def _draw(drawing: go.Figure, profile: Profile, sets: Sequence[Bars], unit_for: Unit) -> None:
-    stacked = [sum(values) for values in zip(*(values for _, _, values in sets), strict=True)]
-    factor, unit = unit_for(max(stacked, default=0.0))
-    texts = [
-        layers.hover(index, layer, cut)
-        for index, (layer, cut) in enumerate(
-            zip(profile.layers, profile.graph.cut_bytes, strict=True)
-        )
-    ]
-    for name, colour, values in sets:
+def _draw(
+    drawing: go.Figure,
+    found: Sequence[LayerGroup],
+    cuts: Sequence[int],
+    sets: Sequence[Bars],
+    unit: Unit,
+) -> None:
+    def whole(layer: Layer) -> float:
+        return sum(value(layer) for _, _, value in sets)
+
+    factor, name = unit[0](max((group.spread(whole)[1] for group in found), default=0.0))
+    texts = [layers.hover(group, cuts[group.stop - 1]) for group in found]
+    middles, widths = _bars(found)
+    said = [_said(group, unit[1](group.total(whole))) for group in found]
+    for number, (title, colour, value) in enumerate(sets):
         drawing.add_bar(
-            name=name,
-            x=list(range(len(values))),
-            y=[value * factor for value in values],
+            name=title,
+            x=middles,
+            y=[group.each(value) * factor for group in found],
+            width=widths,
             marker={"color": colour, "line": {"width": 0}},
+            text=[lines[number] if number < len(lines) else "" for lines in said],
+            textposition="inside",
+            textangle=0,
+            insidetextanchor="middle",
+            insidetextfont={"color": palette.on(colour)},
             hovertext=texts,
             hoverinfo="text",
         )
-    drawing.update_yaxes(title={"text": unit}, rangemode="tozero")
+    _spread(drawing, found, middles, whole, factor)
+    drawing.update_yaxes(title={"text": name}, rangemode="tozero")
+
+
+def _said(group: LayerGroup, total: str) -> tuple[str, ...]:
+    """What stands in the parts of a fold's bar, from below."""
+    return (group.label, f"{total} in all") if group.count > 1 else ()
+
+
+def _bars(found: Sequence[LayerGroup]) -> tuple[list[float], list[float]]:
+    """Middles and widths of bars, in the units of the axis."""
+    at = edges(found)
+    middles = [(left + right - 1) / 2 for left, right in pairwise(at)]
+    return middles, [group.wide - 0.2 for group in found]
+
+
+def _ends(left: int, right: int) -> tuple[float, ...]:
+    """Where a line over a bar begins and ends: in the middle of a layer's."""
+    return (left,) if right - left == 1 else (left, right - 1)
+
+
+def _spread(
+    drawing: go.Figure,
+    found: Sequence[LayerGroup],
+    middles: Sequence[float],
+    whole: Value,
+    factor: float,
+) -> None:
+    """A whisker on each fold whose blocks differ."""
+    ranges = [(x, g.each(whole), *g.spread(whole)) for x, g in zip(middles, found, strict=True)]
+    shown = [each for each in ranges if each[3] > each[2]]
+    if shown:
+        drawing.add_scatter(
+            name=SPREAD,
+            x=[x for x, *_ in shown],
+            y=[mean * factor for _, mean, _, _ in shown],
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": [(most - mean) * factor for _, mean, _, most in shown],
+                "arrayminus": [(mean - least) * factor for _, mean, least, _ in shown],
+                "color": palette.NEUTRAL,
+                "width": 6,
+            },
+            mode="markers",
+            marker={"size": 4, "color": palette.NEUTRAL},
+            hoverinfo="skip",
+        )
 
 
 def _operations(extent: float) -> tuple[float, str]:
     return (1e-9, "GFLOP") if extent >= 1e9 else (1e-6, "MFLOP")
 
 
-def _parameters(drawing: go.Figure, profile: Profile) -> None:
-    largest = max((layer.parameter_bytes for layer in profile.layers), default=0)
+def _parameters(drawing: go.Figure, found: Sequence[LayerGroup]) -> None:
+    sizes = [group.each(lambda layer: layer.parameter_bytes) for group in found]
+    largest = max(sizes, default=0.0)
     if not largest:
         return
     factor, unit = size_unit(largest)
     drawing.add_scatter(
         name=f"parameters ({unit}, right)",
-        x=list(range(len(profile.layers))),
-        y=[layer.parameter_bytes * factor for layer in profile.layers],
+        x=[x for left, right in pairwise(edges(found)) for x in _ends(left, right)],
+        y=[held * factor for held, g in zip(sizes, found, strict=True) for _ in _ends(0, g.wide)],
         yaxis="y2",
         mode="lines+markers",
         line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
@@ -121,31 +189,43 @@ def _parameters(drawing: go.Figure, profile: Profile) -> None:
     )
 
 
-def profile_pair(pair: ProfilePair, names: tuple[str, str], height: int = 320) -> go.Figure:
-    """Forward and backward together per layer, the one's bars beside the other's."""
-    drawing = figure(height)
-    found = list(pair.layers())
-    one = [each.one.compute if each.one else None for each in found]
-    other = [each.other.compute * pair.scale if each.other else None for each in found]
+def profile_pair(
+    pair: ProfilePair,
+    names: tuple[str, str],
+    detail: Detail = Detail.LAYERS,
+    height: int = 320,
+) -> go.Figure:
+    """Forward and backward together per layer or block, the one's bars beside the other's."""
+    drawing, found = figure(height), list(pair_groups(pair, detail))
+    sides = [[None if part is None else part.each(compute) for part in each[1:]] for each in found]
+    one, other = [side[0] for side in sides], [_scaled(side[1], pair.scale) for side in sides]
     factor, unit = time_unit(max((v for v in (*one, *other) if v), default=0.0))
-    texts = [_hover(*each) for each in zip(found, one, other, strict=True)]
-    for name, colour, values in zip(
-        names, (palette.FORWARD, palette.BACKWARD), (one, other), strict=True
+    texts = [_hover(each[0], *both) for each, *both in zip(found, one, other, strict=True)]
+    middles, widths = _bars([group for group, _, _ in found])
+    for side, (name, colour, values) in enumerate(
+        zip(names, (palette.FORWARD, palette.BACKWARD), (one, other), strict=True)
     ):
         drawing.add_bar(
             name=name,
-            x=list(range(len(found))),
-            y=[None if value is None else value * factor for value in values],
+            x=middles,
+            y=[_scaled(value, factor) for value in values],
+            width=[wide / 2 for wide in widths],
+            offset=[(side - 1) * wide / 2 for wide in widths],
             marker={"color": colour, "line": {"width": 0}},
             hovertext=texts,
             hoverinfo="text",
         )
     drawing.update_layout(barmode="group", hovermode="closest")
     drawing.update_yaxes(title={"text": unit}, rangemode="tozero")
-    drawing.update_xaxes(**layers.axis([each.name for each in found]))
+    drawing.update_xaxes(**layers.axis([group for group, _, _ in found]))
     return drawing
 
 
-def _hover(pair: LayerPair, one: float | None, other: float | None) -> str:
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _hover(group: LayerGroup, one: float | None, other: float | None) -> str:
     apart = f"<br>{change(other, one)}" if one and other is not None else ""
-    return f"<b>{pair.name}</b><br>{seconds(one)} and {seconds(other)}{apart}"
+    each = f"<br>{count(group.count, 'equal block')}, the mean" if group.count > 1 else ""
+    return f"<b>{group.name}</b>{each}<br>{seconds(one)} and {seconds(other)}{apart}"

@@ -95,6 +95,7 @@ class Param(StrEnum):
     MICROBATCH = "microbatch"
     REPETITIONS = "repetitions"
     CUT = "cut"
+    DETAIL = "detail"
     WINDOW = "window"
     PAIRS = "pairs"
     SHOW = "show"

@@ -6,8 +6,10 @@ import streamlit as st
 
 from app import services
 from app.charts.frame import CONFIG
+from app.charts.groups import Detail, LayerGroup, groups
 from app.charts.layer_costs import layer_costs, measures
 from app.components.model.model_graph import model_graph
+from app.components.profile.detail_choice import detail_choice
 from app.components.profile.layer_table import layer_table, profile_downloads
 from app.components.profile.profile_comparison import profile_comparison
 from app.components.shell.layout import Figure, card, empty_state, figures, missing, page_header
@@ -46,29 +48,43 @@ def page() -> None:
     _figures(found.profile)
     for note in found.profile.notes:
         st.info(plain(note), icon=":material/info:")
-    _layers(found)
+    detail = _layers(found)
     if others := [each for each in stored if each.id != found.id]:
         with card("Compare", "with another profile, layer by layer"):
-            profile_comparison(found, others, describe)
+            profile_comparison(found, others, describe, detail)
 
 
-def _layers(stored: StoredProfile) -> None:
+def _layers(stored: StoredProfile) -> Detail:
+    """The graph, the chart and the table; how far equal blocks are opened."""
     found = stored.profile
     with card("Graph", "what flows from layer to layer; bars are seconds"):
         model_graph(found, f"profile-{stored.id}")
     with card("Layers", "in network order; hover for everything"):
-        measure = st.segmented_control(
-            "Measure",
-            measures(found),
-            default="Time",
-            required=True,
-            key="layer-measure",
-            label_visibility="collapsed",
-        )
-        chart = layer_costs(found, measure or "Time")
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+            measure = st.segmented_control(
+                "Measure",
+                measures(found),
+                default="Time",
+                required=True,
+                key="layer-measure",
+            )
+            detail = detail_choice(found.graph)
+        chart = layer_costs(found, measure or "Time", detail)
         st.plotly_chart(chart, key="layer-costs", config=CONFIG, alt=ALT)
-    with card("Table", count(len(found.layers), "layer")):
-        layer_table(found)
+    shown = groups(found.graph, detail)
+    with card("Table", _what(len(found.layers), shown)):
+        layer_table(found, shown)
+    return detail
+
+
+def _what(layers: int, shown: Sequence[LayerGroup]) -> str:
+    """ "390 layers", "390 layers in 7 rows; figures of a fold are of all its blocks together"."""
+    text = count(layers, "layer")
+    if len(shown) == layers:
+        return text
+    folds = any(group.count > 1 for group in shown)
+    of = "; figures of equal blocks are of all together" if folds else ""
+    return f"{text} in {count(len(shown), 'row')}{of}"
 
 
 def _find(stored: Sequence[StoredProfile]) -> StoredProfile:

@@ -255,7 +255,7 @@ class Profile:
         )
         return replace(self, graph=ModelGraph(layers, edges, crossings, tied_weights))
 
-    @property
+    @cached_property
     def compute(self) -> float:
         """Seconds of one microbatch through all layers, there and back."""
         return sum(layer.compute for layer in self.layers)

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from streamlit.testing.v1 import AppTest
+
 from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
@@ -73,10 +75,19 @@ def test_the_picture_finds_a_layer_and_opens_its_modules(
     assert not page.exception
 
 
+def chart_of(page: AppTest) -> str:
+    """The first chart, as its JSON."""
+    spec: str = page.get("plotly_chart")[0].proto.spec
+    return spec
+
+
 def test_memory_and_time_are_charts_of_their_own(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.PROFILE)
     (measure,) = [group for group in page.button_group if group.key == "layer-measure"]
-    assert not measure.set_value(["Memory"]).run().exception
+    before = chart_of(page)
+    page = measure.set_value("Memory").run()
+    assert not page.exception
+    assert ("kept for backward" in chart_of(page), "kept for backward" in before) == (True, False)
 
 
 def test_profiles_of_one_model_are_compared_layer_by_layer(

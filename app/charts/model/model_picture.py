@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 
+from app.charts.groups import folds
 from app.charts.model.layered import Edge, Point, layered
 from app.charts.model.module_tree import Module, module_tree
 from backend.profiles.profile import ModelGraph, Profile
@@ -54,8 +55,13 @@ class Picture:
 
 def picture(profile: Profile, opened: Set[str]) -> Picture:
     """The model with these modules open (by their keys)."""
-    root = module_tree([layer.name for layer in profile.layers])
+    root = tree_of(profile.graph)
     return _Drawer(profile.graph, opened).inside(root, 0)
+
+
+def tree_of(graph: ModelGraph) -> Module:
+    """Its modules, equal blocks in one where there are many layers."""
+    return module_tree([layer.name for layer in graph.layers], folds(graph))
 
 
 class _Drawer:

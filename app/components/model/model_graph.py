@@ -1,13 +1,14 @@
 """The picture of a model: modules that open and close, the costs of each layer beside it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from app.charts.model.model_picture import Box, Picture, picture
-from app.charts.model.module_tree import Module, around, first_open, module_tree
+from app.charts.groups import LayerGroup, compute
+from app.charts.model.model_picture import Box, Picture, picture, tree_of
+from app.charts.model.module_tree import Module, around, first_open
 from app.formats import count, operations, percent, seconds, shorten, size
 from app.session.state import Key
 from backend.profiles.profile import Layer, Profile
@@ -28,7 +29,7 @@ _graph = st.components.v2.component(
 def model_graph(profile: Profile, key: str) -> None:
     """Draw `profile`; which modules are open lasts as long as the visit. `key` names the model."""
     names = [layer.name for layer in profile.layers]
-    root = module_tree(names)
+    root = tree_of(profile.graph)
     kept: dict[str, frozenset[str]] = st.session_state.setdefault(Key.OPENED.value, {})
     kept.setdefault(key, first_open(root))
 
@@ -63,7 +64,8 @@ def model_graph(profile: Profile, key: str) -> None:
 
 def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[str, Any]:
     """What the browser is told: boxes with their words, lines, the whole model's figures."""
-    most = max((_seconds(_covered(profile, b)) for b in found.boxes if not b.is_open), default=0.0)
+    shut = [_covered(box) for box in found.boxes if not box.is_open]
+    most = max((_seconds(profile.layers[b.start : b.stop]) for b in shut), default=0.0)
     layers = count(len(profile.layers), "layer")
     return {
         "model": key,
@@ -71,7 +73,7 @@ def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[
         "alt": f"The graph of {profile.name}: {layers}. Arrows move, plus and minus zoom.",
         "note": f"{layers} · drag or scroll to move, Ctrl+scroll to zoom",
         "kind": layers,
-        "facts": facts(profile.layers, profile),
+        "facts": facts(profile, range(len(profile.layers))),
         "chosen": chosen,
         "width": found.width,
         "height": found.height,
@@ -81,10 +83,12 @@ def drawn(profile: Profile, found: Picture, key: str, chosen: str = "") -> dict[
 
 
 def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
-    covered = _covered(profile, box)
+    numbers = _covered(box)
+    covered = profile.layers[numbers.start : numbers.stop]
     module = box.member if isinstance(box.member, Module) else None
     path = module.path if module else covered[0].name
-    kind = count(len(covered), "layer") if module else covered[0].kind
+    group = LayerGroup(path, 0, module.blocks or 1 if module else 1, covered)
+    kind = group.kind
     longest = most or 1.0
     return {
         "key": module.key if module else f"layer {box.member}",
@@ -94,7 +98,7 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
         "remark": shorten(kind, REMARK),
         "time": seconds(_seconds(covered)),
         "bars": [sum(getattr(la, way) for la in covered) / longest for way in WAYS],
-        "facts": facts(covered, profile),
+        "facts": [*_blocks(group), *facts(profile, numbers)],
         "module": module is not None,
         "open": box.is_open,
         "x": round(box.x, 1),
@@ -104,9 +108,17 @@ def _box(profile: Profile, box: Box, most: float) -> dict[str, Any]:
     }
 
 
-def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
+def _blocks(group: LayerGroup) -> list[tuple[str, str]]:
+    """How many equal blocks, and what the shortest and the longest take."""
+    if group.count == 1:
+        return []
+    each = " to ".join(map(seconds, group.spread(compute)))
+    return [("Equal blocks", count(group.count)), ("Each of them", each)]
+
+
+def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
     """Labels and figures of some layers together; what was not measured is left out."""
-    total = profile.compute
+    total, layers = profile.compute, profile.layers[numbers.start : numbers.stop]
     forward, backward = (sum(getattr(layer, way) for layer in layers) for way in WAYS)
     halves, update = (
         sum(getattr(la, way) for la in layers) for way in ("backward_input", "update")
@@ -126,7 +138,7 @@ def facts(layers: Sequence[Layer], profile: Profile) -> list[tuple[str, str]]:
         ("Operations", operations(flops) if flops else ""),
     ]
     if len(layers) == 1:
-        index = profile.layers.index(layers[0])
+        index = numbers.start
         rows.append(("Output", size(layers[0].output_bytes)))
         rows.append(("A cut behind it sends", size(profile.graph.cut_bytes[index])))
         rows += _shared(profile, index)
@@ -144,10 +156,10 @@ def _shared(profile: Profile, index: int) -> list[tuple[str, str]]:
     return found
 
 
-def _covered(profile: Profile, box: Box) -> tuple[Layer, ...]:
+def _covered(box: Box) -> range:
     if isinstance(box.member, Module):
-        return profile.layers[box.member.first : box.member.stop]
-    return (profile.layers[box.member],)
+        return range(box.member.first, box.member.stop)
+    return range(box.member, box.member + 1)
 
 
 def _seconds(layers: Iterable[Layer]) -> float:

@@ -10,6 +10,7 @@ from app.components.partition import draft
 from app.components.partition.cut_form import cut_form
 from app.components.partition.edit_history import edit_history
 from app.components.partition.partition_editor import partition_editor
+from app.components.profile.detail_choice import detail_choice
 from app.components.shell.layout import card
 from app.formats import plain
 from app.naming import partition_name
@@ -28,8 +29,11 @@ def partition_view(
     `question` is the same. `base` is the planner's partition."""
     changed = partial(draft.change, cut, base, cluster.num_devices)
     with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
-        edit_history(question)
-        partition_editor(profile.in_order(cut.order), cut, cluster.num_devices, changed)
+        in_order = profile.in_order(cut.order)
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+            detail = detail_choice(in_order.graph)
+            edit_history(question)
+        partition_editor(in_order, cut, cluster.num_devices, changed, detail)
         if cluster.num_devices <= MOST_DEVICES:
             st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
         with st.expander("Type it", icon=":material/keyboard:"):

@@ -1,4 +1,4 @@
-"""Planning in the background: there within a second, else its progress and a way to end it."""
+"""Planning in the background: there at once, else its progress and a way to end it."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ from app.session.state import Key
 from backend.prediction.answer import Reply
 from backend.prediction.question import Question
 
-AT_ONCE, REFRESH = 1.0, 0.5  # seconds
+AT_ONCE, REFRESH = 0.6, 0.5  # seconds
 Search = tuple[Question, Background[Reply]]
 """A question to one planner, and what is computed for it."""
 
@@ -52,7 +52,7 @@ def end_others(subject: object, now: Mapping[Background[Any], Callable[[], None]
 
 
 def are_there(found: Sequence[Search]) -> bool:
-    """Whether all of them have ended within a second: then there is no progress to show."""
+    """Whether all of them end within `AT_ONCE`: then there is no progress to show."""
     until = time.monotonic() + AT_ONCE
     return all(search.wait(max(0.0, until - time.monotonic())) for _, search in found)
 

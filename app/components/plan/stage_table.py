@@ -5,10 +5,12 @@ from typing import Any
 
 import streamlit as st
 
+from app.charts.groups import folds
 from app.formats import NOTHING, seconds, size
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Stage
 from backend.prediction.prediction import Prediction
+from backend.profiles.folds import Fold
 from backend.profiles.profile import Profile
 
 
@@ -32,11 +34,13 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
     cut = prediction.plan.partition
     cuts = profile.graph.cut_bytes
     parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
+    blocks = shared_blocks(folds(profile.graph), cut.stages)
     table: dict[str, list[Any]] = {
         "stage": list(range(len(cut.stages))),
         "layers": [f"{stage.first}–{stage.stop - 1}" for stage in cut.stages],
         "from": [part[0].name for part in parts],
         "to": [part[-1].name for part in parts],
+        **({"blocks": blocks} if any(blocks) else {}),
         "replicas": [stage.replicas for stage in cut.stages],
         "devices": [_devices(stage.devices) for stage in cut.stages],
         "compute": [seconds(spent) for spent in prediction.stage_seconds],
@@ -53,6 +57,17 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         table["frozen"] = [size(held) for held in frozen]
     shared = shared_weights(profile, cut.stages)
     return table | {"shared weights": shared} if any(shared) else table
+
+
+def shared_blocks(found: Sequence[Fold], stages: Sequence[Stage]) -> list[str]:
+    """Per stage, how many blocks of each fold it has: "11 of 32"; "11.5" where it is cut within."""
+    texts: list[list[str]] = [[] for _ in stages]
+    for fold in found:
+        for stage, text in zip(stages, texts, strict=True):
+            layers = min(fold.stop, stage.stop) - max(fold.first, stage.first)
+            if layers > 0:
+                text.append(f"{round(layers / fold.size, 2):g} of {fold.count}")
+    return ["; ".join(text) for text in texts]
 
 
 def shared_weights(profile: Profile, stages: Sequence[Stage]) -> list[str]:

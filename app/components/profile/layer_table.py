@@ -1,7 +1,7 @@
 """The layers of a profile as a table that can be sorted, and the profile as files."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from io import StringIO
 from math import floor, log10
@@ -9,14 +9,18 @@ from typing import Any
 
 import streamlit as st
 
+from app.charts.groups import LayerGroup, compute
 from app.components.shell.download import download
-from app.formats import size_unit, time_unit
+from app.formats import seconds, size_unit, time_unit
 from backend.profiles.document import write_profile
 from backend.profiles.graph_txt import write_graph
-from backend.profiles.profile import Layer, Profile
+from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
 DIGITS = 3
+SHORT = 9  # rows
+EACH = "one block"
+ALWAYS = ("forward", "backward", "update", "parameter_bytes")
 FIELDS = {
     "forward_seconds": "forward",
     "backward_seconds": "backward",
@@ -32,27 +36,22 @@ FIELDS = {
 """Columns of the CSV file and where their figures come from."""
 
 
-def layer_table(profile: Profile) -> None:
-    """One row per layer, in network order, all in the same units."""
-    table = rows(profile)
+def layer_table(profile: Profile, shown: Sequence[LayerGroup]) -> None:
+    """One row per layer, block or fold, in network order, all in the same units."""
+    table = rows(profile, shown)
     st.dataframe(
         table,
         hide_index=True,
-        height=360,
+        height=360 if len(shown) > SHORT else "auto",
         key="layers",
         column_config={
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
             "kind": st.column_config.TextColumn(width="small"),
-            **{name: number_column(values) for name, values in table.items() if "," in name},
+            EACH: st.column_config.TextColumn(width=150),
+            **{name: column_of(values, shown) for name, values in table.items() if "," in name},
         },
         alt="Seconds and bytes of every layer",
     )
-
-
-def number_column(values: Sequence[float | None]) -> Any:
-    """All values of a column with the same number of decimals."""
-    known = [value for value in values if value is not None]
-    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
 
 
 def decimals(values: Sequence[float]) -> int:
@@ -61,38 +60,69 @@ def decimals(values: Sequence[float]) -> int:
     return max(0, DIGITS - 1 - floor(log10(largest))) if largest else 0
 
 
-def rows(profile: Profile) -> dict[str, list[Any]]:
-    """The table by columns; a unit stands in the heading, the numbers are plain. What was not
-    measured of any layer has no column."""
-    layers = profile.layers
-    times, second = time_unit(max((layer.compute for layer in layers), default=0.0))
-    factor, byte = size_unit(max((layer.output_bytes for layer in layers), default=0))
-    weights, weight = size_unit(max((layer.parameter_bytes for layer in layers), default=0))
-    frozen, still = size_unit(max((layer.frozen_bytes for layer in layers), default=0))
-    kept, held = size_unit(max((layer.saved_bytes or 0 for layer in layers), default=0))
+def rows(profile: Profile, shown: Sequence[LayerGroup]) -> dict[str, list[Any]]:
+    """The table by columns; a unit stands in the heading, the numbers are plain and those of all
+    layers of a row together. What was not measured of any layer has no column."""
+    layers, cuts = profile.layers, profile.graph.cut_bytes
+    cut, byte = size_unit(max((layer.output_bytes for layer in layers), default=0))
+    folds = any(group.count > 1 for group in shown)
     table: dict[str, list[Any]] = {
-        "layer": [layer.name for layer in layers],
-        "kind": [layer.kind for layer in layers],
-        f"forward, {second}": [layer.forward * times for layer in layers],
-        f"backward, {second}": [layer.backward * times for layer in layers],
-        f"of it inputs, {second}": _known(layers, "backward_input", times),
-        f"update, {second}": [layer.update * times for layer in layers],
-        f"parameters, {weight}": [layer.parameter_bytes * weights for layer in layers],
-        f"frozen, {still}": _known(layers, "frozen_bytes", frozen),
-        f"output, {byte}": [layer.output_bytes * factor for layer in layers],
-        f"kept, {held}": _known(layers, "saved_bytes", kept),
-        f"cut sends, {byte}": [cut * factor for cut in profile.graph.cut_bytes],
-        "operations, MFLOP": _known(layers, "flops", 1e-6),
+        "layer": [group.name for group in shown],
+        "kind": [group.kind for group in shown],
+        EACH: [_each(group) for group in shown] if folds else [],
+        **_column(shown, "forward", "forward", time_unit, _longest(shown)),
+        **_column(shown, "backward", "backward", time_unit, _longest(shown)),
+        **_column(shown, "of it inputs", "backward_input", time_unit, _longest(shown)),
+        **_column(shown, "update", "update", time_unit, _longest(shown)),
+        **_column(shown, "parameters", "parameter_bytes", size_unit),
+        **_column(shown, "frozen", "frozen_bytes", size_unit),
+        f"output, {byte}": [group.layers[-1].output_bytes * cut for group in shown],
+        **_column(shown, "kept", "saved_bytes", size_unit),
+        f"cut sends, {byte}": [cuts[group.stop - 1] * cut for group in shown],
+        **_column(shown, "operations", "flops", lambda _: (1e-6, "MFLOP")),
     }
     return {name: values for name, values in table.items() if values}
 
 
-def _known(layers: Sequence[Layer], field: str, factor: float) -> list[float | None]:
-    """A column, empty where nothing is known of any layer."""
-    values = [getattr(layer, field) for layer in layers]
-    if not any(values):
-        return []
-    return [None if value is None else value * factor for value in values]
+def _longest(shown: Sequence[LayerGroup]) -> float:
+    return max((group.total(compute) for group in shown), default=0.0)
+
+
+def column_of(values: Sequence[float | None], shown: Sequence[LayerGroup]) -> Any:
+    """All values of a column with as many decimals as the figures of one block need."""
+    of = zip(values, shown, strict=True)
+    known = [value / group.count for value, group in of if value is not None]
+    return st.column_config.NumberColumn(format=f"%.{decimals(known)}f")
+
+
+def _each(group: LayerGroup) -> str:
+    """Of a fold: what its shortest and its longest block take."""
+    if group.count == 1:
+        return ""
+    return " to ".join(map(seconds, group.spread(compute)))
+
+
+def _column(
+    shown: Sequence[LayerGroup],
+    name: str,
+    field: str,
+    unit_for: Callable[[float], tuple[float, str]],
+    extent: float | None = None,
+) -> dict[str, list[float | None]]:
+    """A column with its unit, none where nothing is known of any layer; `extent` gives the
+    unit, else the largest value. What every profile has may be 0 everywhere."""
+    known = [getattr(layer, field) for group in shown for layer in group.layers]
+    if not any(known) and field not in ALWAYS:
+        return {}
+    values = [_sum([getattr(layer, field) for layer in group.layers]) for group in shown]
+    largest = max((value for value in values if value), default=0.0)
+    factor, unit = unit_for(largest if extent is None else extent)
+    return {f"{name}, {unit}": [None if value is None else value * factor for value in values]}
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def layers_csv(profile: Profile) -> str:

@@ -6,13 +6,14 @@ from typing import Any
 import streamlit as st
 
 from app.charts.frame import CONFIG
+from app.charts.groups import Detail, LayerGroup, compute, pair_groups
 from app.charts.layer_costs import profile_pair
-from app.components.profile.layer_table import number_column
+from app.components.profile.layer_table import column_of
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
 from app.formats import change, count, seconds, size, time_unit
 from app.session.state import Param
-from backend.profiles.pair import NEAR, SIGNIFICANT, LayerPair, ProfilePair
+from backend.profiles.pair import NEAR, SIGNIFICANT, ProfilePair
 from backend.profiles.profile import Layer, Profile
 from backend.runs.profiles import StoredProfile
 
@@ -25,7 +26,10 @@ TIMES: dict[str, Time] = {
 
 
 def profile_comparison(
-    stored: StoredProfile, others: Sequence[StoredProfile], describe: Callable[[StoredProfile], str]
+    stored: StoredProfile,
+    others: Sequence[StoredProfile],
+    describe: Callable[[StoredProfile], str],
+    detail: Detail,
 ) -> None:
     """Choose the other one; the newest of the same definition is chosen already."""
     alike = [other for other in others if other.definition_id == stored.definition_id]
@@ -49,8 +53,9 @@ def profile_comparison(
     _totals(pair)
     names = f"profile {stored.id}", f"profile {other.id}"
     alt = "Compute of each layer in both profiles"
-    st.plotly_chart(profile_pair(pair, names), key="pair", config=CONFIG, alt=alt)
-    table = rows(pair, (str(stored.id), str(other.id)))
+    st.plotly_chart(profile_pair(pair, names, detail), key="pair", config=CONFIG, alt=alt)
+    table = rows(pair, (str(stored.id), str(other.id)), detail)
+    shown = [group for group, _, _ in pair_groups(pair, detail)]
     st.dataframe(
         table,
         hide_index=True,
@@ -58,16 +63,16 @@ def profile_comparison(
         key="pair-table",
         column_config={
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
-            **{name: _format(name, values) for name, values in table.items() if name != "layer"},
+            **{name: _format(name, values, shown) for name, values in table.items() if "," in name},
         },
         alt="Seconds of every layer in both profiles, and how far they are apart",
     )
 
 
-def _format(name: str, values: Sequence[Any]) -> Any:
+def _format(name: str, values: Sequence[float | None], shown: Sequence[LayerGroup]) -> Any:
     if name.startswith("Δ"):
         return st.column_config.NumberColumn(format="%+.1f")
-    return number_column(values)
+    return column_of(values, shown)
 
 
 def _totals(pair: ProfilePair) -> None:
@@ -101,14 +106,17 @@ def _from(other: Profile, one: Profile) -> str:
     return f"{change(other.parameter_bytes, one.parameter_bytes)} from {size(one.parameter_bytes)}"
 
 
-def rows(pair: ProfilePair, names: tuple[str, str]) -> dict[str, list[Any]]:
-    """The table by columns: per kind of time the one's, the other's, and the difference in %."""
-    found = list(pair.layers())
-    both = (*pair.one.layers, *pair.other.layers)
-    factor, unit = time_unit(max((layer.compute for layer in both), default=0.0))
-    table: dict[str, list[Any]] = {"layer": [each.name for each in found]}
+def rows(pair: ProfilePair, names: tuple[str, str], detail: Detail) -> dict[str, list[Any]]:
+    """The table by columns: per kind of time the one's, the other's, and the difference in %;
+    of equal blocks that are folded, those of all together."""
+    found = list(pair_groups(pair, detail))
+    sides = [part for each in found for part in each[1:] if part]
+    factor, unit = time_unit(max((part.total(compute) for part in sides), default=0.0))
+    table: dict[str, list[Any]] = {"layer": [group.name for group, _, _ in found]}
     for what, time in TIMES.items():
-        ones, others = _column(found, time, pair)
+        scale = pair.scale if time is not TIMES["update"] else 1.0
+        ones = [_total(one, time) for _, one, _ in found]
+        others = [_times(_total(other, time), scale) for _, _, other in found]
         table[f"{what} {names[0]}, {unit}"] = [_times(v, factor) for v in ones]
         table[f"{what} {names[1]}, {unit}"] = [_times(v, factor) for v in others]
         table[f"Δ {what}, %"] = [
@@ -118,12 +126,8 @@ def rows(pair: ProfilePair, names: tuple[str, str]) -> dict[str, list[Any]]:
     return table
 
 
-def _column(
-    found: Sequence[LayerPair], time: Time, pair: ProfilePair
-) -> tuple[list[float | None], list[float | None]]:
-    ones = [time(each.one) if each.one else None for each in found]
-    scale = pair.scale if time is not TIMES["update"] else 1.0
-    return ones, [time(each.other) * scale if each.other else None for each in found]
+def _total(part: LayerGroup | None, time: Time) -> float | None:
+    return None if part is None else part.total(time)
 
 
 def _times(value: float | None, factor: float) -> float | None:

@@ -1,6 +1,6 @@
 // The partition over its layers: drag a cut, step replicas, split or join stages.
 // Every change is sent as {stops, replicas}; the server answers with a prediction.
-const HEAD = 40, PLOT = 232, LEFT = 46, RIGHT = 52;
+const HEAD = 40, PLOT = 232, LEFT = 46, RIGHT = 52, ROOM = 18;
 const FORWARD = "#0072B2", BACKWARD = "#E69F00", NEUTRAL = "#808A98", GRID = "rgba(128,138,152,.18)";
 const three = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
 const scale = (v, steps) => steps.find(([least]) => v >= least) || steps[steps.length - 1];
@@ -9,7 +9,7 @@ const SIZES = [[2 ** 40, 2 ** -40, "TiB"], [2 ** 30, 2 ** -30, "GiB"], [2 ** 20,
   [1024, 2 ** -10, "KiB"], [0, 1, "B"]];
 const text = (v, steps) => { const [, by, unit] = scale(v, steps); return `${three(v * by)}\u00a0${unit}`; };
 const seconds = (v) => text(v, TIMES);
-const size = (v) => (v < 1024 ? `${v}\u00a0B` : text(v, SIZES));
+const bytes = (v) => (v < 1024 ? `${v}\u00a0B` : text(v, SIZES));
 const sum = (list, first, stop) => { let s = 0; for (let i = first; i < stop; i++) s += list[i]; return s; };
 const make = (tag, name, parent) => {
   const made = document.createElement(tag);
@@ -58,21 +58,34 @@ class Editor {
 
   // ---- geometry
   get wide() { return this.root.clientWidth || 800; }
-  get step() { return (this.wide - LEFT - RIGHT) / this.data.names.length; }
-  get widest() { return Math.max(0, ...this.data.labels.map((label) => label.length)); }
-  get slanted() { return this.data.labels.length * this.widest * 6.2 > this.wide - LEFT - RIGHT; }
-  get foot() { return this.slanted ? 20 + this.widest * 4.3 : 24; }
-  x(layer) { return LEFT + layer * this.step; }
+  get step() { return (this.wide - LEFT - RIGHT) / this.data.at[this.data.names.length]; }
+  get foot() { return this.slanted ? 20 + this.widest * 0.72 : 24; }
+  unit(units) { return LEFT + units * this.step; }
+  x(layer) { return this.unit(this.data.at[layer]); }
+  layer(x) {  // the one that is drawn there
+    const { at } = this.data, units = (x - LEFT) / this.step;
+    let i = at.findIndex((end) => end > units) - 1;
+    return i < -1 ? at.length : i;
+  }
+  barOf(layer) { return this.data.bars.find((bar) => layer < bar.stop); }
   first(stage) { return stage ? this.stops[stage - 1] : 0; }
   load(stage) {
     return sum(this.data.forward, this.first(stage), this.stops[stage]) + sum(this.data.backward, this.first(stage), this.stops[stage]);
   }
 
   // ---- changes
-  move(cut, stop) {
-    const least = this.first(cut) + 1, most = this.stops[cut + 1] - 1;
-    const now = Math.max(least, Math.min(most, stop));
-    if (now === this.stops[cut]) return false;
+  within(first, stop) { return this.data.marks.filter((mark) => first < mark && mark < stop); }
+  near(cut, x) {  // the end of a block next to the pointer
+    const far = (mark) => Math.abs(this.x(mark) - x), open = this.within(this.first(cut), this.stops[cut + 1]);
+    return open.reduce((best, mark) => (far(mark) < far(best) ? mark : best), open[0]);
+  }
+  beside(cut, by) {  // so many ends of blocks further on
+    const open = this.within(this.first(cut), this.stops[cut + 1]), now = this.stops[cut];
+    const ahead = by > 0 ? open.filter((mark) => mark > now) : open.filter((mark) => mark < now).reverse();
+    return ahead[Math.min(Math.abs(by), ahead.length) - 1];
+  }
+  move(cut, now) {
+    if (now === undefined || now === this.stops[cut]) return false;
     this.stops[cut] = now;
     this.draw();
     return true;
@@ -86,8 +99,10 @@ class Editor {
   }
   split(stage) {
     const first = this.first(stage), half = this.load(stage) / 2;
-    let cut = first + 1;
-    while (cut < this.stops[stage] - 1 && sum(this.data.forward, first, cut) + sum(this.data.backward, first, cut) < half) cut++;
+    const every = Array.from({ length: this.stops[stage] - first - 1 }, (_, n) => first + 1 + n);
+    const ends = this.within(first, this.stops[stage]), open = ends.length ? ends : every;
+    const before = (stop) => sum(this.data.forward, first, stop) + sum(this.data.backward, first, stop);
+    const cut = open.find((stop) => before(stop) >= half) || open[open.length - 1];
     const extra = this.replicas[stage] > 1 ? Math.floor(this.replicas[stage] / 2) : 1;
     if (this.replicas[stage] > 1) this.replicas[stage] -= extra;
     this.stops.splice(stage, 0, cut);
@@ -106,7 +121,9 @@ class Editor {
   // ---- drawing
   draw() {
     if (!this.data) return;
-    const ratio = window.devicePixelRatio || 1, tall = HEAD + PLOT + this.foot;
+    const ratio = window.devicePixelRatio || 1, family = getComputedStyle(this.root).fontFamily;
+    this.measure(this.canvas.getContext("2d"), family);
+    const tall = HEAD + PLOT + this.foot;
     this.canvas.width = this.wide * ratio;
     this.canvas.height = tall * ratio;
     this.canvas.style.height = `${tall}px`;
@@ -114,9 +131,9 @@ class Editor {
     pen.scale(ratio, ratio);
     pen.clearRect(0, 0, this.wide, tall);
     const ink = getComputedStyle(this.root).color;
-    const family = getComputedStyle(this.root).fontFamily;
     this.paintBands(pen);
     this.paintBars(pen, ink, family);
+    this.paintFolds(pen, ink);
     this.paintNames(pen, ink, family);
     this.place();
     this.tools();
@@ -130,8 +147,8 @@ class Editor {
     pen.globalAlpha = 1;
   }
   paintBars(pen, ink, family) {
-    const { forward, backward, parameters, names } = this.data;
-    const top = 1.12 * Math.max(1e-12, ...names.map((_, i) => forward[i] + backward[i]));
+    const { forward, backward, bars } = this.data;
+    const top = 1.12 * Math.max(1e-12, ...bars.map((bar) => bar.most));
     const [, by, unit] = scale(top, TIMES), base = HEAD + PLOT;
     const y = (v) => base - (v / top) * PLOT;
     pen.font = `11px ${family}`;
@@ -149,15 +166,49 @@ class Editor {
     pen.globalAlpha = 0.75;
     pen.fillText(unit, LEFT - 6, HEAD - 8);
     pen.globalAlpha = 1;
-    const thick = Math.max(0.8, this.step * 0.78);
-    names.forEach((_, i) => {
-      const x = this.x(i) + (this.step - thick) / 2, f = (forward[i] / top) * PLOT, b = (backward[i] / top) * PLOT;
+    bars.forEach(({ first, stop, count }) => {
+      const room = this.x(stop) - this.x(first), thick = Math.max(0.8, room - this.step * 0.22);
+      const share = PLOT / top / count, x = this.x(first) + (room - thick) / 2;
+      const f = sum(forward, first, stop) * share, b = sum(backward, first, stop) * share;
       pen.fillStyle = FORWARD;
       pen.fillRect(x, base - f, thick, f);
       pen.fillStyle = BACKWARD;
       pen.fillRect(x, base - f - b, thick, b);
     });
-    this.paintParameters(pen, ink, parameters);
+    this.top = top;
+    this.paintParameters(pen, ink, bars.map((bar) => sum(this.data.parameters, bar.first, bar.stop) / bar.count));
+  }
+  paintFolds(pen, ink) {  // how blocks are shared over the stages, and how far they differ
+    const base = HEAD + PLOT, y = (v) => base - (v / this.top) * PLOT;
+    pen.textAlign = "center";
+    for (const { first, stop, count, least, most } of this.data.bars) {
+      if (count === 1) continue;
+      const forward = PLOT * sum(this.data.forward, first, stop) / this.top / count;
+      const backward = PLOT * sum(this.data.backward, first, stop) / this.top / count;
+      const [colour, up] = Math.max(forward, backward) < 16 ? [ink, base - y(most) + 10]
+        : forward >= 16 ? ["#FFFFFF", forward / 2] : ["#1B2430", forward + backward / 2];
+      pen.fillStyle = ink;
+      const size = (stop - first) / count, block = (this.x(stop) - this.x(first)) / count;
+      pen.globalAlpha = 0.55;
+      if (block >= 3) for (let n = 0; n <= count; n++) pen.fillRect(this.x(first) + n * block - 0.5, base, 1, 4);
+      pen.globalAlpha = 1;
+      this.stops.forEach((end, stage) => {
+        const from = Math.max(first, this.first(stage)), to = Math.min(stop, end);
+        if (from >= to) return;
+        const room = this.x(to) - this.x(from) - 16, middle = (this.x(from) + this.x(to)) / 2;
+        const number = +((to - from) / size).toFixed(1), words = [`${number} of ${count} blocks`, `${number} ×`, `${number}`];
+        const text = words.find((word) => pen.measureText(word).width <= room);
+        pen.fillStyle = colour;
+        if (text) pen.fillText(text, middle, base - up);
+        pen.fillStyle = ink;
+        if (most > least) {
+          const x = Math.round(middle);
+          pen.fillRect(x - 0.5, y(most), 1, y(least) - y(most));
+          for (const v of [least, most]) pen.fillRect(x - 3, y(v) - 0.5, 6, 1);
+        }
+      });
+    }
+    pen.globalAlpha = 1;
   }
   paintParameters(pen, ink, parameters) {
     const most = Math.max(...parameters);
@@ -166,7 +217,10 @@ class Editor {
     pen.strokeStyle = NEUTRAL;
     pen.setLineDash([2, 3]);
     pen.beginPath();
-    parameters.forEach((v, i) => pen.lineTo(this.x(i) + this.step / 2, base - (v / top) * PLOT));
+    this.data.bars.forEach(({ first, stop }, n) => {
+      const half = Math.max(0, this.x(stop) - this.x(first) - this.step) / 2, x = (this.x(first) + this.x(stop)) / 2;
+      for (const at of half ? [x - half, x + half] : [x]) pen.lineTo(at, base - (parameters[n] / top) * PLOT);
+    });
     pen.stroke();
     pen.setLineDash([]);
     pen.textAlign = "left";
@@ -177,23 +231,36 @@ class Editor {
     pen.fillText(unit, this.wide - RIGHT + 6, HEAD - 8);
     pen.globalAlpha = 1;
   }
+  measure(pen, family) {  // which labels have room, and how
+    const { places, labels } = this.data;
+    pen.font = `11px ${family}`;
+    const wide = labels.map((label) => pen.measureText(label).width), at = places.map((place) => this.unit(place + 0.5));
+    this.widest = Math.max(0, ...wide);
+    this.slanted = at.some((x, n) => n && x - at[n - 1] < (wide[n] + wide[n - 1]) / 2 + 8);
+    this.shown = [];
+    at.forEach((x, n) => {
+      if (!this.slanted || !this.shown.length || x - at[this.shown[this.shown.length - 1]] >= ROOM) this.shown.push(n);
+    });
+  }
+  fit(pen, label, room) {  // the end of it, where its beginning would be outside
+    const has = (text) => pen.measureText(text).width * Math.SQRT1_2 <= room - 2;
+    let at = 0;
+    while (at < label.length && !has(at ? `…${label.slice(at)}` : label)) at++;
+    return at ? `…${label.slice(at)}` : label;
+  }
   paintNames(pen, ink, family) {
     const { places, labels } = this.data;
-    const { slanted } = this, room = 13, shown = [];
     pen.font = `11px ${family}`;
     pen.fillStyle = ink;
     pen.globalAlpha = 0.8;
-    places.forEach((place, n) => {
-      const x = this.x(place + 0.5);
-      if (shown.length && x - shown[shown.length - 1] < room) return;
-      shown.push(x);
+    for (const n of this.shown) {
       pen.save();
-      pen.translate(x, HEAD + PLOT + 10);
-      if (slanted) pen.rotate(-Math.PI / 4);
-      pen.textAlign = slanted ? "right" : "center";
-      pen.fillText(labels[n], 0, 0);
+      pen.translate(this.unit(places[n] + 0.5), HEAD + PLOT + 10);
+      if (this.slanted) pen.rotate(-Math.PI / 4);
+      pen.textAlign = this.slanted ? "right" : "center";
+      pen.fillText(this.slanted ? this.fit(pen, labels[n], this.unit(places[n] + 0.5)) : labels[n], 0, 0);
       pen.restore();
-    });
+    }
     pen.globalAlpha = 1;
   }
   place() {
@@ -220,16 +287,22 @@ class Editor {
     band.append(second);
   }
   placeHandle(handle, cut) {
-    const sent = size(this.data.cuts[this.stops[cut] - 1]);
+    const sent = bytes(this.data.cuts[this.stops[cut] - 1]);
     Object.assign(handle.style, { left: `${this.x(this.stops[cut])}px`, top: `${HEAD}px`, height: `${PLOT}px` });
     const most = this.stops[cut + 1] - 1;
     handle.setAttribute("aria-valuemin", this.first(cut) + 1);
     handle.setAttribute("aria-valuemax", most);
     handle.setAttribute("aria-valuenow", this.stops[cut]);
-    handle.setAttribute("aria-valuetext", `behind ${this.data.names[this.stops[cut] - 1]}, sends ${sent} per microbatch`);
+    handle.setAttribute("aria-valuetext", `behind ${this.data.names[this.stops[cut] - 1]}${this.block(this.stops[cut])}, sends ${sent} per microbatch`);
     const next = cut + 1 < this.handles.length ? this.x(this.stops[cut + 1]) : this.wide;
     handle.firstChild.textContent = this.stops.length <= 8 && next - this.x(this.stops[cut]) > 74 ? `✂ ${sent}` : "";
     handle.classList.toggle("last", this.x(this.stops[cut]) > this.wide - RIGHT - 60);
+  }
+  block(stop) {  // where in a fold a cut is
+    const { first, stop: end, count } = this.barOf(stop - 1), size = (end - first) / count;
+    if (count === 1 || stop === end) return "";
+    const whole = Math.floor((stop - first) / size), rest = (stop - first) % size;
+    return `, ${whole} of ${count} blocks${rest ? ` and ${rest} of ${size} layers` : ""}`;
   }
   band(stage) {
     const band = make("button", "band", this.over);
@@ -253,7 +326,7 @@ class Editor {
     handle.onpointermove = (e) => {
       if (!this.held || !handle.hasPointerCapture(e.pointerId)) return;
       const left = this.root.getBoundingClientRect().left;
-      if (this.move(cut, Math.round((e.clientX - left - LEFT) / this.step))) this.moved = true;
+      if (this.move(cut, this.near(cut, e.clientX - left))) this.moved = true;
     };
     handle.onpointerup = handle.onpointercancel = () => {
       handle.classList.remove("held");
@@ -265,7 +338,7 @@ class Editor {
       const by = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -5, PageUp: 5, Home: -1e6, End: 1e6 }[e.key];
       if (!by) return;
       e.preventDefault();
-      if (!this.move(cut, this.stops[cut] + by)) return;
+      if (!this.move(cut, this.beside(cut, by))) return;
       clearTimeout(this.later);
       this.later = setTimeout(() => this.commit(), 80);
     };
@@ -280,7 +353,7 @@ class Editor {
     make("i", "swatch", what).style.background = this.data.hues[stage % this.data.hues.length];
     make("b", "", what).textContent = `Stage ${stage}`;
     what.append(`: ${names[this.first(stage)]} to ${names[this.stops[stage] - 1]} · ${seconds(this.load(stage))} · ` +
-      `${size(sum(this.data.parameters, this.first(stage), this.stops[stage]))} of parameters`);
+      `${bytes(sum(this.data.parameters, this.first(stage), this.stops[stage]))} of parameters`);
     const button = (label, title, can, act, parent) => {
       const made = make("button", "", parent || this.bar);
       made.type = "button";
@@ -304,12 +377,18 @@ class Editor {
   }
   hover(e) {
     const box = this.root.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
-    const i = Math.floor((x - LEFT) / this.step), d = this.data;
+    const d = this.data, i = d ? this.layer(x) : -1;
     const inside = d && !this.held && i >= 0 && i < d.names.length && y > HEAD && y < HEAD + PLOT;
     this.tip.style.display = inside ? "block" : "none";
     if (!inside) return;
-    this.tip.textContent = `${d.names[i]} · ${d.kinds[i]} · layer ${i}\nforward ${seconds(d.forward[i])} · backward ${seconds(d.backward[i])}` +
-      `\nparameters ${size(d.parameters[i])} · output ${size(d.outputs[i])}\ncut behind it sends ${size(d.cuts[i])}`;
+    const bar = this.barOf(i), { first, stop, count } = bar, size = (stop - first) / count;
+    const all = sum(d.forward, first, stop) + sum(d.backward, first, stop), far = `${seconds(bar.least)} to ${seconds(bar.most)}`;
+    if (stop - first > 1) this.tip.textContent = `${bar.name} · ${bar.kind}\n` +
+      (count > 1 ? `equal blocks, ${seconds(all / count)} each (${far})\n` : "") +
+      `together ${seconds(all)} · parameters ${bytes(sum(d.parameters, first, stop))}` +
+      (count > 1 ? `\nhere block ${Math.floor((i - first) / size)}: ${d.names[i]}` : "");
+    else this.tip.textContent = `${d.names[i]} · ${d.kinds[i]} · layer ${i}\nforward ${seconds(d.forward[i])} · backward ${seconds(d.backward[i])}` +
+      `\nparameters ${bytes(d.parameters[i])} · output ${bytes(d.outputs[i])}\ncut behind it sends ${bytes(d.cuts[i])}`;
     this.tip.style.left = `${Math.min(x + 14, this.wide - this.tip.offsetWidth - 4)}px`;
     this.tip.style.top = `${y + 12}px`;
   }
