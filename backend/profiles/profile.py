@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend.errors import InvalidInput
+from backend.profiles.state_precision import StatePrecision
 
 Tracing = Literal["", "symbolic", "captured", "submodules"]
 """How a model's operations are found: with stand-ins through every submodule, captured as
@@ -204,6 +205,7 @@ class Profile:
     is_partial     the job was stopped: medians over fewer repetitions than were asked for
     message_overhead   what a message costs the ranks' processors; None = not measured, or the
                    ranks compute on GPUs
+    state_precision    in which the bytes of parameters are counted (`kept_in`); as measured float32
     """
 
     name: str
@@ -223,6 +225,7 @@ class Profile:
     tracing: Tracing = ""
     is_partial: bool = False
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
+    state_precision: StatePrecision = "float32"
 
     @property
     def layers(self) -> tuple[Layer, ...]:
