@@ -59,14 +59,12 @@ class StatePrecisionKind:
 
 
 STATE_PRECISIONS: dict[StatePrecision, StatePrecisionKind] = {
-    "float32": StatePrecisionKind("all in float32", FULL, 0, FULL),
-    "float32-state16": StatePrecisionKind("float32, optimizer's state in bfloat16", FULL, 0, HALF),
+    "float32": StatePrecisionKind("all float32", FULL, 0, FULL),
+    "float32-state16": StatePrecisionKind("float32, bfloat16 state", FULL, 0, HALF),
     "bfloat16-masters": StatePrecisionKind("bfloat16, float32 masters", HALF, FULL, FULL),
-    "bfloat16-masters-state16": StatePrecisionKind(
-        "bfloat16, float32 masters, optimizer's state in bfloat16", HALF, FULL, HALF
-    ),
-    "bfloat16-state32": StatePrecisionKind("bfloat16, optimizer's state in float32", HALF, 0, FULL),
-    "bfloat16": StatePrecisionKind("all in bfloat16", HALF, 0, HALF),
+    "bfloat16-masters-state16": StatePrecisionKind("all bfloat16 but masters", HALF, FULL, HALF),
+    "bfloat16-state32": StatePrecisionKind("bfloat16, float32 state", HALF, 0, FULL),
+    "bfloat16": StatePrecisionKind("all bfloat16", HALF, 0, HALF),
 }
 
 

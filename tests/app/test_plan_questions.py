@@ -70,7 +70,7 @@ def test_state_in_bfloat16_takes_less_memory_and_is_launched_so(
     asked = {"cluster": CLUSTER, "planner": "straight", "optimizer": "adam"}
     whole = figures_of(open_page(Page.PLAN, **asked))["Peak memory"][0]
     page = open_page(Page.PLAN, **asked, **{"state-precision": "bfloat16"})
-    assert "2 set: adam, state all in bfloat16" in text_of(page)
+    assert "2 set: adam, state all bfloat16" in text_of(page)
     assert figures_of(page)["Peak memory"][0] != whole
     button(page, "Start run").click().run()
     spec = backend.runs.list(limit=1).runs[0].spec

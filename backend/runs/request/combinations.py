@@ -92,7 +92,8 @@ def _check_state_precision(spec: TrainSpec) -> None:
     kept = state_precision_named(spec.state_precision)
     if kept.weight == HALF and spec.precision != "bfloat16":
         raise InvalidInput(
-            f"state in {kept.title} does not go together with compute in {spec.precision}",
+            f"state precision {spec.state_precision!r} does not go together with compute in "
+            f"{spec.precision}",
             "Set the precision of the compute to 'bfloat16', or keep the weights in float32.",
         )
 

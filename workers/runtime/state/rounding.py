@@ -24,10 +24,14 @@ def rounded(weights: Mapping[str, Tensor], kind: StatePrecisionKind) -> dict[str
 
 
 def masters(weights: Mapping[str, Tensor], kind: StatePrecisionKind) -> dict[str, Tensor] | None:
-    """Those that `kind` keeps of these first weights; None without."""
+    """Those that `kind` keeps of these first weights: the tensors themselves where versions are
+    others. None without."""
     if not kind.master:
         return None
-    return {name: weight.to(_full(weight), copy=True) for name, weight in weights.items()}
+    return {
+        name: weight.to(_full(weight), copy=kept_weight(weight, kind) is weight)
+        for name, weight in weights.items()
+    }
 
 
 class RoundedUpdates:
