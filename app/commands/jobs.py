@@ -18,6 +18,7 @@ from backend.codec import from_plain
 from backend.definitions.parameters import parsed
 from backend.errors import InvalidInput
 from backend.profiles.document import write_profile
+from backend.profiles.state_precision import StatePrecision
 from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import (
     CheckpointSpec,
@@ -171,6 +172,9 @@ def run(
     precision: Annotated[
         Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
     ] = "float32",
+    state_precision: Annotated[
+        StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
+    ] = "float32",
     seed: int = 0,
     weights: Annotated[
         str,
@@ -215,6 +219,8 @@ def run(
 
         stageflow run --plan 3 --nodes gpu-1,gpu-2
 
+        stageflow run --plan 1 --precision bfloat16 --state-precision bfloat16-masters
+
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
 
         stageflow run --plan 4 --weights node:llama/base --weights-partial
@@ -231,6 +237,7 @@ def run(
         data=data,
         optimizer=optimizer,
         precision=precision,
+        state_precision=state_precision,
         epochs=epochs,
         target_accuracy=target,
         target_loss=target_loss,

@@ -18,6 +18,7 @@ from backend.prediction.answer import Answer
 from backend.prediction.question import Question, RecomputePolicy
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
+from backend.profiles.state_precision import StatePrecision
 from backend.whole import is_whole
 
 ClusterFile = Annotated[
@@ -106,6 +107,9 @@ def options(
     precision: Annotated[
         str, typer.Option(help="Of the compute, for --on (default: the profile's).")
     ] = "",
+    state_precision: Annotated[
+        StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
+    ] = "float32",
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
@@ -121,7 +125,7 @@ def options(
         pipelines=pipelines,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
-    changed = question.under(memory, target, measured_on, precision, took)
+    changed = question.under(memory, target, measured_on, precision, took, state_precision)
     return PlanOptions(changed, None if target else profile_id)
 
 

@@ -54,7 +54,11 @@ def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
     try:
         profile = services.backend().profiles.get(plan.profile_id).profile
         number = int(measured.microbatch.max(initial=-1)) + 1
-        question = Question(profile, plan.cluster)
+        question = Question(profile, plan.cluster).under(
+            state_precision=run.spec.state_precision
+            if isinstance(run.spec, TrainSpec)
+            else "float32"
+        )
         return bars_of(planner.segment_timeline(question, plan.plan, number))
     except StageflowError:
         return None

@@ -10,7 +10,8 @@ from backend.profiles.profile import Profile
 
 def profile_key(profile: Profile) -> int:
     """The same for profiles that plans cannot tell apart: what is only a note is left out."""
-    return hash((profile.name, profile.microbatch, profile.device, profile.graph))
+    kept = profile.state_precision
+    return hash((profile.name, profile.microbatch, profile.device, profile.graph, kept))
 
 
 def question_key(question: Question) -> int:

@@ -118,6 +118,7 @@ class Param(StrEnum):
     DEVICE = "device"
     MEASURED_ON = "measured-on"
     DEVICE_PRECISION = "device-precision"
+    STATE_PRECISION = "state-precision"
 
 
 class Key(StrEnum):

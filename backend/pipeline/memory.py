@@ -23,7 +23,10 @@ class Sizes(Protocol):
         """One version of the weights; a gradient buffer is as large."""
 
     def optimizer(self, stage: int) -> float:
-        """The optimizer's state."""
+        """The optimizer's state, masters of the weights included."""
+
+    def reference(self, stage: int) -> float:
+        """The weights that parallel pipelines are averaged with."""
 
     def activations(self, stage: int) -> float:
         """What a forward of one microbatch keeps for its backward, bundles not counted."""
@@ -183,10 +186,11 @@ class _Book:
         return tuple(Moment(time, Holding(*bytes_held)) for time, bytes_held in moments)
 
     def _always(self, coordinates: RankCoordinates) -> list[float]:
-        copies = 2 if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0 else 1
         weights = sum(self.sizes.weights(stage) for stage in coordinates.stages)
+        if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0:
+            weights += sum(self.sizes.reference(stage) for stage in coordinates.stages)
         state = sum(self.sizes.optimizer(stage) for stage in coordinates.stages)
-        return [copies * weights, 0.0, 0.0, state, 0.0, 0.0]
+        return [weights, 0.0, 0.0, state, 0.0, 0.0]
 
     @property
     def _trains(self) -> bool:

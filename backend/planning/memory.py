@@ -22,6 +22,7 @@ from backend.planning.cost import Floats
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.profiles.profile import Profile
+from backend.profiles.state_precision import state_precision_named
 from backend.units import bytes_text
 
 Ints = NDArray[np.int64]
@@ -54,10 +55,11 @@ def stage_bytes(
 
         |w| copies + in_flight (activations + input bundle) + MESSAGES (input + output bundle)
 
-    `copies` of the weights are their versions, one gradient and the optimizer's state; `bundles`
-    come in and go out. With `recompute` only the bundles wait, beside the activations of one
-    microbatch (PipeDream-2BW, section 3.3). Workspaces of kernels, allocator losses, and what
-    waits to be sent over a link that is slower than the stage are not known here.
+    `copies` of the weights are their versions, one gradient, masters and the optimizer's state
+    (`OptimizerKind.copies`); `bundles` come in and go out. With `recompute` only the bundles wait,
+    beside the activations of one microbatch (PipeDream-2BW, section 3.3). Workspaces of kernels,
+    allocator losses, and what waits to be sent over a link that is slower than the stage are not
+    known here.
     """
     into, out = bundles
     kept = in_flight * into + (1 if recompute else in_flight) * outputs
@@ -81,7 +83,7 @@ def stage_memory(
     outputs = sum(layer.activation_bytes for layer in layers)
     cuts = profile.graph.cut_bytes
     bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
-    copies = versions + optimizer_named(optimizer).copies
+    copies = versions + optimizer_named(optimizer).copies(profile.state_precision)
     constants = sum(layer.constant_bytes for layer in layers)
     return float(stage_bytes(weights, outputs, bundles, copies, in_flight, recompute) + constants)
 
@@ -91,9 +93,11 @@ def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
 
     A device with several chunks holds the weights of all of them, and as many activations as
     its schedule has in flight, counted at its largest chunk. Parallel pipelines hold everything
-    each, and a reference of the weights together (AvgPipe).
+    each, and a reference of the weights together (AvgPipe). In which precision the state is kept
+    says the profile.
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
+    finest = state_precision_named(profile.state_precision).finest
     totals: list[float] = []
     for pipeline_rank in range(shape.pipeline_size):
         at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
@@ -104,7 +108,7 @@ def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         full = [stage_memory(ordered, s, live, held, optimizer, again) for s in stages]
         waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
-        shared = reference if plan.num_pipelines > 1 else 0
+        shared = finest * reference if plan.num_pipelines > 1 else 0
         totals.append(plan.num_pipelines * (sum(fixed) + waiting) + shared)
     return tuple(totals[stage % shape.pipeline_size] for stage in range(shape.num_stages))
 
@@ -131,7 +135,7 @@ def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
             f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
             "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
-            "microbatch, or 2BW's two weight versions.",
+            "microbatch, 2BW's two weight versions, or state in bfloat16.",
         )
 
 
@@ -154,6 +158,7 @@ class MemoryRule:
     recompute  only the bundles that come in are kept, and one microbatch's outputs
     total      devices of the whole pipeline, on which some schedules' bounds depend; 0 = not
                known: none are counted in front of a stage, which bounds from below
+    precision  of the state, as the profile has it
     """
 
     limit: float
@@ -162,11 +167,12 @@ class MemoryRule:
     batch: int = 1
     recompute: bool = False
     total: int = 0
+    precision: str = "float32"
 
     @property
-    def copies(self) -> int:
+    def copies(self) -> float:
         """Copies of the weights beside their versions."""
-        return optimizer_named(self.optimizer).copies
+        return optimizer_named(self.optimizer).copies(self.precision)
 
     def holds(self, replicas: int, after: int) -> tuple[int, int]:
         """Microbatches in flight and weight versions of one of `replicas` with `after` devices

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backend.errors import InvalidInput
+from backend.profiles.state_precision import state_precision_named
 
 OptimizerName = Literal["momentum", "sgd", "adam", "adamw"]
 """The names, for forms and stored documents; the first is the default."""
@@ -14,16 +15,16 @@ OptimizerName = Literal["momentum", "sgd", "adam", "adamw"]
 
 @dataclass(frozen=True, slots=True)
 class OptimizerKind:
-    """`state_copies`: how many values it keeps per weight, each as large as the weight."""
+    """`values`: how many it keeps per weight."""
 
     title: str
     source: str
-    state_copies: int
+    values: int
 
-    @property
-    def copies(self) -> int:
-        """Copies of the weights beside their versions: one gradient and the state."""
-        return 1 + self.state_copies
+    def copies(self, precision: str = "float32") -> float:
+        """Bytes beside the versions of the weights over those of a version: one gradient, the
+        masters and the state, in a precision of `STATE_PRECISIONS`."""
+        return 1 + state_precision_named(precision).optimizer(self.values)
 
 
 OPTIMIZERS: dict[OptimizerName, OptimizerKind] = {

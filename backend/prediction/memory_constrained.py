@@ -40,7 +40,7 @@ def memory_constrained_optimum(
     asked: PlanInputs, schedule: str, recompute: bool = False
 ) -> Optimum:
     """The same with its bottleneck and proof."""
-    rule = memory_rule(asked.cluster, schedule, asked.batch, asked.optimizer, recompute)
+    rule = memory_rule(asked, schedule, recompute)
     return optimum(asked.profile, asked.cluster, memory=rule)
 
 
@@ -52,7 +52,7 @@ def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -
         _bounds(rule, asked.cluster.num_devices): rule
         for name in schedules
         for recompute in (False, True)
-        for rule in [memory_rule(asked.cluster, name, asked.batch, asked.optimizer, recompute)]
+        for rule in [memory_rule(asked, name, recompute)]
     }
     cuts = all_ideals(asked.profile)
     if cuts is None:
@@ -65,16 +65,21 @@ def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -
     return list(found)
 
 
-def memory_rule(
-    cluster: Cluster, schedule: str, batch: int, optimizer: str, recompute: bool = False
-) -> MemoryRule | None:
+def memory_rule(asked: PlanInputs, schedule: str, recompute: bool = False) -> MemoryRule | None:
     """What keeps a stage within a device's memory under `schedule`; None where no memory is
     known."""
+    cluster = asked.cluster
     sizes = [device.memory for device in cluster.each if device.memory is not None]
     if not sizes:
         return None
-    limit = max(sizes) if len(sizes) == cluster.num_devices else inf
-    return MemoryRule(limit, schedule_named(schedule), optimizer, batch, recompute)
+    return MemoryRule(
+        max(sizes) if len(sizes) == cluster.num_devices else inf,
+        schedule_named(schedule),
+        asked.optimizer,
+        asked.batch,
+        recompute,
+        precision=asked.profile.state_precision,
+    )
 
 
 def _bounds(rule: MemoryRule | None, devices: int) -> object:

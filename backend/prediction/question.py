@@ -20,8 +20,9 @@ from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
+from backend.profiles.state_precision import StatePrecision
 from backend.profiles.transfer import on_device
-from backend.profiles.what_if import at_microbatch
+from backend.profiles.what_if import at_microbatch, kept_in
 
 PLANNER_NAMES = (*PLANNERS, *SEARCHES)
 OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
@@ -103,6 +104,7 @@ class Question:
         measured_on: str = "",
         precision: str = "",
         took: tuple[float, float] | None = None,
+        state_precision: StatePrecision = "float32",
     ) -> "Question":
         """The same under other conditions. Raises `InvalidInput`.
 
@@ -110,10 +112,12 @@ class Question:
         device  its profiles as that device would run them, by its peaks in `precision`
                 (`on_device`)
         took    seconds per microbatch of one pipeline on a device, and of each of two there
+        state_precision   in which a training keeps its weights and its optimizer's state
         """
 
         def carried(profile: Profile) -> Profile:
-            return on_device(profile, device, measured_on, precision) if device else profile
+            there = on_device(profile, device, measured_on, precision) if device else profile
+            return kept_in(there, state_precision)
 
         return replace(
             self,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition
 from backend.profiles.profile import Layer, Profile
+from backend.profiles.state_precision import StatePrecisionKind, state_precision_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,12 @@ class PlanSizes:
         return float(sum(layer.parameter_bytes for layer in self._layers(stage)))
 
     def optimizer(self, stage: int) -> float:
-        """A velocity, two moments, or nothing."""
-        return optimizer_named(self.rule).state_copies * self.weights(stage)
+        """A velocity, two moments, or nothing; and the masters."""
+        return self._kept.optimizer(optimizer_named(self.rule).values) * self.weights(stage)
+
+    def reference(self, stage: int) -> float:
+        """As exact as the masters, or the weights where there are none."""
+        return self._kept.finest * self.weights(stage)
 
     def activations(self, stage: int) -> float:
         """What autograd keeps of every layer: as it was measured, else the layer's output."""
@@ -32,6 +37,10 @@ class PlanSizes:
         first = self.partition.stages[stage].first
         graph = self.profile.in_order(self.partition.order).graph
         return float(graph.cut_bytes[first - 1]) if first else 0.0
+
+    @property
+    def _kept(self) -> StatePrecisionKind:
+        return state_precision_named(self.profile.state_precision)
 
     def _layers(self, stage: int) -> tuple[Layer, ...]:
         found = self.partition.stages[stage]

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend.errors import InvalidInput
+from backend.profiles.state_precision import StatePrecision
 
 Tracing = Literal["", "symbolic", "captured", "submodules"]
 """How a model's operations are found: with stand-ins through every submodule, captured as
@@ -208,6 +209,7 @@ class Profile:
     by_parts       the layers were made and timed one by one, equal ones a few times
     message_overhead   what a message costs the ranks' processors; None = not measured, or the
                    ranks compute on GPUs
+    state_precision    in which the bytes of parameters are counted (`kept_in`); as measured float32
     """
 
     name: str
@@ -228,6 +230,7 @@ class Profile:
     is_partial: bool = False
     by_parts: bool = False
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
+    state_precision: StatePrecision = "float32"
 
     @property
     def layers(self) -> tuple[Layer, ...]:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Profile
+from backend.profiles.profile import Crossing, Profile
+from backend.profiles.state_precision import StatePrecision, state_precision_named
 
 
 def at_microbatch(profile: Profile, microbatch: int) -> Profile:
@@ -22,10 +23,9 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
         f"times and activations in proportion from microbatch {profile.microbatch} to {microbatch}"
     )
     layers = tuple(layer.scaled(compute=share, samples=share) for layer in profile.layers)
-    weights = {(tie.owner, tie.bytes) for tie in profile.graph.tied_weights}
     crossings = tuple(
         tensor
-        if (tensor.producer, tensor.bytes) in weights
+        if _is_weight(profile, tensor)
         else replace(tensor, bytes=round(tensor.bytes * share))
         for tensor in profile.graph.crossings
     )
@@ -37,3 +37,41 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
         whole_backward=profile.whole_backward * share,
         notes=(*profile.notes, note),
     )
+
+
+def kept_in(profile: Profile, precision: StatePrecision) -> Profile:
+    """`profile` of a training that keeps its state in `precision`: with other bytes of parameters,
+    frozen ones too, and of the tied weights that cross cuts.
+
+    Seconds and activations stay as they are: those are a matter of the compute. What was measured
+    counts as float32, and all of it as kept in `precision`: biases and scales of norms, which stay
+    in float32, are few. Raises `InvalidInput` for an unknown precision.
+    """
+    share = state_precision_named(precision).share
+    share /= state_precision_named(profile.state_precision).share
+    kept = replace(profile, state_precision=precision)
+    if share == 1:
+        return kept
+    layers = tuple(
+        replace(
+            layer,
+            parameter_bytes=round(layer.parameter_bytes * share),
+            frozen_bytes=round(layer.frozen_bytes * share),
+        )
+        for layer in profile.layers
+    )
+    crossings = tuple(
+        replace(tensor, bytes=round(tensor.bytes * share))
+        if _is_weight(profile, tensor)
+        else tensor
+        for tensor in profile.graph.crossings
+    )
+    ties = tuple(replace(tie, bytes=round(tie.bytes * share)) for tie in profile.graph.tied_weights)
+    graph = replace(profile.graph, layers=layers, crossings=crossings, tied_weights=ties)
+    return replace(kept, graph=graph)
+
+
+def _is_weight(profile: Profile, tensor: Crossing) -> bool:
+    """Whether what crosses cuts is a tied weight."""
+    known = ((tie.owner, tie.bytes) for tie in profile.graph.tied_weights)
+    return (tensor.producer, tensor.bytes) in known

@@ -88,6 +88,24 @@ def test_precision_and_clipping_are_chosen(
     assert spec.optimizer.decay == "cosine"
 
 
+def test_the_precision_of_state_is_chosen_and_shown(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="state-precision").set_value("bfloat16-masters").run()
+    button(page, "Start run").click().run()
+    assert "does not go together with compute in float32" in page.error[0].value
+    page.selectbox(key="precision").set_value("bfloat16").run()
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.precision, run.spec.state_precision) == ("bfloat16", "bfloat16-masters")
+    assert "state bfloat16, float32 masters" in text_of(open_page(Page.RUN, id=run.id))
+    again = open_page(Page.LAUNCH, run=run.id)
+    assert again.selectbox(key="state-precision").value == "bfloat16-masters"
+    assert "float32 masters" not in text_of(open_page(Page.RUN, id=seeded.succeeded))
+
+
 def test_weights_of_the_node_may_be_a_base_under_a_new_head(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:

@@ -16,6 +16,7 @@ from backend.cluster.presets import local
 from backend.prediction.answer import Reply, rank, replies
 from backend.prediction.question import Question
 from backend.prediction.search import Watch
+from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, figures_of, param, text_of
@@ -61,6 +62,20 @@ def test_options_are_in_the_link_and_how_many_are_set_is_said(
     assert param(page, "memory") == str(4 * 2**30)
     assert "4 set" in text_of(page)
     assert figures_of(page)["Peak memory"][1].endswith("free")
+
+
+def test_state_in_bfloat16_takes_less_memory_and_is_launched_so(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    asked = {"cluster": CLUSTER, "planner": "straight", "optimizer": "adam"}
+    whole = figures_of(open_page(Page.PLAN, **asked))["Peak memory"][0]
+    page = open_page(Page.PLAN, **asked, **{"state-precision": "bfloat16"})
+    assert "2 set: adam, state all bfloat16" in text_of(page)
+    assert figures_of(page)["Peak memory"][0] != whole
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert (spec.precision, spec.state_precision) == ("bfloat16", "bfloat16")
 
 
 def test_planners_without_a_plan_are_named_with_advice(

@@ -57,6 +57,23 @@ def test_one_planner_answers_with_everything(
     assert found["plans"] == [{k: v for k, v in found.items() if k not in ("plans", "plan_id")}]
 
 
+def test_state_in_bfloat16_takes_less_memory(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    def most(precision: str) -> float:
+        found = stageflow(
+            *("plan", "--profile", str(profile_file), "--cluster", servers, "--json"),
+            *("--planner", "data-parallel", "--optimizer", "adam"),
+            *("--state-precision", precision),
+        ).json
+        return max(found["memory_bytes"])
+
+    names = ("float32", "bfloat16-masters-state16", "bfloat16")
+    sizes = [most(name) for name in names]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == len(sizes)
+
+
 def test_memory_that_nothing_fits_is_said_with_the_smallest_excess(
     stageflow: Command, profile_file: Path, servers: str
 ) -> None:

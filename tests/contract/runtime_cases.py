@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
 from tests.contract.runtime_matrix import covering
+from tests.contract.runtime_rounding import ROUNDS
 
 HERE = Path(__file__).parent
 MICROBATCH, BATCH, EPOCHS, SEED, SAMPLES = 3, 4, 2, 7, 58
@@ -63,6 +64,7 @@ class Case:
     extra: str = ""
     batch: int = BATCH
     last: str = "drop"
+    state: str = "float32"
 
     @property
     def name(self) -> str:
@@ -71,6 +73,7 @@ class Case:
             "again"
         ] * self.recompute
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
+        more += [self.state] * self.is_rounded
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -91,6 +94,11 @@ class Case:
     def bounds(self) -> list[int]:
         """The first layer of each stage, and the number of layers."""
         return [0, *CUTS[self.model][self.num_stages], len(PREFIXES[self.model])]
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether some state is kept in bfloat16; others are in double precision."""
+        return self.state != "float32"
 
     @property
     def is_kept(self) -> bool:
@@ -145,8 +153,16 @@ class Case:
         optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
         data = DataSpec(last=self.last)
         tracing = TRACINGS[self.model] if self.num_stages > 1 else ""
-        return TrainSpec(
+        spec = TrainSpec(
             1, plan, data=data, optimizer=optimizer, epochs=EPOCHS, seed=SEED, tracing=tracing
+        )
+        if not self.is_rounded:
+            return spec
+        return replace(
+            spec,
+            parameters={"precise": False},
+            state_precision=self.state,
+            precision="bfloat16" if ROUNDS[self.state].weights else "float32",
         )
 
     def definition(self) -> ModuleType:
@@ -171,6 +187,21 @@ FACTORS = {
     "batch": (4, 2),
     "last": ("drop", "keep"),
 }
+
+
+ROUNDED = {
+    "schedule": FACTORS["schedule"],
+    "state": tuple(ROUNDS),
+    "optimizer": FACTORS["optimizer"],
+    "replicas": ((1,), (1, 1), (1, 2), (2, 1)),
+    "chunks": (1, 2),
+    "model": ("chain", "residual", "noisy", "tied"),
+    "extra": tuple(EXTRAS),
+    "num_pipelines": (1, 2),
+    "last": ("drop", "keep"),
+}
+"""What meets with state in bfloat16. The branched model is not there: the gradients of a tensor
+that is read three times are added in the order of the plan's layers, which bfloat16 shows."""
 
 
 def fits(row: dict[str, Any]) -> bool:
@@ -198,6 +229,8 @@ USUAL = {"model": "chain", "schedule": "gpipe", "optimizer": "sgd", "replicas": 
 def _all() -> Iterator[Case]:
     """Each two of all factors together, and a few that are known to be delicate."""
     for row in covering(FACTORS, fits):
+        yield Case(**row)
+    for row in covering(ROUNDED, fits):
         yield Case(**row)
     for schedule in FLUSHING:
         shape = ((1, 1), 2) if schedule == "interleaved" else ((2, 1), 1)

@@ -13,6 +13,7 @@ where d_s = ceil(sum of r from s on / r_s) are in flight and m make a batch:
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -28,6 +29,7 @@ from tests.contract.runtime_cases import (
     STASHING,
     Case,
 )
+from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
 from workers.definitions.blueprint.seeded import seeded
@@ -47,10 +49,11 @@ class Trained:
 
 def reference(case: Case, versions_count: bool = True) -> Trained:
     """`versions_count=False` is the negative control: everybody reads the newest weights."""
+    torch.set_num_threads(1)  # as ranks have: sums by several round otherwise
     pipelines = [_Pipeline(case, versions_count) for _ in range(case.num_pipelines)]
-    centre = pipelines[0].newest()
+    centre = {name: pipelines[0].averaged(name).clone() for name in pipelines[0].newest()}
     torch.manual_seed(0)
-    train, _ = case.definition().data()
+    train, _ = case.definition().data(not case.is_rounded)
     for number in range(EPOCHS):
         cutting = Cutting(MICROBATCH, case.unit, case.is_kept)
         epoch = Epoch.shuffled(TensorSplit(*train), cutting, SEED, number)
@@ -64,18 +67,20 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
                     pipeline.learn(epoch, microbatch)
             if case.num_pipelines > 1:
                 _average(pipelines, centre)
-    return Trained(centre if case.num_pipelines > 1 else pipelines[0].newest(), pipelines[0].losses)
+    weights = pipelines[0].newest()
+    if case.num_pipelines > 1:
+        weights = {name: pipelines[0].version(weight) for name, weight in centre.items()}
+    return Trained(weights, pipelines[0].losses)
 
 
 def _average(pipelines: list["_Pipeline"], centre: Weights) -> None:
     """Elastic averaging with alpha = 1 / pipelines, after every update of all pipelines."""
     for name in centre:
-        away = [
-            (pipeline.parameter(name) - centre[name]) / len(pipelines) for pipeline in pipelines
-        ]
-        for pipeline, distance in zip(pipelines, away, strict=True):
-            pipeline.parameter(name).data -= distance
-        centre[name] = centre[name] + sum(away)
+        own = [pipeline.averaged(name) for pipeline in pipelines]
+        away = [(weight - centre[name]) / len(pipelines) for weight in own]
+        for pipeline, weight, distance in zip(pipelines, own, away, strict=True):
+            pipeline.parameter(name).data.copy_(weight - distance)
+        centre[name] = centre[name] + sum(away[1:], away[0])
     for pipeline in pipelines:
         pipeline.versions = [[pipeline.copy(stage)] for stage in range(pipeline.case.num_stages)]
 
@@ -85,13 +90,19 @@ class _Pipeline:
 
     def __init__(self, case: Case, versions_count: bool) -> None:
         self.case, self.losses, self.versions_count = case, [], versions_count
-        self.model = seeded(case.definition().model, SEED).train()
+        self.rounds = ROUNDS.get(case.state)
+        make = partial(case.definition().model, not case.is_rounded)
+        self.model = seeded(make, SEED).train()
+        for parameter in self.model.parameters():
+            parameter.data = parameter.data.double()
         self.parameters = [
             {n: p for n, p in self.model.named_parameters() if case.stage_of(n) == stage}
             for stage in range(case.num_stages)
         ]
         self.optimizers = [self._optimizer(list(p.values())) for p in self.parameters]
         self.updates = [0] * case.num_stages
+        for stage in range(case.num_stages):
+            self._round(stage)
 
     def begin(self, epoch: int) -> None:
         """A new epoch: the newest weights are version 0."""
@@ -103,10 +114,27 @@ class _Pipeline:
         return self.model.get_parameter(name).detach()
 
     def newest(self) -> Weights:
-        return {n: p.detach().clone() for n, p in self.model.named_parameters()}
+        return {n: self.version(p.detach()) for n, p in self.model.named_parameters()}
 
     def copy(self, stage: int) -> Weights:
-        return {n: p.detach().clone() for n, p in self.parameters[stage].items()}
+        return {n: self.version(p.detach()) for n, p in self.parameters[stage].items()}
+
+    def version(self, weight: Tensor) -> Tensor:
+        """What a version has of a weight."""
+        return kept(weight, self.rounds) if self.rounds else weight.clone()
+
+    def averaged(self, name: str) -> Tensor:
+        """What is averaged of a weight: its master, or its newest version."""
+        weight = self.parameter(name)
+        return weight if self.rounds is None or self.rounds.masters else self.version(weight)
+
+    def _round(self, stage: int) -> None:
+        """What an update of the stage leaves behind."""
+        if self.rounds and not self.rounds.masters:
+            for parameter in self.parameters[stage].values():
+                parameter.data.copy_(self.version(parameter.detach()))
+        if self.rounds and self.rounds.state:
+            round_state(self.optimizers[stage])
 
     def learn(self, epoch: Epoch, microbatch: int) -> None:
         """One microbatch, and the updates that are complete with it."""
@@ -136,21 +164,23 @@ class _Pipeline:
         return max(0, turn // r + 1 + -sum(replicas[stage:]) // r)
 
     def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, float, Weights]:
-        """The share of a full microbatch, the loss, the gradients."""
+        """The share of a full microbatch, the loss, the gradients of that share of it."""
         stages = range(self.case.num_stages)
         weights: Weights = {}
         for stage in stages:
             weights |= self.versions[stage][self._version(stage, turn)]
         leaves = {name: weight.clone().requires_grad_() for name, weight in weights.items()}
-        output = self._output(leaves, epoch.inputs(microbatch), microbatch)
-        loss = nn.functional.cross_entropy(output, epoch.targets(microbatch))
+        is_cast = self.rounds is not None and self.rounds.weights
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=is_cast):
+            output = self._output(leaves, epoch.inputs(microbatch), microbatch)
+            loss = nn.functional.cross_entropy(output, epoch.targets(microbatch))
         if self.case.schedule == "pipedream-naive":
             for stage in stages:
                 newest = self.versions[stage][turn // self.case.stage_replicas[stage]]
                 for name, weight in newest.items():
                     leaves[name].data.copy_(weight)  # under the graph, as naive pipelining does
-        found = torch.autograd.grad(loss, list(leaves.values()))
         share = len(epoch.targets(microbatch)) / MICROBATCH
+        found = torch.autograd.grad(loss, list(leaves.values()), torch.full_like(loss, share))
         return share, float(loss.detach()), dict(zip(leaves, found, strict=True))
 
     def _output(self, weights: Weights, value: Tensor, microbatch: int) -> Tensor:
@@ -175,17 +205,24 @@ class _Pipeline:
         momentum = 0.9 if name == "momentum" else 0
         return torch.optim.SGD(parameters, rate, momentum, weight_decay=decay)
 
-    def _average_gradient(self, stage: int) -> None:
+    def _average_gradient(self, stage: int, factor: float = 1.0) -> None:
+        """`factor` times the mean of the waiting gradients."""
         waiting = self.waiting[stage]
+        count = sum(share for share, _, _ in waiting)
         for name, parameter in self.parameters[stage].items():
-            total = sum(share for share, _, _ in waiting)
-            parameter.grad = sum(share * found[name] for share, _, found in waiting) / total
+            total = self._summed(stage, name) / (count / factor)
+            parameter.grad = total.double()
 
-    def _update(self, stage: int) -> None:
-        self._average_gradient(stage)
+    def _summed(self, stage: int, name: str) -> Tensor:
+        found = [gradients[name] for _, _, gradients in self.waiting[stage]]
+        return summed(found, self.case.stage_replicas[stage])
+
+    def _update(self, stage: int, factor: float = 1.0) -> None:
+        self._average_gradient(stage, factor)
         for group in self.optimizers[stage].param_groups:
             group["lr"] = RATES[self.case.optimizer] * self._factor(stage)
         self.optimizers[stage].step()
+        self._round(stage)
         self.updates[stage] += 1
         self.versions[stage].append(self.copy(stage))
         if stage == self.case.num_stages - 1:
@@ -195,14 +232,14 @@ class _Pipeline:
         self.waiting[stage] = []
 
     def _update_clipped(self, most: float) -> None:
-        for stage in range(self.case.num_stages):
-            self._average_gradient(stage)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), most)
-        clipped = {n: p.grad.clone() for n, p in self.model.named_parameters()}
-        for stage in range(self.case.num_stages):
-            waiting = self.waiting[stage]
-            self.waiting[stage] = [(share, loss, clipped) for share, loss, _ in waiting]
-            self._update(stage)
+        """The whole model's gradient at the norm that is allowed, by the formula of
+        torch.nn.utils.clip_grad_norm_."""
+        stages = range(self.case.num_stages)
+        sums = [self._summed(stage, name) for stage in stages for name in self.parameters[stage]]
+        count = sum(share for share, _, _ in self.waiting[0])
+        factor = min(1.0, most / (norm(sums) / count + 1e-6))
+        for stage in stages:
+            self._update(stage, factor)
 
     def _factor(self, stage: int) -> float:
         """Half an epoch of warm-up, then a cosine to the end."""

@@ -1,7 +1,7 @@
 """The page, the REST API and the command give the same answers to the same question.
 
 The grid is every pair of values of two of its axes: planners, schedules, memory, recomputation,
-microbatches per update, optimizers, profiles and clusters.
+microbatches per update, optimizers, precisions of state, profiles and clusters.
 """
 
 import json
@@ -87,6 +87,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"further": True},
         {"device": "A100", "measured_on": "V100"},
     ),
+    "state_precision": ("float32", "bfloat16-masters", "bfloat16"),
 }
 
 
@@ -142,6 +143,7 @@ class Doors:
             **{name: getattr(wanted, name) for name in ("planner", "schedule", "batch", "memory")},
             **{name: getattr(wanted, name) for name in ("optimizer", "chunks", "pipelines")},
             **{name: getattr(wanted, name) for name in ("device", "measured_on", "precision")},
+            "state_precision": wanted.state_precision,
             "recompute": wanted.recompute.value,
             "also": [kept.id for kept in wanted.further],
             "lanes_took": wanted.took,
@@ -155,6 +157,7 @@ class Doors:
             *("--profile", str(wanted.stored.id), "--cluster", str(place), "--json"),
             *("--schedule", wanted.schedule, "--microbatches", str(wanted.batch)),
             *("--optimizer", wanted.optimizer, "--recompute", wanted.recompute.value),
+            *("--state-precision", wanted.state_precision),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
             *(("--pipelines-took", *map(str, wanted.took)) if wanted.took else ()),

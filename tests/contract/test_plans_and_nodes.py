@@ -11,11 +11,11 @@ from backend.cluster.cluster import Cluster, Device, Level
 from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, NotFound
-from backend.planning.plan import Partition, Plan, Stage
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.plans import StoredPlan
-from backend.runs.request.spec import ProfileSpec, TrainSpec
+from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
 from backend.services.runs.stores import Stores
 from backend.storage.nodes.nodes import SqlNodes
 
@@ -140,3 +140,18 @@ def test_a_lost_node_is_not_alive_before_its_next_sign_of_life(backend: Backend)
     assert {node.name: node.alive for node in backend.nodes.list()} == {"a": False, "b": True}
     backend.nodes.beat("a", (Device("cpu"),))
     assert all(node.alive for node in backend.nodes.list())
+
+
+def test_a_plan_that_its_state_does_not_fit_is_refused(backend: Backend, plan: StoredPlan):
+    """Planned for momentum in float32: 256 bytes of weights twice, a gradient, a velocity."""
+    most = max(plan.prediction.memory_bytes)
+    small = replace(CLUSTER, device=replace(CLUSTER.device, memory=most))
+    tight = backend.plans.save(plan.profile_id, small, plan.prediction)
+    profile = backend.profiles.get(plan.profile_id)
+    spec = TrainSpec(profile.definition_id, PLAN, tight.id)
+    adam = replace(spec, optimizer=OptimizerSpec("adam"))
+    assert backend.runs.submit(spec, "as planned")
+    with pytest.raises(PlanDoesNotFit, match="too much"):
+        backend.runs.submit(adam, "adam")
+    kept = replace(adam, precision="bfloat16", state_precision="bfloat16")
+    assert backend.runs.submit(kept, "in bfloat16")

@@ -3,12 +3,15 @@
 import sys
 from pathlib import Path
 
+import torch
+
 from backend.codec import from_json
 from backend.runs.job import Job
 from workers.runtime.messages.world import World, join, leave
 from workers.runtime.process import die_with_parent, use_one_thread
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
+from workers.runtime.state import rounding
 
 
 def run(job_file: Path, world: World) -> int:
@@ -19,6 +22,7 @@ def run(job_file: Path, world: World) -> int:
 
 
 if __name__ == "__main__":
+    rounding.FULL = torch.float64  # so that updates round as those of the reference do
     die_with_parent()
     use_one_thread()
     world = join()

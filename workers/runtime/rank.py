@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.model import Layers
@@ -51,7 +52,8 @@ def make_rank(
     _check_layers(shape, spec, layers)
     bounds = tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
     coordinates = shape.coordinates[world.rank]
-    own = stages(definition, layers, bounds, coordinates.stages, spec.precision)
+    kept = STATE_PRECISIONS[spec.state_precision]
+    own = stages(definition, layers, bounds, coordinates.stages, spec.precision, kept)
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
     met = groups(world, shape)

@@ -19,6 +19,7 @@ from backend.prediction.answer import Answer, compare, cut_by_hand, rank
 from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question, RecomputePolicy
+from backend.profiles.state_precision import StatePrecision
 from backend.runs.plans import StoredPlan
 
 router = operations()
@@ -56,6 +57,7 @@ class PlanRequest:
     precision    of the compute there ("" = the profile's)
     also         profiles of the same model at other microbatch sizes
     took         seconds per microbatch of one pipeline on a device, and of each of two there
+    state_precision   in which weights and the optimizer's state are kept
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
     """
 
@@ -75,6 +77,7 @@ class PlanRequest:
     also: Annotated[tuple[Id, ...], Field(max_length=16)] = ()
     took: Annotated[tuple[float, float] | None, Field(alias="lanes_took")] = None
     cut: str = ""
+    state_precision: StatePrecision = "float32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ class NewPlan:
     plan: Plan
     optimizer: str = "momentum"
     name: str = ""
+    state_precision: StatePrecision = "float32"
 
 
 @router.get("/plans")
@@ -199,7 +203,12 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(
-        asked.memory, asked.device, asked.measured_on, asked.precision, asked.took
+        asked.memory,
+        asked.device,
+        asked.measured_on,
+        asked.precision,
+        asked.took,
+        asked.state_precision,
     )
 
 
@@ -213,7 +222,8 @@ def _predicted(backend: Backend, new: NewPlan, cluster: Cluster) -> Prediction:
     profile = backend.profiles.get(new.profile_id).profile
     _check_batch(new.plan.batch)
     check_plan(profile, cluster, new.plan)
-    return Question(profile, cluster, optimizer=new.optimizer).predict(new.plan)
+    question = Question(profile, cluster, optimizer=new.optimizer)
+    return question.under(state_precision=new.state_precision).predict(new.plan)
 
 
 def read_small_cluster(text: str) -> Cluster:

@@ -11,6 +11,7 @@ from app.components.launch.place_form import place_form
 from app.components.launch.weights_form import weights_form
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.spec import TrainSpec
 
 PRECISIONS = {
@@ -82,8 +83,12 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     rule = spec.optimizer
     with st.expander("Precision, decay, clipping, warm-up"):
         left, right = st.columns(2)
+    kinds: dict[str, str] = {name: kind.title for name, kind in STATE_PRECISIONS.items()}
     with left:
         precision = fields.choice("Precision", PRECISIONS, spec.precision, Param.PRECISION)
+        kept = fields.choice(
+            "Precision of state", kinds, spec.state_precision, Param.STATE_PRECISION
+        )
         weight_decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
         clip = fields.real(
             "Clip gradients at",
@@ -101,4 +106,6 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         warm_up=warm_up,
         decay=cast(Any, decay),
     )
-    return replace(spec, optimizer=changed, precision=cast(Any, precision))
+    return replace(
+        spec, optimizer=changed, precision=cast(Any, precision), state_precision=cast(Any, kept)
+    )

@@ -13,6 +13,7 @@ from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, RecomputePolicy
 from backend.profiles.devices import DEVICES, Precision
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.profiles import StoredProfile
 
 GIB, MS = 2**30, 1e-3
@@ -65,7 +66,21 @@ def _memory() -> dict[str, Any]:
         help="Its state counts as memory: none with sgd, one copy of the weights with momentum, "
         "two with adam and adamw.",
     )
-    return {"memory": memory, "recompute": recompute, "optimizer": optimizer}
+    kept = pick(
+        "Precision of state",
+        tuple(STATE_PRECISIONS),
+        Param.STATE_PRECISION,
+        str,
+        lambda name: STATE_PRECISIONS[name].title,
+        help="In which weights, their versions and gradients and the optimizer's state are kept. "
+        "Masters are the float32 weights that updates are made on.",
+    )
+    return {
+        "memory": memory,
+        "recompute": recompute,
+        "optimizer": optimizer,
+        "state_precision": kept,
+    }
 
 
 def _pipelines() -> dict[str, Any]:

@@ -14,6 +14,7 @@ from app.formats import plain
 from app.naming import plan_name
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
+from backend.profiles.state_precision import HALF, STATE_PRECISIONS
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 CARRIED = (
@@ -61,8 +62,15 @@ def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
 @guarded
 def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
     stored, prediction = wanted.stored, chosen.prediction
+    kept = STATE_PRECISIONS[wanted.state_precision]
     run_form(
-        TrainSpec(stored.definition_id, prediction.plan, optimizer=OptimizerSpec(wanted.optimizer)),
+        TrainSpec(
+            stored.definition_id,
+            prediction.plan,
+            optimizer=OptimizerSpec(wanted.optimizer),
+            state_precision=wanted.state_precision,
+            precision="bfloat16" if kept.weight == HALF else "float32",
+        ),
         stored.profile.name,
         save_plan=lambda: services.backend().plans.save(stored.id, question.cluster, prediction).id,
     )

@@ -9,6 +9,7 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
 from backend.planning.optimizers import OptimizerName
 from backend.prediction.question import Question, RecomputePolicy
+from backend.profiles.state_precision import STATE_PRECISIONS, StatePrecision
 from backend.runs.profiles import StoredProfile
 
 BEST, ALL = "best", "all"
@@ -41,6 +42,7 @@ class Wanted:
     device: str = ""
     measured_on: str = ""
     precision: str = ""
+    state_precision: StatePrecision = "float32"
 
     @property
     def question(self) -> Question:
@@ -56,7 +58,14 @@ class Wanted:
             chunks=self.chunks,
             pipelines=self.pipelines,
             further=tuple(kept.profile for kept in self.further),
-        ).under(self.memory, self.device, self.measured_on, self.precision, self.took)
+        ).under(
+            self.memory,
+            self.device,
+            self.measured_on,
+            self.precision,
+            self.took,
+            self.state_precision,
+        )
 
     @property
     def options(self) -> dict[str, Any]:
@@ -88,6 +97,7 @@ class Wanted:
             Param.DEVICE: self.device,
             Param.MEASURED_ON: self.measured_on,
             Param.DEVICE_PRECISION: self.precision,
+            Param.STATE_PRECISION: self.state_precision,
         }
 
     def by(self, planner: str, schedule: str, batch: int) -> "Wanted":
@@ -117,6 +127,8 @@ def _said(wanted: Wanted, name: str) -> str:
         case "further":
             sizes = (str(kept.profile.microbatch) for kept in wanted.further)
             return f"also microbatch {', '.join(sizes)}"
+        case "state_precision":
+            return f"state {STATE_PRECISIONS[wanted.state_precision].title}"
         case "device":
             return f"as on {wanted.device}"
         case "measured_on":

@@ -16,6 +16,7 @@ from app.formats import moment, plain
 from app.session import state
 from app.session.links import page_link
 from app.session.state import Page
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.history.labels import MAX_NOTE, Change, tidy
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -63,6 +64,7 @@ def run_line(run: Run) -> None:
     zone = state.zone()
     parts = [f"attempt {run.attempt}"] if run.attempt else []
     parts += [f"**{plain(plan_label(run))}**"]
+    parts += [f"state {kept}"] if (kept := _kept(run)) else []
     parts += [f"on {plain(run.node)}"] if run.node else []
     if run.started_at:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]
@@ -79,6 +81,13 @@ def run_line(run: Run) -> None:
             page_link(Page.RUN, f"from run {run.origin_id}", id=run.origin_id)
     if run.note:
         st.caption(plain(run.note))
+
+
+def _kept(run: Run) -> str:
+    """In which precision a training keeps its state; "" where it is as usual."""
+    if not isinstance(run.spec, TrainSpec) or run.spec.state_precision == "float32":
+        return ""
+    return STATE_PRECISIONS[run.spec.state_precision].title
 
 
 def _actions(run: Run) -> None:

@@ -86,5 +86,6 @@ def _does_not_fit(space: PlanSpace) -> PlanDoesNotFit:
         f"devices of {bytes_text(there)}{'' if cluster.is_uniform else ' or more'}: the smallest "
         f"needs {bytes_text(high)}, {bytes_text(high - there)} too much",
         "Recompute activations, keep fewer microbatches in flight (a smaller batch or a flush), "
-        "use 2BW's two weight versions, a smaller microbatch, or more devices for more stages.",
+        "use 2BW's two weight versions, a smaller microbatch, state in bfloat16, or more devices "
+        "for more stages.",
     )

@@ -5,6 +5,7 @@ from math import isfinite, lcm
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
+from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 
@@ -15,6 +16,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_optimizer(spec.optimizer)
     _check_clipping(spec)
     _check_precision(spec)
+    _check_state_precision(spec)
     _check_elasticity(spec)
 
 
@@ -83,6 +85,16 @@ def _check_precision(spec: TrainSpec) -> None:
             "a gradient overflowed float16 before the next update",
             "Use 'bfloat16', which needs no scale, or a schedule that flushes, such as "
             "'1f1b-flush'.",
+        )
+
+
+def _check_state_precision(spec: TrainSpec) -> None:
+    kept = state_precision_named(spec.state_precision)
+    if kept.weight == HALF and spec.precision != "bfloat16":
+        raise InvalidInput(
+            f"state precision {spec.state_precision!r} does not go together with compute in "
+            f"{spec.precision}",
+            "Set the precision of the compute to 'bfloat16', or keep the weights in float32.",
         )
 
 

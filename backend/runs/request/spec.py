@@ -6,6 +6,7 @@ from typing import Literal
 from backend.planning.optimizers import OptimizerName
 from backend.planning.plan import Plan
 from backend.profiles.profile import Tracing
+from backend.profiles.state_precision import StatePrecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,10 @@ class TrainSpec:
 
     target_accuracy, target_loss   of the held-out samples, at least and at most; one of them at
                  most. A perplexity p is a loss of ln p
-    precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does;
-                 weights, gradients and updates stay as the model has them. In float16 the loss
-                 is scaled, and updates with an overflow are left out
+    precision    of the compute: "bfloat16" and "float16" cast where torch's autocast does. In
+                 float16 the loss is scaled, and updates with an overflow are left out
+    state_precision   in which float32 weights, their gradients and the optimizer's state are kept;
+                 other weights and buffers stay as the model has them
     planned_in   precision of the plan's profile, whose layers the plan cuts; "" = unknown
     tracing      as the plan's profile has it: how each rank finds the layers again
     elasticity   how much of the distance to the reference a pipeline gives up per averaging;
@@ -146,6 +148,7 @@ class TrainSpec:
     nodes: tuple[str, ...] = ()
     emulate: float = 0.0
     target_loss: float | None = None
+    state_precision: StatePrecision = "float32"
     kind: Literal["train"] = "train"
 
     @property

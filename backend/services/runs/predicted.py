@@ -4,6 +4,7 @@ import numpy as np
 
 from backend.pipeline.columns import encode
 from backend.prediction.predict import predicted_program
+from backend.profiles.what_if import kept_in
 from backend.runs.history.records import SpanBatch
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.services.runs.stores import Stores
@@ -17,7 +18,7 @@ def predicted_batches(
     if not isinstance(spec, TrainSpec) or spec.plan_id is None:
         return []
     stored = stores.plans.get(spec.plan_id)
-    profile = stores.profiles.get(stored.profile_id).profile
+    profile = kept_in(stores.profiles.get(stored.profile_id).profile, spec.state_precision)
     _, timeline = predicted_program(profile, stored.cluster, spec.plan, num_microbatches)
     parts = [timeline.at(timeline.rank == rank) for rank in np.unique(timeline.rank).tolist()]
     return [

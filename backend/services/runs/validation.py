@@ -2,9 +2,14 @@
 
 from math import inf, isfinite
 
+from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.planning.memory import check_memory, memory_bytes, smallest_devices
 from backend.prediction.predict import check_plan
+from backend.prediction.shapes import steady_shape
 from backend.profiles.devices import peak
+from backend.profiles.profile import Profile
+from backend.profiles.what_if import at_microbatch, kept_in
 from backend.runs.dispatch.placement import shares
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.data_forms import FORMS
@@ -138,6 +143,15 @@ def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
             "Profile and plan this definition first.",
         )
     check_plan(profile.profile, stored.cluster, spec.plan)
+    _check_memory(spec, profile.profile, stored.cluster)
+
+
+def _check_memory(spec: TrainSpec, profile: Profile, cluster: Cluster) -> None:
+    """Raise `PlanDoesNotFit`: the plan may have been made for another optimizer, or for state in
+    another precision."""
+    kept = kept_in(at_microbatch(profile, spec.plan.microbatch), spec.state_precision)
+    needs = memory_bytes(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.name)
+    check_memory(needs, smallest_devices(cluster, spec.plan.partition))
 
 
 def _at_least_one(name: str, value: int) -> None:

@@ -1,5 +1,5 @@
 """Two branches whose layers take turns, so that a stage of one branch is no run of layers.
-In double precision."""
+In double precision, where it is `precise`."""
 
 import torch
 from torch import Tensor, nn
@@ -22,11 +22,12 @@ class Branched(nn.Module):
         return self.head(left * right + x)
 
 
-def model() -> nn.Module:
-    return Branched().double()
+def model(precise: bool = True) -> nn.Module:
+    made = Branched()
+    return made.double() if precise else made
 
 
-def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    inputs = torch.randn(70, 6, dtype=torch.float64)
+def data(precise: bool = True) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    inputs = torch.randn(70, 6, dtype=torch.float64 if precise else torch.float32)
     targets = torch.randint(4, (70,))
     return (inputs[:58], targets[:58]), (inputs[58:], targets[58:])

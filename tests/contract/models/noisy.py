@@ -1,4 +1,4 @@
-"""Batch norm and dropout on both sides of every cut. In double precision.
+"""Batch norm and dropout on both sides of every cut. In double precision, where it is `precise`.
 
 No bias in front of a batch norm: its gradient is nothing but rounding, which Adam enlarges.
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 
-def model() -> nn.Module:
+def model(precise: bool = True) -> nn.Module:
     layers = [nn.Linear(6, 8, bias=False), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.25)]
     layers += [
         nn.Linear(8, 7, bias=False),
@@ -16,10 +16,11 @@ def model() -> nn.Module:
         nn.Tanh(),
         nn.Linear(7, 4),
     ]
-    return nn.Sequential(*layers).double()
+    made = nn.Sequential(*layers)
+    return made.double() if precise else made
 
 
-def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    inputs = torch.randn(70, 6, dtype=torch.float64)
+def data(precise: bool = True) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    inputs = torch.randn(70, 6, dtype=torch.float64 if precise else torch.float32)
     targets = torch.randint(4, (70,))
     return (inputs[:58], targets[:58]), (inputs[58:], targets[58:])

@@ -1,4 +1,5 @@
-"""A skip over both cuts: two tensors are alive across them. In double precision."""
+"""A skip over both cuts: two tensors are alive across them. In double precision, where it is
+`precise`."""
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +19,12 @@ class Residual(nn.Module):
         return self.d(torch.tanh(x + y))
 
 
-def model() -> nn.Module:
-    return Residual().double()
+def model(precise: bool = True) -> nn.Module:
+    made = Residual()
+    return made.double() if precise else made
 
 
-def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    inputs = torch.randn(70, 6, dtype=torch.float64)
+def data(precise: bool = True) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    inputs = torch.randn(70, 6, dtype=torch.float64 if precise else torch.float32)
     targets = torch.randint(4, (70,))
     return (inputs[:58], targets[:58]), (inputs[58:], targets[58:])

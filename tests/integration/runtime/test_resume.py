@@ -12,6 +12,7 @@ from torch import Tensor
 
 from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
+from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
 from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
@@ -69,7 +70,8 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
         begin: Saved | None = None,
         model: str = MODEL,
         epochs: int = 2,
-        precision: Literal["float32", "float16"] = "float32",
+        precision: Literal["float32", "bfloat16", "float16"] = "float32",
+        state: StatePrecision = "float32",
     ):
         optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
         spec = TrainSpec(
@@ -79,6 +81,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
             optimizer=optimizer,
             epochs=epochs,
             precision=precision,
+            state_precision=state,
             checkpoints=CheckpointSpec(updates=1, seconds=0),
         )
         file = write_job(model, spec)
@@ -142,6 +145,47 @@ def test_in_float16_the_scale_of_the_loss_goes_on_too(trained: Trained, tmp_path
     assert losses(rest) == expected
     found = model(tmp_path)
     assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+@pytest.mark.parametrize("name", FLUSHING)
+@pytest.mark.parametrize("state", ["bfloat16-masters", "bfloat16-masters-state16", "bfloat16"])
+def test_state_in_bfloat16_goes_on_bit_for_bit(
+    name: str, state: StatePrecision, trained: Trained, tmp_path: Path
+):
+    """A checkpoint has the masters, from which weights are rounded again."""
+    whole = trained(FLUSHING[name], precision="bfloat16", state=state)
+    end = model(tmp_path)
+    assert end["0.weight"].dtype == torch.bfloat16
+    assert end["1.weight"].dtype == torch.float32
+    kept = checkpoints(whole)
+    begin = kept[len(kept) // 2]
+    tensors = load_file(begin.path)
+    weight, value = tensors["weight/0.weight"], tensors["mean/0.weight"]
+    assert weight.dtype == (torch.float32 if "masters" in state else torch.bfloat16)
+    assert value.dtype == (torch.float32 if state == "bfloat16-masters" else torch.bfloat16)
+    rest = trained(FLUSHING[name], begin, precision="bfloat16", state=state)
+    expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
+    assert losses(rest) == expected
+    found = model(tmp_path)
+    assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+def test_state_goes_on_in_another_precision_and_partition(trained: Trained, tmp_path: Path):
+    """From float32 to bfloat16 with masters, on other stages, and back: losses go on as they were,
+    but for bfloat16's digits."""
+    plan = Plan("t", stages(0, 4, 8), "1f1b-flush", 4, batch=4)
+    whole = trained(plan, model=PLAIN)
+    begin = checkpoints(whole)[1]
+    other = Plan("t", stages(0, 2, 8, replicas=(1, 2)), "gpipe", 4, batch=4)
+    rest = trained(
+        other, begin, model=PLAIN, precision="bfloat16", state="bfloat16-masters-state16"
+    )
+    for step, value in losses(rest).items():
+        assert value == pytest.approx(losses(whole)[step], abs=0.03)
+    back = trained(plan, checkpoints(rest)[0], model=PLAIN)
+    assert model(tmp_path)["0.weight"].dtype == torch.float32
+    for step, value in losses(back).items():
+        assert value == pytest.approx(losses(whole)[step], abs=0.03)
 
 
 @pytest.mark.parametrize("name", STASHING)

@@ -40,6 +40,7 @@ def test_every_field_reaches_the_question():
         pipelines=2,
         took=(0.01, 0.016),
         further=(stored(HALF, 2),),
+        state_precision="bfloat16-masters",
     )
     asked = Question(
         CPU,
@@ -53,10 +54,13 @@ def test_every_field_reaches_the_question():
         pipelines=2,
         further=(HALF,),
     )
-    assert wanted.question == asked.under(memory=4e9, took=(0.01, 0.016))
+    assert wanted.question == asked.under(
+        memory=4e9, took=(0.01, 0.016), state_precision="bfloat16-masters"
+    )
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
-        *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further")
+        *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
+        "state_precision",
     }
 
 
@@ -74,6 +78,7 @@ def test_what_is_set_is_said():
     said = options_text(wanted).replace("\u00a0", " ")
     assert said == "2 set: memory 4.00 GiB, recomputation never"
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""
+    wanted = replace(wanted, state_precision="bfloat16-masters")
     every = replace(wanted, chunks=3, took=(1.0, 2.0), further=(stored(HALF),), device="h100")
     said = options_text(replace(every, measured_on="v100", precision="tf32", pipelines=2))
     for words in (
@@ -83,6 +88,7 @@ def test_what_is_set_is_said():
         "measured on v100",
         "tf32",
         "2 parallel",
+        "state bfloat16, float32 masters",
     ):
         assert words in said
 

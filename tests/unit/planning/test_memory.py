@@ -14,6 +14,7 @@ from backend.prediction.predict import predicted_program
 from backend.prediction.shapes import steady_shape
 from backend.prediction.sizes import PlanSizes
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.what_if import kept_in
 
 LAYERS = (
     Layer("a", "Linear", 1, 1, output_bytes=100, parameter_bytes=1000),
@@ -33,6 +34,40 @@ def test_frozen_weights_and_buffers_are_counted_once():
     frozen = replace(LAYERS[1], parameter_bytes=30, frozen_bytes=5000, buffer_bytes=7)
     lora = Profile("p", ModelGraph.chain((LAYERS[0], frozen)), 1)
     assert stage_memory(lora, Stage(1, 2, (0,)), 3, 0, "adam") == 30 * (3 + 1 + 2) + 5007
+
+
+@pytest.mark.parametrize(
+    ("precision", "first", "more"),
+    [
+        ("float32", 4, 4 + 8),
+        ("float32-state16", 4, 4 + 4),
+        ("bfloat16-masters", 2, 2 + 4 + 8),
+        ("bfloat16-masters-state16", 2, 2 + 4 + 4),
+        ("bfloat16-state32", 2, 2 + 8),
+        ("bfloat16", 2, 2 + 4),
+    ],
+)
+def test_state_is_counted_in_its_precision(precision, first, more):
+    """1,000 trained weights under Adam and 500 frozen ones: bytes of a version of a weight, and of
+    all beside."""
+    layer = replace(LAYERS[0], parameter_bytes=4000, frozen_bytes=2000, buffer_bytes=7)
+    kept = kept_in(Profile("p", ModelGraph.chain((layer,)), 1), precision)
+    for versions in (1, 3):
+        expected = 1000 * (versions * first + more) + 500 * first + 7
+        assert stage_memory(kept, Stage(0, 1, (0,)), versions, 0, "adam") == expected
+    sizes = PlanSizes(kept, Partition((Stage(0, 1, (0,)),)), "adam")
+    assert sizes.weights(0) == 1000 * first
+    assert sizes.optimizer(0) == 1000 * (more - first)
+    assert sizes.reference(0) == 1000 * (4 if "masters" in precision else first)
+
+
+@pytest.mark.parametrize(("precision", "reference"), [("bfloat16", 2), ("bfloat16-masters", 4)])
+def test_the_reference_of_pipelines_is_as_exact_as_masters(precision, reference):
+    profile = kept_in(Profile("p", ModelGraph.chain(LAYERS[:2]), 1), precision)
+    plan = Plan("", Partition((Stage(0, 2, (0,)),)), "afp", 1, 1)
+    both = replace(plan, num_pipelines=2)
+    one, two = (memory_bytes(profile, each, steady_shape(each), "sgd")[0] for each in (plan, both))
+    assert two == 2 * one + 1000 * reference
 
 
 def test_activations_in_flight_include_the_bundle_that_comes_in():
@@ -65,12 +100,13 @@ def test_recomputation_keeps_the_bundles_and_one_microbatch():
 
 @pytest.mark.parametrize("name", [s.name for s in training_schedules() if not s.chunked])
 @pytest.mark.parametrize("recompute", [False, True])
-@pytest.mark.parametrize("batch", [4, 8])
-def test_a_simulated_program_holds_as_much(name, recompute, batch):
+@pytest.mark.parametrize(("batch", "precision"), [(4, "float32"), (8, "bfloat16-masters-state16")])
+def test_a_simulated_program_holds_as_much(name, recompute, batch, precision):
     """On equal stages and fast links, at any time, but for messages that come early where forwards
     run ahead; with split backwards recomputed activations wait for their weights' half."""
     layers = (Layer("l", "Linear", 1.0, 2.0, 100, 1000, saved_bytes=700, update=0.1),) * 4
-    profile, partition = Profile("even", ModelGraph.chain(layers), 1), straight_cut(4)
+    profile = kept_in(Profile("even", ModelGraph.chain(layers), 1), precision)
+    partition = straight_cut(4)
     plan = Plan("", partition, name, 1, batch if schedule(name).batched else 1, recompute)
     promised = memory_bytes(profile, plan, steady_shape(plan), "adam")
     cluster = Cluster((Level(4, 1e6),))

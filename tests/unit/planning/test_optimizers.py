@@ -18,7 +18,7 @@ def test_every_name_has_its_facts():
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_specification_may_name_each(name):
     assert from_plain(OptimizerSpec, {"name": name}).name == name
-    assert optimizer_named(name).copies == 1 + OPTIMIZERS[name].state_copies
+    assert optimizer_named(name).copies() == 1 + OPTIMIZERS[name].values
 
 
 def test_an_unknown_one_names_the_known_ones():

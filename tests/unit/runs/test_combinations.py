@@ -32,6 +32,8 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
         spec("gpipe", Partition(TWO.stages, order=(1, 0))),
         replace(spec("gpipe", num_pipelines=2), precision="float16"),
         replace(spec("pipedream"), precision="bfloat16"),
+        replace(spec("2bw"), precision="bfloat16", state_precision="bfloat16-masters"),
+        replace(spec("gpipe"), precision="float16", state_precision="float32-state16"),
     ],
     ids=lambda each: each.plan.schedule,
 )
@@ -54,6 +56,11 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
         (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
         (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),
+        *(
+            (replace(spec("gpipe"), precision=compute, state_precision=kept), f"in {compute}")
+            for compute in ("float32", "float16")
+            for kept in ("bfloat16", "bfloat16-state32", "bfloat16-masters")
+        ),
         *(
             (replace(spec(name), precision="float16"), "whether a gradient overflowed")
             for name in ("pipedream", "pipedream-vertical-sync", "pipedream-naive", "2bw")

@@ -29,11 +29,11 @@ class CheckpointDoesNotFit(StageflowError):
 
 
 def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
-    """Copies, on the CPU, of all that the stage needs to go on: the newest weights, the state of
-    the optimizer, buffers, and with pipelines the reference."""
+    """Copies, on the CPU, of all that the stage needs to go on: the newest weights (the masters,
+    where there are some), the state of the optimizer, buffers, and with pipelines the reference."""
     weights = rank.state.weights[stage]
     found = {
-        WEIGHT: weights.newest,
+        WEIGHT: weights.exact,
         BUFFER: rank.stages.buffers(stage),
         REFERENCE: weights.reference or {},
         SCALE: _scale(rank.state.loss_scale),
@@ -51,9 +51,9 @@ def resume(
     rank: Rank, spec: TrainSpec, shape: Shape, folder: Path, epoch: int, samples: int
 ) -> int:
     """Put the checkpoint in `folder` into this rank's stages, however it was cut into stages and
-    pipelines; the microbatches of `epoch` that are done. Of its `samples` those that fill no whole
-    round of this plan are trained on again. `shape` is that of a whole epoch.
-    Raises `CheckpointDoesNotFit`."""
+    pipelines and in whichever precision its state was kept; the microbatches of `epoch` that are
+    done. Of its `samples` those that fill no whole round of this plan are trained on again. `shape`
+    is that of a whole epoch. Raises `CheckpointDoesNotFit`."""
     unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
     first = min(samples // (spec.plan.microbatch * unit) * unit, shape.num_microbatches)
     per_epoch = len(schedule(spec.plan.schedule).updates(rank.coordinates))
@@ -87,14 +87,16 @@ def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     weights, scale = rank.state.weights[stage], rank.state.loss_scale
     names = list(weights.newest)
     optimizer_state = {
-        kind: [kept.found(kind, name, tensor) for name, tensor in weights.newest.items()]
+        kind: [kept.found(kind, name, tensor) for name, tensor in weights.exact.items()]
         for kind in OPTIMIZER_STATE
         if any(kept.has(kind, name) for name in names)
     }
     found = {name: kept.needed(WEIGHT, name) for name in names}
     weights.restore(found, optimizer_state, updates, scale.left_out if scale else 0)
     if weights.reference is not None:
-        weights.reference = {name: kept.needed(REFERENCE, name) for name in names}
+        weights.reference = {
+            name: kept.needed(REFERENCE, name).to(exact) for name, exact in weights.exact.items()
+        }
     with torch.no_grad():
         for name, buffer in rank.stages.buffers(stage).items():
             buffer.copy_(kept.needed(BUFFER, name))
@@ -119,9 +121,10 @@ class _Kept:
         return self._key(kind, name) is not None
 
     def found(self, kind: str, name: str, like: Tensor) -> Tensor:
-        """The tensor; zeros where there is none."""
+        """The tensor, in the bits of `like` at least; zeros where there is none."""
         key = self._key(kind, name)
-        return torch.zeros_like(like) if key is None else self._read(key)
+        found = torch.zeros_like(like) if key is None else self._read(key)
+        return found.to(torch.promote_types(found.dtype, like.dtype))
 
     def needed(self, kind: str, name: str) -> Tensor:
         """The tensor; raises `CheckpointDoesNotFit` where there is none."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from torch import fx
 
+from backend.profiles.state_precision import HALF, STATE_PRECISIONS, StatePrecisionKind
 from backend.runs.job import Job
 from backend.runs.request.spec import TrainSpec
 from workers.data.cutting import Cutting
@@ -18,6 +19,7 @@ from workers.definitions.prepare import outlined, prepare
 from workers.definitions.reorder import in_order
 from workers.definitions.samples import Samples, mapped, tensors
 from workers.definitions.weights import FirstWeights
+from workers.runtime.compute.kept_weights import as_kept
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.compute.variants import varied
 from workers.runtime.samples.epoch import Form
@@ -70,11 +72,12 @@ def layers_of(
             for other in sorted(_forms(data, cutting) - {form}, key=str)
         }
     check_labels(data, definition, base.num_scores)
+    kind, is_cast = STATE_PRECISIONS[spec.state_precision], _traced_in(spec) != spec.precision
     with autocast(device, spec.precision):  # bundles have the cast dtypes
-        if _traced_in(spec) != spec.precision:
-            cast = _cast(base, _inputs(base, data, form, device))
-            others = {f: _cast(o, _inputs(base, data, f, device)) for f, o in others.items()}
-            base = replace(cast, notes=(*base.notes, NOTE))
+        if is_cast or kind.weight == HALF:
+            cast = _cast(base, _inputs(base, data, form, device), kind)
+            others = {f: _cast(o, _inputs(base, data, f, device), kind) for f, o in others.items()}
+            base = replace(cast, notes=(*base.notes, *((NOTE,) if is_cast else ())))
     order = spec.plan.partition.order
     return Layers(
         in_order(base, order),
@@ -100,11 +103,13 @@ def _inputs(base: LayeredModel, data: DataSet, form: Form, device: torch.device)
     return mapped(samples, lambda tensor: tensor.to(device))
 
 
-def _cast(layered: LayeredModel, inputs: Samples) -> LayeredModel:
-    """The same layers, with the bundles that the autocast around this call gives."""
+def _cast(layered: LayeredModel, inputs: Samples, kind: StatePrecisionKind) -> LayeredModel:
+    """The same layers, with the bundles that the autocast around this call gives of weights as
+    `kind` keeps them."""
     if layered.graph is None:
         return layered
     runner = fx.GraphModule(layered.model, layered.graph)
-    seen = recorded(runner, tensors(inputs))
+    with as_kept(runner, kind):
+        seen = recorded(runner, tensors(inputs))
     specs = tuple(tuple(seen.specs[node] for node in bundle) for bundle in layered.bundles)
     return replace(layered, specs=specs)

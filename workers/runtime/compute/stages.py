@@ -7,14 +7,16 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
+from backend.profiles.state_precision import StatePrecisionKind
 from workers.definitions.cut import cut
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.first_values import fill
+from workers.runtime.compute.kept_weights import keep_frozen
 from workers.runtime.compute.model import Layers
 from workers.runtime.compute.release import release
-from workers.runtime.compute.stage import Precision, StageModule, Tensors
+from workers.runtime.compute.stage import Precision, StageModule, Tensors, autocast
 from workers.runtime.compute.tied_weights import tied_names
 from workers.runtime.compute.variants import Variant, bundle_specs
 from workers.runtime.failures import is_out_of_memory
@@ -75,13 +77,14 @@ class Stages:
         """Which layer raises on these inputs: found by running the stage layer by layer."""
         bundle = tuple(tensor.detach() for tensor in inputs)
         weights = dict(self.modules[stage].module.named_parameters(remove_duplicate=False))
+        precision = self.modules[stage].precision
         for index in range(*self.bounds[stage]):
             layer = cut(self.layered, index, index + 1)
             own: dict[str, Tensor] = {
                 name: weights[name] for name, _ in layer.named_parameters(remove_duplicate=False)
             }
             try:
-                with torch.no_grad():
+                with torch.no_grad(), autocast(bundle[0].device, precision):
                     bundle = functional_call(layer, own, bundle)
             except Exception:
                 return f"layer {self.layered.layers[index].name}"
@@ -94,9 +97,11 @@ def stages(
     bounds: Bounds,
     numbers: Sequence[int],
     precision: Precision,
+    kept: StatePrecisionKind,
 ) -> Stages:
     """The stages `numbers` of a model that is cut at `bounds`, with first values: those of the
-    other stages are never made, or their memory is given back."""
+    other stages are never made, or their memory is given back. Weights that are not trained are
+    `kept` so from now on."""
 
     def cut_out(layered: LayeredModel) -> dict[int, StageModule]:
         last = len(bounds) - 1
@@ -121,4 +126,7 @@ def stages(
     if base.blueprint is None:
         foreign = (cut(base, *bounds[n]) for n in range(len(bounds)) if n not in modules)
         release((stage.module for stage in modules.values()), foreign)
+    for each in (modules, *(variant.stages for variant in variants.values())):
+        for stage in each.values():
+            keep_frozen(stage.module, kept)
     return Stages(definition, base, bounds, modules, variants, tied)

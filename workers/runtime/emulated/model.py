@@ -67,7 +67,7 @@ class EmulatedLayer(nn.Module):
         self._device, self._times = device, _times(layer)
         self.learns = bool(layer.parameter_bytes)
         if self.learns:
-            self.weight = nn.Parameter(torch.zeros(_count(layer.parameter_bytes, share)))
+            self.weight = nn.Parameter(torch.zeros(_count(layer.parameter_bytes, share), 1))
 
     def outputs(self, items: list[fx.Node]) -> Iterator[tuple[fx.Node, int]]:
         """Each output's node with its size."""

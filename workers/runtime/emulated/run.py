@@ -13,6 +13,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.actions import Action, Average, Step
 from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
+from backend.profiles.what_if import kept_in
 from backend.runs.events import Metrics, Progress
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
@@ -71,7 +72,8 @@ class _EmulatedRun:
         self.shape = steady_shape(plan)
         check_ranks(world, self.shape)
         self.program = training_program(plan.schedule, self.shape, world.rank)
-        self.durations = PlanDurations(emulation.profile, plan.partition, emulation.cluster)
+        kept = kept_in(emulation.profile, spec.state_precision)
+        self.durations = PlanDurations(kept, plan.partition, emulation.cluster)
         share = sent_share(self.durations, plan.num_pipelines)
         devices = tuple(map(self.durations.device, range(self.shape.num_ranks)))
         terms = LinkTerms(emulation.cluster, devices, self.scale, share)

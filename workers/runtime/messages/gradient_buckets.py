@@ -19,6 +19,9 @@ BUCKET_BYTES = 4 * 2**20
 """Long enough to use the link, short enough to start early (torch's own default is 25 MiB
 with a first bucket of 1; on gloo 4 MiB were as fast and started earlier)."""
 
+_LEAST = torch.float32.itemsize
+"""Bytes of a number that a loss is told in: in fewer it would lose its digits."""
+
 
 @dataclass(slots=True)
 class _Bucket:
@@ -36,7 +39,8 @@ class Buckets:
     def __init__(self, weights: Mapping[str, Tensor], group: Group) -> None:
         self._group = group
         size = BUCKET_BYTES if group.timing is None else group.timing.bucket_bytes
-        self._buckets = [_bucket(part) for part in _portions(weights, size)]
+        device = next((weight.device for weight in weights.values()), torch.device("cpu"))
+        self._buckets = [_bucket(part, device) for part in _portions(weights, size)]
         self._home = {name: bucket for bucket in self._buckets for name in bucket.parts}
         self._names = tuple(weights)
         self._is_empty = True
@@ -117,22 +121,26 @@ def _hook(weight: Tensor, arrived: Callable[[Tensor], None]) -> RemovableHandle:
 
 
 def _portions(weights: Mapping[str, Tensor], size: int) -> list[dict[str, Tensor]]:
-    """The weights from last to first, in portions of one dtype and about `size` bytes."""
-    portions: list[dict[str, Tensor]] = [{}]
-    room, dtype = 0, None
+    """The weights from last to first, in portions of one dtype and about `size` bytes, in the order
+    in which they fill. The last has the bits for a loss."""
+    full: list[dict[str, Tensor]] = []
+    begun: dict[torch.dtype, dict[str, Tensor]] = {}
     for name, weight in reversed(list(weights.items())):
-        if room <= 0 or weight.dtype != dtype:
-            portions.append({})
-            room, dtype = size, weight.dtype
-        portions[-1][name] = weight
-        room -= weight.nbytes
-    return [portion for portion in portions if portion] or [{}]
+        portion = begun.setdefault(weight.dtype, {})
+        portion[name] = weight
+        if sum(each.nbytes for each in portion.values()) >= size:
+            full.append(begun.pop(weight.dtype))
+    full += [begun[dtype] for dtype in sorted(begun, key=lambda dtype: dtype.itemsize)]
+    return full if full and _dtype(full[-1]).itemsize >= _LEAST else [*full, {}]
 
 
-def _bucket(weights: Mapping[str, Tensor]) -> _Bucket:
-    example = next(iter(weights.values()), torch.zeros(0))
+def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
+    return next((weight.dtype for weight in weights.values()), torch.float32)
+
+
+def _bucket(weights: Mapping[str, Tensor], device: torch.device) -> _Bucket:
     sizes = [weight.numel() for weight in weights.values()]
-    flat = torch.zeros(sum(sizes) + 1, dtype=example.dtype, device=example.device)
+    flat = torch.zeros(sum(sizes) + 1, dtype=_dtype(weights), device=device)
     pieces = torch.split(flat[:-1], sizes) if sizes else ()
     named = zip(weights.items(), pieces, strict=True)
     return _Bucket(flat, {name: piece.view_as(weight) for (name, weight), piece in named})

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor
 
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import RankCoordinates
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.messages.gradient_buckets import Buckets
@@ -12,6 +16,7 @@ from workers.runtime.messages.world import Group
 from workers.runtime.state.learning_rate import learning_rate_factor
 from workers.runtime.state.loss_scale import LossScale
 from workers.runtime.state.optimizers import optimizer_of
+from workers.runtime.state.rounding import RoundedUpdates, masters, rounded
 from workers.runtime.state.weights import Weights
 
 
@@ -41,19 +46,26 @@ def trained_state(
     modules: Mapping[int, StageModule],
     replicas: Mapping[int, Group],
 ) -> TrainedState:
-    """The weights that the modules have, under a fresh optimizer each. `replicas` are the groups
-    of the stages that several ranks train."""
+    """The weights that the modules have, in the precision that `spec` says, under a fresh optimizer
+    each. `replicas` are the groups of the stages that several ranks train."""
     member = schedule(spec.plan.schedule)
     factor = learning_rate_factor(spec.optimizer, len(member.updates(coordinates)), spec.epochs)
-    weights = {
-        number: Weights(
-            stage.weights,
-            optimizer_of(spec.optimizer),
-            Buckets(stage.weights, replicas[number]) if number in replicas else None,
+    kind = STATE_PRECISIONS[spec.state_precision]
+    rule = partial(optimizer_of, spec.optimizer)
+
+    def made(first: dict[str, Tensor], group: Group | None) -> Weights:
+        kept = rounded(first, kind)
+        return Weights(
+            kept,
+            RoundedUpdates(rule, kind) if kind.is_rounded else rule(),
+            None if group is None else Buckets(kept, group),
             member.consistent,
             factor,
+            masters(first, kind),
         )
-        for number, stage in modules.items()
+
+    weights = {
+        number: made(stage.weights, replicas.get(number)) for number, stage in modules.items()
     }
     if coordinates.shape.num_pipelines > 1:
         for each in weights.values():

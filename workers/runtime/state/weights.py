@@ -25,7 +25,8 @@ class Weights:
 
     `buckets` hold the gradients of a replicated stage. Without `stash` there is one version
     under every number: a step changes it under the graphs that are alive, as naive pipelining
-    does (PipeDream, section 3.3), and their gradients belong to no version.
+    does (PipeDream, section 3.3), and their gradients belong to no version. With `masters`, by
+    name, updates and averages are made on these, and versions are rounded from them.
     """
 
     def __init__(
@@ -35,10 +36,11 @@ class Weights:
         buckets: Buckets | None = None,
         stash: bool = True,
         rate: RateFactor = full,
+        masters: dict[str, Tensor] | None = None,
     ) -> None:
         self._names = tuple(initial)
         self._optimizer, self._rate, self._stash = optimizer, rate, stash
-        self.buckets = buckets
+        self.buckets, self._masters = buckets, masters
         self._versions = {0: self._named([*initial.values()])}
         self._newest = 0
         self._updates = 0
@@ -48,7 +50,7 @@ class Weights:
 
     def keep_reference(self) -> None:
         """Let the pipelines' reference begin as the newest version."""
-        self.reference = {name: weight.detach().clone() for name, weight in self.newest.items()}
+        self.reference = {name: weight.detach().clone() for name, weight in self.exact.items()}
 
     @property
     def optimizer_state(self) -> dict[str, list[Tensor]]:
@@ -62,9 +64,12 @@ class Weights:
         updates: int,
         left_out: int = 0,
     ) -> None:
-        """Go on from these weights, all of them, after so many updates, `left_out` of which were
-        skipped."""
-        self._versions = {0: self._named([weights[name].clone() for name in self._names])}
+        """Go on from these weights, all of them, as exact as they are known, after so many
+        updates, `left_out` of which were skipped."""
+        if self._masters is not None:
+            self._masters = {n: weights[n].to(m, copy=True) for n, m in self._masters.items()}
+        old, exact = self.newest, self._masters or weights
+        self._versions = {0: self._named([exact[n].to(old[n], copy=True) for n in self._names])}
         self._newest, self._updates = 0, updates
         self._optimizer.load_state(optimizer_state, updates - left_out)
 
@@ -82,9 +87,17 @@ class Weights:
         return self._versions[self._newest]
 
     @property
+    def exact(self) -> dict[str, Tensor]:
+        """What is known best of the newest version: the masters, or the version itself."""
+        return self.newest if self._masters is None else self._masters
+
+    @property
     def evaluated(self) -> dict[str, Tensor]:
-        """What is evaluated and saved: the reference of the pipelines, or the newest version."""
-        return self.newest if self.reference is None else self.reference
+        """What is evaluated and saved, as the model computes with it: the reference of the
+        pipelines, or the newest version."""
+        if self.reference is None:
+            return self.newest
+        return {name: self.reference[name].to(weight) for name, weight in self.newest.items()}
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -127,14 +140,15 @@ class Weights:
 
     def square(self, num_backwards: float) -> float:
         """The squared 2-norm of the mean over `num_backwards` gradients."""
-        norms = torch._foreach_norm(list(self.gradients)) if self._names else []
+        norms = [torch.linalg.vector_norm(g, dtype=_of_norm(g)) for g in self.gradients]
         return float(sum(float(norm) ** 2 for norm in norms)) / num_backwards**2
 
     def average(self, alpha: float, add_up: Sum) -> None:
         """Move the newest version and the reference of the pipelines towards each other."""
         if self.reference is None:
             raise AssertionError("the pipelines have no reference yet")
-        average(list(self.newest.values()), list(self.reference.values()), alpha, add_up)
+        average(list(self.exact.values()), list(self.reference.values()), alpha, add_up)
+        self._round([*self.newest.values()])
 
     def step(
         self,
@@ -166,11 +180,21 @@ class Weights:
         old = list(self.newest.values())
         if not self._stash:
             old = [weight.data for weight in old]  # autograd must not notice
+        rate, gradients = self._rate(self._updates), self._mean(divisor)
         with torch.no_grad():
-            new = self._optimizer.update(
-                old, self._mean(divisor), in_place, self._rate(self._updates)
-            )
+            if self._masters is None:
+                new = self._optimizer.update(old, gradients, in_place, rate)
+            else:
+                self._optimizer.update([*self._masters.values()], gradients, True, rate)
+                new = old if in_place else [torch.empty_like(weight) for weight in old]
+                self._round(new)
         return self.newest if in_place else self._named(new)
+
+    def _round(self, weights: Sequence[Tensor]) -> None:
+        """Put the masters, rounded, in the place of `weights`."""
+        with torch.no_grad():
+            for weight, master in zip(weights, (self._masters or {}).values(), strict=False):
+                weight.copy_(master)
 
     def _mean(self, divisor: float) -> list[Tensor]:
         gradients = list(self.gradients)
@@ -184,3 +208,8 @@ class Weights:
     def _named(self, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
         leaves = (tensor.requires_grad_() for tensor in tensors)
         return dict(zip(self._names, leaves, strict=True))
+
+
+def _of_norm(gradient: Tensor) -> torch.dtype:
+    """In which a norm is computed: what has eight bits would lose most of it."""
+    return torch.promote_types(gradient.dtype, torch.float32)

@@ -8,6 +8,7 @@ import torch
 
 from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
+from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, TrainSpec
 from workers.data.cutting import Cutting
@@ -19,6 +20,7 @@ from workers.definitions.samples import tensors
 from workers.definitions.trace import untouched
 from workers.runtime.compute import stage as stages
 from workers.runtime.compute.model import Layers, layers_of
+from workers.runtime.state.rounding import rounded
 
 CPU = torch.device("cpu")
 T5 = {
@@ -84,6 +86,34 @@ def test_its_stages_compute_what_the_model_computes_in_bfloat16(t5: LoadedDefini
             assert [t.dtype for t in bundle] == [spec.dtype for spec in found.specs[first]]
             bundle, _ = one.forward(bundle, one.weights, targets)
     assert float(bundle[0]) == pytest.approx(float(whole), rel=2e-2)
+
+
+@pytest.mark.parametrize("state", ["bfloat16-masters", "bfloat16"])
+def test_bundles_are_those_of_weights_as_they_are_kept(t5: LoadedDefinition, state) -> None:
+    """A tied embedding crosses cuts in bfloat16; norms compute with float32 scales."""
+    found = layers(
+        t5,
+        precision="bfloat16",
+        planned_in="float32",
+        granularity="fine",
+        state_precision=state,
+    ).base
+    kind = STATE_PRECISIONS[state]
+    inputs, targets = t5.example(4)
+    bounds = [0, 9, 30, len(found.layers)]
+    bundle, own = tuple(tensors(inputs)), dict(found.model.named_parameters())
+    assert {weight.dtype for weight in own.values()} == {torch.float32}
+    with untouched(found.model), torch.no_grad():
+        for first, stop in pairwise(bounds):
+            part = cut(found, first, stop).eval()
+            loss = t5.loss if stop == bounds[-1] else None
+            one = stages.StageModule(part, found.specs[first], loss, "bfloat16")
+            assert [t.dtype for t in bundle] == [spec.dtype for spec in found.specs[first]]
+            bundle, _ = one.forward(bundle, rounded(one.weights, kind), targets)
+    assert bundle[0].dtype == torch.float32
+    assert torch.isfinite(bundle[0])
+    without = layers(t5, precision="bfloat16", planned_in="float32", granularity="fine").base
+    assert without.specs != found.specs
 
 
 def test_the_runs_own_precision_is_traced_where_nothing_else_was_planned(

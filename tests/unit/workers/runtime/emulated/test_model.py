@@ -39,9 +39,9 @@ def test_tensors_have_a_share_of_their_bytes(device) -> None:
     shapes = [[spec.shape for spec in bundle] for bundle in model.specs]
     assert shapes == [[(4, 1)], [(10,)], [(10,), (100,)], [(100,), (1,)]]
     assert {n: tuple(w.shape) for n, w in model.model.named_parameters()} == {
-        "layer0.weight": (20,),
-        "layer2.weight": (2,),
-        "layer3.weight": (1,),
+        "layer0.weight": (20, 1),
+        "layer2.weight": (2, 1),
+        "layer3.weight": (1, 1),
     }
 
 

@@ -60,3 +60,37 @@ def test_a_stage_without_weights_still_reduces_its_loss(group: Group) -> None:
     buckets = Buckets({}, group)
     assert buckets.gradients == []
     assert buckets.reduce(3.0) == 3.0
+
+
+@pytest.mark.parametrize("size", [1, 60, 10_000])
+def test_gradients_of_two_dtypes_and_a_loss_with_all_its_digits(
+    group: Group, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """Matrices in bfloat16 between vectors in float32, as a training has them."""
+    monkeypatch.setattr(module, "BUCKET_BYTES", size)
+    held = {
+        f"{n}.{name}": torch.rand(shape).to(dtype).requires_grad_()
+        for n in range(3)
+        for name, shape, dtype in (("w", (5, 4), torch.bfloat16), ("b", (4,), torch.float32))
+    }
+    buckets, loss = Buckets(held, group), float(torch.tensor(1 / 3))
+    end = buckets.overlap(held)
+    found = differentiate(held)
+    end()
+    buckets.add(found)
+    assert buckets.reduce(loss) == loss
+    for gradient, weight in zip(buckets.gradients, held.values(), strict=True):
+        assert gradient.dtype == weight.dtype
+        assert torch.equal(gradient, 2 * weight.detach())
+
+
+def test_portions_are_of_one_dtype_and_each_weight_is_in_one() -> None:
+    """Biases between matrices do not make a bucket of each."""
+    held = {f"{n}": torch.zeros((8, 8) if n % 2 else (8,)) for n in range(40)}
+    mixed = {name: w.bfloat16() if w.dim() > 1 else w for name, w in held.items()}
+    portions = module._portions(mixed, 1000)
+    assert sorted(name for part in portions for name in part) == sorted(held)
+    assert all(len({weight.dtype for weight in part.values()}) == 1 for part in portions)
+    assert len(portions) == 20 * 128 // 1024 + 1 + 1
+    alone = module._portions({name: w.bfloat16() for name, w in held.items()}, 10_000)
+    assert [len(part) for part in alone] == [40, 0]

@@ -59,6 +59,6 @@ def test_each_of_the_catalog_has_a_rule_that_keeps_as_many_copies_as_planned(nam
     mine = optimizer_of(OptimizerSpec(name))
     weights = [torch.ones(3, 2), torch.zeros(4)]
     mine.update(weights, [torch.ones(3, 2), torch.ones(4)], in_place=False)
-    assert len(mine.state) == OPTIMIZERS[name].state_copies
+    assert len(mine.state) == OPTIMIZERS[name].values
     for kept in mine.state.values():
         assert [one.shape for one in kept] == [one.shape for one in weights]
