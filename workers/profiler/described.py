@@ -19,7 +19,7 @@ from workers.definitions.prepare import prepare
 from workers.definitions.samples import tensors
 from workers.devices import versions
 from workers.profiler.measure import benches
-from workers.profiler.sizes import Sizes, flops, saved_bytes
+from workers.profiler.sizes import LayerSizes, flops, saved_bytes
 from workers.runtime.compute.stage import autocast
 
 META = torch.device("meta")
@@ -31,7 +31,7 @@ class Sketch:
     """A model without values: its layers and their sizes."""
 
     layered: LayeredModel
-    sizes: Sizes
+    sizes: LayerSizes
 
 
 def sketched(definition: LoadedDefinition, spec: ProfileSpec) -> Sketch:
@@ -46,7 +46,7 @@ def sketched(definition: LoadedDefinition, spec: ProfileSpec) -> Sketch:
         layers, _ = benches(layered, definition.loss, spec.precision)
         operations = flops(layers, tensors(inputs), targets)
         saved = saved_bytes(layers, tensors(inputs), targets)
-        return Sketch(layered, Sizes(saved, operations))
+        return Sketch(layered, LayerSizes(saved, operations))
 
 
 def described(name: str, definition_file: Path, spec: ProfileSpec) -> Profile:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from backend.profiles.profile import Layer
 from workers.definitions.layers import LayeredModel
 from workers.profiler.measure import ModelTimes, middle
-from workers.profiler.sizes import Sizes
+from workers.profiler.sizes import LayerSizes
 
 
 def layer_costs(
     layered: LayeredModel,
     measured: ModelTimes,
-    sizes: Sizes | None,
+    sizes: LayerSizes | None,
     spreads: Sequence[float | None] = (),
 ) -> tuple[Layer, ...]:
     """One per layer; `spreads` per layer where equal ones stand for each other."""

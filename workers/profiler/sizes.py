@@ -27,7 +27,7 @@ CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _at
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class LayerSizes:
     """Per layer what autograd keeps for the backward, in bytes, and the operations of one forward;
     `peak`: most bytes that one step of the whole model has alive, None = not measured."""
 
