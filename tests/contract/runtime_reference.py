@@ -87,7 +87,11 @@ class _Pipeline:
         self.case, self.losses, self.versions_count = case, [], versions_count
         self.model = seeded(case.definition().model, SEED).train()
         self.parameters = [
-            {n: p for n, p in self.model.named_parameters() if case.stage_of(n) == stage}
+            {
+                n: p
+                for n, p in self.model.named_parameters()
+                if p.requires_grad and case.stage_of(n) == stage
+            }
             for stage in range(case.num_stages)
         ]
         self.optimizers = [self._optimizer(list(p.values())) for p in self.parameters]
@@ -198,7 +202,8 @@ class _Pipeline:
         for stage in range(self.case.num_stages):
             self._average_gradient(stage)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), most)
-        clipped = {n: p.grad.clone() for n, p in self.model.named_parameters()}
+        parameters = self.model.named_parameters()
+        clipped = {n: p.grad.clone() for n, p in parameters if p.requires_grad}
         for stage in range(self.case.num_stages):
             waiting = self.waiting[stage]
             self.waiting[stage] = [(share, loss, clipped) for share, loss, _ in waiting]

@@ -103,7 +103,7 @@ def _fused(
 def _work(layered: LayeredModel, operations: list[float]) -> list[Work]:
     """What each layer does and moves: what it reads, what it hands on, its weights."""
     read = [0] * len(layered.layers)
-    for _, readers, size in layered.crossings:
+    for _, readers, size, _ in layered.crossings:
         for reader in readers:
             read[reader] += size
     return [
