@@ -9,7 +9,7 @@ from torch import Tensor
 
 from backend.profiles.devices import peak
 from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
-from backend.profiles.roofline import Work, roofline
+from backend.profiles.roofline import BACKWARD, Work, roofline
 from backend.runs.request.spec import ProfileSpec
 from workers.data import catalog
 from workers.definitions.layers import LayeredModel
@@ -111,9 +111,23 @@ def _work(layered: LayeredModel, operations: list[float]) -> list[Work]:
             layer.name,
             layer.kind,
             count,
-            float(read[index] + layer.output_bytes + layer.parameter_bytes),
+            float(read[index] + layer.output_bytes + layer.parameter_bytes + layer.frozen_bytes),
             layer.output_bytes,
             layer.parameter_bytes,
+            _backward(layered, index),
         )
         for index, (layer, count) in enumerate(zip(layered.layers, operations, strict=True))
     ]
+
+
+def _backward(layered: LayeredModel, index: int) -> float:
+    """How many times as long as its forward a layer's backward takes: a product for the inputs'
+    gradients, if they have any, and one for those of the weights that are trained."""
+    layer, crossings = layered.layers[index], layered.crossings
+    gives = any(made == index and has_gradient for made, _, _, has_gradient in crossings)
+    if not gives and index < len(layered.layers) - 1:
+        return 0.0
+    if not layer.frozen_bytes:
+        return BACKWARD
+    reads = any(index in readers and has_gradient for _, readers, _, has_gradient in crossings)
+    return reads + layer.parameter_bytes / (layer.parameter_bytes + layer.frozen_bytes)
