@@ -82,6 +82,7 @@ def rows(profile: Profile) -> dict[str, list[Any]]:
         f"output, {byte}": [layer.output_bytes * factor for layer in layers],
         f"kept, {held}": _known(layers, "saved_bytes", kept),
         f"cut sends, {byte}": [cut * factor for cut in profile.graph.cut_bytes],
+        f"cut gets back, {byte}": _back(profile, factor),
         "operations, MFLOP": _known(layers, "flops", 1e-6),
     }
     return {name: values for name, values in table.items() if values}
@@ -95,14 +96,22 @@ def _known(layers: Sequence[Layer], field: str, factor: float) -> list[float | N
     return [None if value is None else value * factor for value in values]
 
 
+def _back(profile: Profile, factor: float) -> list[float]:
+    """The gradients over each cut; empty where they are as large as what is sent."""
+    if profile.graph.is_two_way:
+        return []
+    return [cut * factor for cut in profile.graph.gradient_bytes]
+
+
 def layers_csv(profile: Profile) -> str:
     """Every figure of every layer in seconds and bytes; empty where it was not measured."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["layer", "kind", *FIELDS, "cut_bytes"])
-    for layer, cut in zip(profile.layers, profile.graph.cut_bytes, strict=True):
+    writer.writerow(["layer", "kind", *FIELDS, "cut_bytes", "gradient_bytes"])
+    graph = profile.graph
+    for layer, *cut in zip(profile.layers, graph.cut_bytes, graph.gradient_bytes, strict=True):
         figures = [getattr(layer, field) for field in FIELDS.values()]
-        writer.writerow([layer.name, layer.kind, *figures, cut])
+        writer.writerow([layer.name, layer.kind, *figures, *cut])
     return sink.getvalue()
 
 
