@@ -21,7 +21,8 @@ def lower(schedule: Schedule, shape: Shape) -> Program:
     A receive stands just before the action that needs it, a send just after the action that
     made it, an all-reduce just before the step of a replicated stage, an averaging just after
     the step of several pipelines. A recomputation stands before the receive of its gradient, so
-    that it may fill the wait. Raises `InvalidInput` for a shape that the schedule refuses.
+    that it may fill the wait. Backwards to which no gradient comes have neither. Raises
+    `InvalidInput` for a shape that the schedule refuses.
     """
     schedule.check(shape)
     return complete(schedule, shape, orders(schedule, shape))
@@ -52,15 +53,17 @@ class _Inserts:
         before, behind = order.stage - onward, order.stage + onward
         producer = rank_of(shape, before, order.microbatch)
         consumer = rank_of(shape, behind, order.microbatch)
-        moves, stages = onward != 0, shape.num_stages
+        stages, back = shape.num_stages, onward < 0
+        moves = (onward > 0) | back & ~shape.is_one_way[order.stage]
+        moves_on = (onward > 0) | back & ~shape.is_one_way[order.stage - 1]
         replicated = np.asarray(shape.replicas)[order.stage % shape.pipeline_size] > 1
-        again = moves & (onward < 0) if shape.recompute else np.zeros_like(step)
+        again = moves & back if shape.recompute else np.zeros_like(step)
         return _Inserts(
             again=again,
             recv=moves & (before >= 0) & (before < stages) & (producer != order.rank),
             producer=producer,
             reduce=step & replicated,
-            send=moves & (behind >= 0) & (behind < stages) & (consumer != order.rank),
+            send=moves_on & (behind >= 0) & (behind < stages) & (consumer != order.rank),
             consumer=consumer,
             average=step if shape.num_pipelines > 1 else np.zeros_like(step),
         )

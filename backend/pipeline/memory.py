@@ -32,7 +32,10 @@ class Sizes(Protocol):
         """What a forward of one microbatch keeps for its backward, bundles not counted."""
 
     def boundary(self, stage: int) -> float:
-        """The bundle that goes into `stage` for one microbatch; its gradient is as large."""
+        """The bundle that goes into `stage` for one microbatch."""
+
+    def boundary_gradient(self, stage: int) -> float:
+        """The gradients of those of its tensors that have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class _Book:
     def activations(self) -> None:
         """What forwards and recomputations keep."""
         rows = self.program.rows
-        kept = self._per_stage(self.sizes.activations)
+        kept = np.where(self._one_way, 0.0, self._per_stage(self.sizes.activations))
         forward = rows.kind == Kind.FORWARD
         self.start(forward | (rows.kind == Kind.RECOMPUTE), ACTIVATIONS, kept)
         if self.program.shape.recompute or not self._trains:
@@ -126,10 +129,13 @@ class _Book:
         """A bundle is there from the start of what makes it, or of its transfer; it goes when it
         has been sent, or with the backward of a stage on the same rank."""
         rows, shape, last = self.program.rows, self.program.shape, self.program.shape.num_stages - 1
-        into = self._per_stage(self.sizes.boundary)
-        after = self._per_stage(lambda stage: self.sizes.boundary(min(stage + 1, last)))
+        into, back = map(self._per_stage, (self.sizes.boundary, self.sizes.boundary_gradient))
+        after, coming = (
+            np.array([*sizes[1:], 0.0])[rows.stage]
+            for sizes in map(self._sizes, (self.sizes.boundary, self.sizes.boundary_gradient))
+        )
         there = FLOW[rows.kind] == 0
-        bundle, inner = np.where(there, after, into), rows.stage < last
+        bundle, inner = np.where(there, after, back), rows.stage < last
         crosses = rows.are(Is.COMPUTE) & np.where(
             there, inner, (FLOW[rows.kind] == 1) & (rows.stage > 0)
         )
@@ -137,9 +143,9 @@ class _Book:
         self.start(forward & (rows.stage == 0), BUFFERS, into)
         self.start(crosses, BUFFERS, bundle)
         self.end(rows.are(Is.SEND), BUFFERS, bundle)
-        if not self._trains:
-            self.end(forward, BUFFERS, into)
-        self.end(rows.are(Is.LEARNING), BUFFERS, into + np.where(inner, after, 0.0))
+        done = self._one_way | (not self._trains)
+        self.end(forward & done, BUFFERS, into)
+        self.end(rows.are(Is.LEARNING), BUFFERS, np.where(done, 0.0, into) + coming)
         size = 2 * shape.num_stages * shape.num_microbatches
         begun, message = np.zeros(size), message_of(rows, shape.num_stages, shape.num_microbatches)
         send, recv = np.flatnonzero(rows.are(Is.SEND)), np.flatnonzero(rows.are(Is.RECV))
@@ -196,7 +202,14 @@ class _Book:
     def _trains(self) -> bool:
         return schedule(self.program.schedule).trains
 
+    @property
+    def _one_way(self) -> Bools:
+        """Which rows' stages keep nothing for a backward."""
+        return np.asarray(self.program.shape.is_one_way[self.program.rows.stage])
+
+    def _sizes(self, size: Callable[[int], float]) -> list[float]:
+        return [size(stage) for stage in range(self.program.shape.num_stages)]
+
     def _per_stage(self, size: Callable[[int], float]) -> Floats:
         """The bytes of every row's stage."""
-        found = np.array([size(stage) for stage in range(self.program.shape.num_stages)])
-        return np.asarray(found[self.program.rows.stage], np.float64)
+        return np.asarray(np.array(self._sizes(size))[self.program.rows.stage], np.float64)

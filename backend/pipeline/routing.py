@@ -10,16 +10,23 @@ def needs(action: Compute, shape: Shape) -> Message | None:
     if isinstance(action, Step) or (flow := FACTS[kind_of(action)].flow) is None:
         return None
     source = action.stage - onward(flow)
-    return Message(flow, source, action.microbatch) if 0 <= source < shape.num_stages else None
+    return Message(flow, source, action.microbatch) if _crosses(flow, source, shape) else None
 
 
 def makes(action: Compute, shape: Shape) -> Message | None:
     """What the stage after (forward) or before (backward) waits for, if there is one."""
     if isinstance(action, Step) or (flow := FACTS[kind_of(action)].flow) is None:
         return None
-    target = action.stage + onward(flow)
-    is_awaited = 0 <= target < shape.num_stages
-    return Message(flow, action.stage, action.microbatch) if is_awaited else None
+    crosses = _crosses(flow, action.stage, shape)
+    return Message(flow, action.stage, action.microbatch) if crosses else None
+
+
+def _crosses(flow: Flow, stage: int, shape: Shape) -> bool:
+    """Whether what `stage` makes is awaited by the next one, or the one before."""
+    target = stage + onward(flow)
+    if not (0 <= stage < shape.num_stages and 0 <= target < shape.num_stages):
+        return False
+    return flow is Flow.ACTIVATION or target not in shape.one_way
 
 
 def onward(flow: Flow) -> int:

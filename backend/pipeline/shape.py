@@ -5,6 +5,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Annotated
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from backend.errors import InvalidInput
@@ -25,6 +27,8 @@ class Shape:
     num_pipelines     whole pipelines on the same devices (AvgPipe); one rank is one process, and
                       the ranks of all pipelines with equal coordinates share a device
     recompute         whether forwards keep their inputs alone and run once more before the backward
+    one_way           stages to which no gradient comes back, as nothing up to them is trained:
+                      their backwards wait for nothing and do nothing
 
     Batch b belongs to pipeline b mod num_pipelines. Within a pipeline, microbatch k goes to
     replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2). Ranks are
@@ -39,6 +43,7 @@ class Shape:
     advance: int = 1
     num_pipelines: Annotated[int, Field(alias="lanes")] = 1
     recompute: bool = False
+    one_way: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
@@ -60,6 +65,8 @@ class Shape:
                 f"{self.num_microbatches // self.batch} batches cannot be shared evenly by "
                 f"{self.num_pipelines} pipelines"
             )
+        if not all(0 <= stage < self.num_stages - 1 for stage in self.one_way):
+            raise InvalidInput(f"one-way stages {self.one_way} are not before the last stage")
         for pipeline_rank, count in enumerate(self.replicas):
             if self.microbatches_per_pipeline % count:
                 raise InvalidInput(
@@ -75,6 +82,11 @@ class Shape:
     @property
     def num_stages(self) -> int:
         return self.pipeline_size * self.chunks
+
+    @cached_property
+    def is_one_way(self) -> NDArray[np.bool_]:
+        """Per stage whether no gradient comes back to it."""
+        return np.isin(np.arange(self.num_stages), self.one_way)
 
     @property
     def num_devices(self) -> int:

@@ -58,7 +58,7 @@ def rate_2bw(
             if other is not stage:
                 gap = max(stage.first, other.first)
                 link = cluster.link(stage.devices[0], other.devices[0])
-                busy += float(cut_seconds(chain.cuts[gap], link.bandwidth))
+                busy += float(cut_seconds(chain.exchanged[gap], link.bandwidth))
         weights = float(chain.parameters[stage.stop] - chain.parameters[stage.first])
         level = cluster.span(stage.devices)
         reduced = float(sync_seconds(weights, width, cluster.slowest[max(level - 1, 0)]))

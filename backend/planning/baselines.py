@@ -41,7 +41,7 @@ def straight(profile: Profile, cluster: Cluster) -> Partition:
     """The best pipeline without replication, by PipeDream's cost model (backend.planning.cost):
     devices in their order, each cut at its own link's bandwidth, on the number of devices
     that gives the smallest bottleneck (the fewest of equal ones)."""
-    cuts = Chain(profile, cluster.device).cuts
+    cuts = Chain(profile, cluster.device).exchanged
     between_devices = [
         cut_seconds(cuts, cluster.link(device, device + 1).bandwidth)
         for device in range(_most_stages(profile, cluster) - 1)

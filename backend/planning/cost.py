@@ -20,8 +20,8 @@ ROUNDING = 1e-9
 """Relative difference of two times below which they count as equal."""
 
 DIRECTIONS = 2
-"""A link's bandwidth is shared by both directions, as in the paper's 2 a_s / B for
-an activation there and its gradient back, and in the 4 (m-1)/m |w| of the authors' code."""
+"""A link's bandwidth is shared by both directions, as in the 4 (m-1)/m |w| of the authors' code,
+and in the paper's 2 a_s / B for an activation there and its gradient back."""
 
 
 def sync_seconds(parameter_bytes: Any, members: int, bandwidth: float) -> Any:
@@ -65,9 +65,10 @@ def fewest_members(
     return count + short
 
 
-def cut_seconds(cut_bytes: Any, bandwidth: float) -> Any:
-    """2 a_s / B_k: the activations of one minibatch there, their gradients back."""
-    return DIRECTIONS * cut_bytes / bandwidth
+def cut_seconds(exchanged_bytes: Any, bandwidth: float) -> Any:
+    """The paper's 2 a_s / B_k: the activations of one minibatch there, and back the gradients of
+    those that have one."""
+    return exchanged_bytes / bandwidth
 
 
 def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> float:
@@ -86,9 +87,10 @@ def floor_seconds(profile: Profile, cluster: Cluster, overlap: bool = True) -> f
 class Chain:
     """A profile as the planners see it: a chain with N layers and N + 1 gaps.
 
-    Sums over layers i..j-1 are differences of prefix sums, which start with 0. `cuts[s]` is
-    the bytes alive in front of layer s (0 at both ends). Compute counts forward, backward and
-    the optimizer's update (the paper has no update; profiles without one have 0 there).
+    Sums over layers i..j-1 are differences of prefix sums, which start with 0. `exchanged[s]`
+    are the bytes that cross the cut in front of layer s, there and back (0 at both ends). Compute
+    counts forward, backward and the optimizer's update (the paper has no update; profiles without
+    one have 0 there).
     """
 
     profile: Profile
@@ -106,8 +108,8 @@ class Chain:
         return _prefix([layer.parameter_bytes for layer in self.profile.layers])
 
     @cached_property
-    def cuts(self) -> Floats:
-        return np.array([0, *self.profile.graph.cut_bytes[:-1], 0], dtype=np.float64)
+    def exchanged(self) -> Floats:
+        return np.array([0, *self.profile.graph.exchanged_bytes[:-1], 0], dtype=np.float64)
 
 
 def spans(prefix: Floats) -> Floats:

@@ -38,6 +38,8 @@ class Cuts(Protocol):
 
     @property
     def cut_bytes(self) -> Floats: ...
+    @property
+    def one_way(self) -> NDArray[np.bool_]: ...
     def weights(self, firsts: Ints, stop: int) -> Floats: ...
     def kept(self, firsts: Ints, stop: int) -> Floats: ...
     def constants(self, firsts: Ints, stop: int) -> Floats: ...
@@ -50,6 +52,7 @@ def stage_bytes(
     copies: Any,
     in_flight: Any,
     recompute: bool = False,
+    one_way: bool = False,
 ) -> Any:
     """Peak bytes of one replica of a stage, numbers or arrays.
 
@@ -57,12 +60,15 @@ def stage_bytes(
 
     `copies` of the weights are their versions, one gradient, masters and the optimizer's state
     (`OptimizerKind.copies`); `bundles` come in and go out. With `recompute` only the bundles wait,
-    beside the activations of one microbatch (PipeDream-2BW, section 3.3). Workspaces of kernels,
-    allocator losses, and what waits to be sent over a link that is slower than the stage are not
-    known here.
+    beside the activations of one microbatch (PipeDream-2BW, section 3.3). With a `one_way` cut
+    behind it a stage keeps nothing for a backward: of a microbatch in flight the output may wait
+    until it is taken. Workspaces of kernels, allocator losses, and what waits to be sent over a
+    link that is slower than the stage are not known here.
     """
     into, out = bundles
     kept = in_flight * into + (1 if recompute else in_flight) * outputs
+    if one_way:
+        kept = in_flight * out
     return weights * copies + kept + MESSAGES * (in_flight > 0) * (into + out)
 
 
@@ -85,7 +91,9 @@ def stage_memory(
     bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
     copies = versions + optimizer_named(optimizer).copies(profile.state_precision)
     constants = sum(layer.constant_bytes for layer in layers)
-    return float(stage_bytes(weights, outputs, bundles, copies, in_flight, recompute) + constants)
+    one_way = profile.graph.one_way[stage.stop - 1]
+    peak = stage_bytes(weights, outputs, bundles, copies, in_flight, recompute, one_way)
+    return float(peak + constants)
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
@@ -199,6 +207,7 @@ class MemoryRule:
             self.copies + bounds.versions,
             bounds.in_flight,
             self.recompute and self.schedule.recomputation_frees,
+            bool(cuts.one_way[stop]),
         )
         fits = needs + cuts.constants(firsts, stop)[:, None] <= self.limit
         return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
@@ -207,7 +216,8 @@ class MemoryRule:
         """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:
         each of its stages holds what one alone would, its weights once and one microbatch."""
         _, versions = self.holds(1, 0)
-        weights, outputs = cuts.weights(firsts, stop), cuts.kept(firsts, stop)
+        weights = cuts.weights(firsts, stop)
+        outputs = 0.0 if cuts.one_way.any() else cuts.kept(firsts, stop)
         needed = stage_bytes(weights, outputs, (0.0, 0.0), self.copies + versions, 1)
         return np.asarray(needed + cuts.constants(firsts, stop) <= machine * self.limit)
 

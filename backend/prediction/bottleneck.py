@@ -72,7 +72,10 @@ def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
 
 def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
     """Seconds of a microbatch per stage on the slowest of its devices."""
-    again = durations.forward if plan.recompute else (0.0,) * len(durations.forward)
+    again = tuple(
+        seconds if plan.recompute and not one_way else 0.0
+        for seconds, one_way in zip(durations.forward, durations.one_way, strict=True)
+    )
     return tuple(map(sum, zip(durations.forward, durations.backward, again, strict=True)))
 
 
@@ -121,9 +124,10 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
         )
     if load.of == "cut":
         sent = durations.message_bytes(Message(Flow.ACTIVATION, load.number, 0))
+        ways = "one way" if durations.one_way[load.number] else "each way"
         return (
             f"The link between stages {load.number} and {load.number + 1} is the bottleneck: "
-            f"{seconds_text(load.seconds)} for {bytes_text(sent)} each way per microbatch"
+            f"{seconds_text(load.seconds)} for {bytes_text(sent)} {ways} per microbatch"
         )
     held = range(load.number, len(plan.partition.stages), plan.partition.pipeline_size)
     compute = _compute(durations, plan)

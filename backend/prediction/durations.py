@@ -60,29 +60,34 @@ class PlanDurations:
             case Recompute(stage):
                 return self.forward[stage] / faster
             case Forward(stage):
-                return (self.forward[stage] + self._handled(stage, stage - 1, stage)) / faster
+                handled = self._handled(stage, Flow.ACTIVATION, stage - 1, stage)
+                return (self.forward[stage] + handled) / faster
             case Backward(stage):
                 whole = self.backward[stage] + self.added[stage]
-                return (whole + self._handled(stage, stage, stage - 1)) / faster
+                handled = self._handled(stage, Flow.GRADIENT, stage, stage - 1)
+                return (whole + handled) / faster
             case BackwardInput(stage):
-                return (
-                    self.backward_input[stage] + self._handled(stage, stage, stage - 1)
-                ) / faster
+                handled = self._handled(stage, Flow.GRADIENT, stage, stage - 1)
+                return (self.backward_input[stage] + handled) / faster
             case BackwardWeight(stage):
                 return (self.backward_weight[stage] + self.added[stage]) / faster
             case Step(stage):
                 return self.step[stage] / faster
 
-    def _handled(self, stage: int, before: int, behind: int) -> float:
+    def _handled(self, stage: int, flow: Flow, before: int, behind: int) -> float:
         """Seconds in which `stage`'s processor takes in a bundle over the cut behind stage
         `before` and posts one over the cut behind `behind`; 0 where nothing crosses there."""
         overhead = self.profile.message_overhead
         if overhead is None or self.partition.pipeline_size == 1:
             return 0.0
-        last = len(self.partition.stages) - 1
-        received = overhead.receiving(self._cut_bytes(before)) if 0 <= before < last else 0.0
-        sent = overhead.sending(self._cut_bytes(behind)) if 0 <= behind < last else 0.0
+        received = overhead.receiving(self._bytes(before, flow)) if self._is(before, flow) else 0.0
+        sent = overhead.sending(self._bytes(behind, flow)) if self._is(behind, flow) else 0.0
         return (received + sent) / self.pace(stage)
+
+    def _is(self, cut: int, flow: Flow) -> bool:
+        """Whether there are messages over the cut behind stage `cut`."""
+        is_cut = 0 <= cut < len(self.partition.stages) - 1
+        return is_cut and not (flow is Flow.GRADIENT and self.one_way[cut])
 
     def transfer(self, message: Message, source: int, to: int) -> float:
         """Latency plus bytes over the bandwidth of the link between the two devices."""
@@ -104,13 +109,20 @@ class PlanDurations:
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
-        return self._cut_bytes(
-            message.stage if message.flow is Flow.ACTIVATION else message.stage - 1
-        )
+        back = message.flow is Flow.GRADIENT
+        return self._bytes(message.stage - 1 if back else message.stage, message.flow)
 
-    def _cut_bytes(self, stage: int) -> int:
-        """Bytes of the bundle that crosses the cut behind `stage`."""
-        return self.ordered.graph.cut_bytes[self.partition.stages[stage].stop - 1]
+    def _bytes(self, stage: int, flow: Flow) -> int:
+        """Bytes that cross the cut behind `stage` one way."""
+        graph = self.ordered.graph
+        cuts = graph.cut_bytes if flow is Flow.ACTIVATION else graph.gradient_bytes
+        return cuts[self.partition.stages[stage].stop - 1]
+
+    @cached_property
+    def one_way(self) -> tuple[bool, ...]:
+        """Per stage whether no gradient comes back to it."""
+        ends = self.ordered.graph.one_way
+        return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
 
     def reduced_bytes(self, stage: int, members: int) -> float:
         """Bytes that one of `members` ranks sends in one all-reduce: 2 (r-1)/r |w|."""
@@ -134,12 +146,14 @@ class PlanDurations:
     @cached_property
     def backward_input(self) -> tuple[float, ...]:
         """The input's half of a backward; where the profile has not measured it, half counts.
-        The first stage gives nobody a gradient."""
+        The first stage, and one behind a one-way cut, give nobody a gradient."""
         halves = [
             sum(layer.backward_input or layer.backward / 2 for layer in part)
             for part in self._parts
         ]
-        return self._seconds([0.0, *halves[1:]])
+        asked = (False, *(not one_way for one_way in self.one_way[:-1]))
+        gives = zip(asked, halves, strict=True)
+        return self._seconds([half if is_asked else 0.0 for is_asked, half in gives])
 
     @cached_property
     def backward_weight(self) -> tuple[float, ...]:
@@ -148,10 +162,7 @@ class PlanDurations:
             [sum(layer.backward_weight for layer in part) for part in self._parts]
         )
         rests = zip(halves, self.backward, self.backward_input, strict=True)
-        return tuple(
-            half if half and stage else whole - other
-            for stage, (half, whole, other) in enumerate(rests)
-        )
+        return tuple(half if half and other else whole - other for half, whole, other in rests)
 
     @cached_property
     def update(self) -> tuple[float, ...]:

@@ -16,7 +16,7 @@ from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment, segment
-from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
+from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape, with_one_way
 from backend.prediction.shared_links import ClusterLinks
 from backend.prediction.sharing import shared_cores
 from backend.prediction.weight_update_cost import weight_update_costs
@@ -34,7 +34,8 @@ def predict(
     where the plan is not one for this profile, cluster and schedule.
     """
     check_plan(profile, cluster, plan)
-    profile, shape = at_microbatch(profile, plan.microbatch), steady_shape(plan)
+    profile = at_microbatch(profile, plan.microbatch)
+    shape = with_one_way(steady_shape(plan), profile, plan.partition)
     rule = schedule(plan.schedule)
     rule.check(shape)
     memory = memory_bytes(profile, plan, shape, optimizer)
@@ -87,7 +88,8 @@ def predicted_program(
     are used) and its predicted timeline. Raises as `predict`, but does not check memory."""
     check_plan(profile, cluster, plan)
     profile = at_microbatch(profile, plan.microbatch)
-    program = lower(schedule(plan.schedule), training_shape(plan, num_microbatches))
+    shape = with_one_way(training_shape(plan, num_microbatches), profile, plan.partition)
+    program = lower(schedule(plan.schedule), shape)
     return program, on_cluster(program, profile, cluster, plan)[0]
 
 

@@ -1,10 +1,12 @@
 """How many microbatches a plan's program gets: in training, and in a prediction."""
 
+from dataclasses import replace
 from math import lcm
 
 from backend.errors import InvalidInput
 from backend.pipeline.shape import Shape
-from backend.planning.plan import Plan
+from backend.planning.plan import Partition, Plan
+from backend.profiles.profile import Profile
 
 FILLS = 8
 """A simulated segment has at least 8 microbatches per device and two units; the steady state
@@ -47,6 +49,13 @@ def steady_shape(plan: Plan) -> Shape:
     unit = microbatch_unit(plan)
     units = max(2, -(-FILLS * plan.partition.num_devices // unit))
     return _shape(plan, unit * (units + units % 2))
+
+
+def with_one_way(shape: Shape, profile: Profile, partition: Partition) -> Shape:
+    """`shape` with the stages of `partition` to which no gradient comes back."""
+    ends = profile.in_order(partition.order).graph.one_way
+    quiet = (number for number, stage in enumerate(partition.stages) if ends[stage.stop - 1])
+    return replace(shape, one_way=tuple(quiet))
 
 
 def _shape(plan: Plan, num_microbatches: int) -> Shape:

@@ -34,9 +34,15 @@ class PlanSizes:
 
     def boundary(self, stage: int) -> float:
         """The bundle that goes into the stage; what the loader brings is not in the profile."""
+        return self._in_front(stage, self._ordered.graph.cut_bytes)
+
+    def boundary_gradient(self, stage: int) -> float:
+        """What of it has a gradient."""
+        return self._in_front(stage, self._ordered.graph.gradient_bytes)
+
+    def _in_front(self, stage: int, cuts: tuple[int, ...]) -> float:
         first = self.partition.stages[stage].first
-        graph = self.profile.in_order(self.partition.order).graph
-        return float(graph.cut_bytes[first - 1]) if first else 0.0
+        return float(cuts[first - 1]) if first else 0.0
 
     @property
     def _kept(self) -> StatePrecisionKind:
@@ -44,4 +50,8 @@ class PlanSizes:
 
     def _layers(self, stage: int) -> tuple[Layer, ...]:
         found = self.partition.stages[stage]
-        return self.profile.in_order(self.partition.order).layers[found.first : found.stop]
+        return self._ordered.layers[found.first : found.stop]
+
+    @property
+    def _ordered(self) -> Profile:
+        return self.profile.in_order(self.partition.order)

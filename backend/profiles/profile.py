@@ -123,11 +123,18 @@ class MessageOverhead:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One tensor that crosses cuts: the layer that makes it and those that read it later."""
+    """One tensor that crosses cuts: the layer that makes it, those that read it later, and whether
+    its gradient comes back: not where nothing before it is trained."""
 
     producer: int
     readers: tuple[int, ...]
     bytes: int
+    has_gradient: bool = True
+
+    @property
+    def exchanged_bytes(self) -> int:
+        """There and back."""
+        return 2 * self.bytes if self.has_gradient else self.bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +191,36 @@ class ModelGraph:
     def cut_bytes(self) -> tuple[int, ...]:
         """Bytes alive across the cut behind each layer: the tensors made at or before it
         and read after it, each once. The last entry is 0."""
+        return self._alive((tensor, tensor.bytes) for tensor in self.tensors)
+
+    @cached_property
+    def gradient_bytes(self) -> tuple[int, ...]:
+        """Bytes that come back over each cut: the gradients of those tensors that have one."""
+        return self._alive((tensor, tensor.bytes) for tensor in self.tensors if tensor.has_gradient)
+
+    @cached_property
+    def exchanged_bytes(self) -> tuple[int, ...]:
+        """Bytes that cross each cut there and back."""
+        both = zip(self.cut_bytes, self.gradient_bytes, strict=True)
+        return tuple(there + back for there, back in both)
+
+    @cached_property
+    def one_way(self) -> tuple[bool, ...]:
+        """Whether no gradient comes back over the cut behind each layer; the last has none."""
+        coming = self._alive((tensor, 1) for tensor in self.tensors if tensor.has_gradient)
+        return (*(count == 0 for count in coming[:-1]), False)
+
+    @property
+    def is_two_way(self) -> bool:
+        """Whether every tensor that crosses cuts has a gradient that comes back."""
+        return all(tensor.has_gradient for tensor in self.tensors)
+
+    def _alive(self, tensors: Iterable[tuple[Crossing, int]]) -> tuple[int, ...]:
+        """The sum of the numbers of those tensors that cross the cut behind each layer."""
         delta = [0] * (len(self.layers) + 1)
-        for tensor in self.tensors:
-            delta[tensor.producer] += tensor.bytes
-            delta[max(tensor.readers)] -= tensor.bytes
+        for tensor, number in tensors:
+            delta[tensor.producer] += number
+            delta[max(tensor.readers)] -= number
         return tuple(accumulate(delta[: len(self.layers)]))
 
 
@@ -249,7 +282,9 @@ class Profile:
         layers = tuple(self.layers[layer] for layer in order)
         edges = tuple(sorted((place[a], place[b]) for a, b in self.graph.edges))
         crossings = tuple(
-            Crossing(place[each.producer], tuple(place[r] for r in each.readers), each.bytes)
+            replace(
+                each, producer=place[each.producer], readers=tuple(place[r] for r in each.readers)
+            )
             for each in self.graph.crossings
         )
         tied_weights = tuple(

@@ -19,7 +19,8 @@ ERROR = (
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One layer: operations of a forward and bytes that it moves (inputs, outputs, weights)."""
+    """One layer: operations of a forward and bytes that it moves (inputs, outputs, weights).
+    `backward` is how many times as long its backward takes: less where weights are frozen."""
 
     name: str
     kind: str
@@ -27,6 +28,7 @@ class Work:
     moved_bytes: float
     output_bytes: int
     parameter_bytes: int
+    backward: float = BACKWARD
 
 
 def roofline(
@@ -37,7 +39,7 @@ def roofline(
     peak: Peak,
 ) -> Profile:
     """A profile whose layers take max(operations / peak, bytes / bandwidth) (Williams,
-    Waterman, Patterson: "Roofline", CACM 2009); a backward `BACKWARD` times the forward. Its
+    Waterman, Patterson: "Roofline", CACM 2009); a backward `Work.backward` times the forward. Its
     notes state the error. Raises `InvalidInput` for a peak that is not above 0."""
     if min(peak.flops, peak.bandwidth) <= 0 or not 0 < peak.efficiency <= 1:
         raise InvalidInput(
@@ -53,5 +55,5 @@ def roofline(
 def _layer(work: Work, peak: Peak) -> Layer:
     busy = max(work.flops / peak.flops, work.moved_bytes / peak.bandwidth) / peak.efficiency
     return Layer(
-        work.name, work.kind, busy, BACKWARD * busy, work.output_bytes, work.parameter_bytes
+        work.name, work.kind, busy, work.backward * busy, work.output_bytes, work.parameter_bytes
     )

@@ -65,7 +65,7 @@ def _moved(profile: Profile) -> list[float]:
         for reader in tensor.readers:
             read[reader] += tensor.bytes
     return [
-        read[number] + layer.parameter_bytes + layer.output_bytes
+        read[number] + layer.parameter_bytes + layer.frozen_bytes + layer.output_bytes
         for number, layer in enumerate(profile.layers)
     ]
 

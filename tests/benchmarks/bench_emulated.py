@@ -33,7 +33,7 @@ from backend.planning.pipedream.planner import optimum  # noqa: E402
 from backend.planning.plan import Partition, Plan  # noqa: E402
 from backend.prediction.durations import PlanDurations  # noqa: E402
 from backend.prediction.predict import predict, seconds_per_microbatch  # noqa: E402
-from backend.prediction.shapes import microbatch_unit, steady_shape  # noqa: E402
+from backend.prediction.shapes import microbatch_unit, steady_shape, with_one_way  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
 from backend.runs.job import Emulation, Job  # noqa: E402
 from backend.runs.request.spec import TrainSpec  # noqa: E402
@@ -148,7 +148,8 @@ def on_shared_wires(profile: Profile, plan: Plan) -> Timeline:
     durations = PlanDurations(profile, plan.partition, CLUSTER)
     inner, outer = CLUSTER.levels
     servers = tuple(device // inner.count for device in durations.devices)
-    program = lower(schedule(plan.schedule), steady_shape(plan))
+    shape = with_one_way(steady_shape(plan), profile, plan.partition)
+    program = lower(schedule(plan.schedule), shape)
     return simulate(program, durations, ServerLinks(servers, outer.latency))
 
 

@@ -33,13 +33,25 @@ CUTS = {
     "noisy": {1: [], 2: [4], 3: [4, 6], 4: [2, 4, 6]},
     "branched": {1: [], 2: [5], 3: [5, 8], 4: [2, 5, 8]},
     "tied": {1: [], 2: [3], 3: [2, 4], 4: [2, 4, 6]},
+    "lora": {1: [], 2: [17], 3: [17, 33], 4: [12, 33, 45]},
 }
 """Per model and number of stages the first layers of all stages but the first."""
+_ADAPTED = {"before": 0, "query": 1, "key": 6, "value": 11, "out": 17, "between": 19}
+_ADAPTED |= {"wide": 20, "narrow": 26}
+
+
+def _adapted(block: str) -> list[str]:
+    """The layers of a block of the model lora that has adapters."""
+    names = {place: f"{block}.{name}" for name, place in _ADAPTED.items()}
+    return [names.get(place, "") for place in range(28)]
+
+
 PREFIXES = {
     "chain": list("01234"),
     "noisy": list("012345678"),
     "residual": ["a", "", "b", "", "c", "scale", "", "", "d"],
     "tied": ["first", "", "inner", "", "", "", "out"],
+    "lora": [*("words", "first"), *[""] * 15, *_adapted("second"), *_adapted("third"), "", "head"],
     "branched": ["stem", "", "right", "", "right_more", "left", "", "left_more", "", "", "head"],
 }
 """The parameters' prefix of each layer, in the plan's order."""
@@ -129,7 +141,8 @@ class Case:
         return len(self.sizes)
 
     def stage_of(self, parameter: str) -> int:
-        layer = PREFIXES[self.model].index(parameter.split(".")[0])
+        prefixes = enumerate(PREFIXES[self.model])
+        layer = next(n for n, prefix in prefixes if prefix and parameter.startswith(f"{prefix}."))
         return sum(layer >= bound for bound in self.bounds[1:])
 
     def spec(self) -> TrainSpec:
@@ -238,6 +251,9 @@ def _all() -> Iterator[Case]:
         yield Case("chain", schedule, "adam", *shape, extra="clip", last="keep")
     yield Case("residual", "pipedream", "momentum", (2, 1), recompute=True, extra="rates")
     yield Case("tied", "2bw", "adam", (1, 1, 1), extra="decay")
+    for schedule in ("1f1b-flush", "pipedream", "2bw"):
+        for stages in (1, 2, 4):
+            yield Case("lora", schedule, "adamw", (1,) * stages, recompute=stages == 4)
     yield Case("chain", "afp", "adam", (1,), num_pipelines=3)
     yield Case("chain", "afp", "sgd", (1, 1), num_pipelines=2, extra="clip")
 

@@ -96,7 +96,11 @@ class _Pipeline:
         for parameter in self.model.parameters():
             parameter.data = parameter.data.double()
         self.parameters = [
-            {n: p for n, p in self.model.named_parameters() if case.stage_of(n) == stage}
+            {
+                n: p
+                for n, p in self.model.named_parameters()
+                if p.requires_grad and case.stage_of(n) == stage
+            }
             for stage in range(case.num_stages)
         ]
         self.optimizers = [self._optimizer(list(p.values())) for p in self.parameters]

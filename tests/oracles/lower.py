@@ -61,7 +61,8 @@ def _lowered(
 
 
 def _before(coordinates: RankCoordinates, action: Compute, shape: Shape) -> Iterator[Action]:
-    if shape.recompute and isinstance(action, Backward | BackwardInput):
+    is_asked = action.stage not in shape.one_way
+    if shape.recompute and is_asked and isinstance(action, Backward | BackwardInput):
         yield Recompute(action.stage, action.microbatch, action.version)
     needed = needs(action, shape)
     if needed and (source := producer(needed, shape)) != coordinates.rank:

@@ -23,7 +23,7 @@ from backend.profiles.profile import Profile
 def bottleneck_of_the_paper(profile: Profile, cluster: Cluster) -> float:
     """A^L(1..N, all members of the outermost level): seconds per minibatch of the best plan for
     a chain on devices that are all alike."""
-    layers, cuts, levels = profile.layers, profile.graph.cut_bytes, cluster.levels
+    layers, cuts, levels = profile.layers, profile.graph.exchanged_bytes, cluster.levels
 
     @cache
     def best(level: int, first: int, stop: int, members: int) -> float:

@@ -105,7 +105,8 @@ class RankRules:
     def _recompute(self, action: Recompute) -> Iterator[Broken]:
         key = action.stage, action.microbatch
         yield from self._on_its_rank(*key)
-        if not self.coordinates.shape.recompute:
+        shape = self.coordinates.shape
+        if not shape.recompute or action.stage in shape.one_way:
             yield Rule.ONCE, "computes again what the forward has kept"
         if key in self.recomputed:
             yield Rule.ONCE, "runs a second time"
@@ -119,7 +120,8 @@ class RankRules:
         yield from self._on_its_rank(action.stage, action.microbatch)
         yield from self._fed(action)
         yield from self._follows_its_forward(action)
-        if self.coordinates.shape.recompute and key not in self.recomputed:
+        shape = self.coordinates.shape
+        if shape.recompute and action.stage not in shape.one_way and key not in self.recomputed:
             yield Rule.ORDER, "comes before its forward is computed again"
         if isinstance(action, Backward | BackwardInput):
             if key in self.inputs:

@@ -38,16 +38,15 @@ class Cutter:
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
         exchanged = tuple(self._exchanged(groups))
-        crossings = tuple(
-            (made, readers, self.seen.specs[n].num_bytes) for n, made, readers in exchanged
-        )
+        specs_of = ((self.seen.specs[n], made, readers) for n, made, readers in exchanged)
+        crossings = tuple((a, b, spec.num_bytes, spec.requires_grad) for spec, a, b in specs_of)
         tied_weights = tuple(
             (owner, readers, str(node.target), self.carried[node].nbytes)
             for node, owner, readers in exchanged
             if node in self.carried
         )
         notes += tuple(_sharing(layers, tied_weights))
-        edges = tuple(sorted({(made, read) for made, readers, _ in crossings for read in readers}))
+        edges = tuple(sorted({(made, read) for made, readers, *_ in crossings for read in readers}))
         graph = self.runner.graph
         scores = self._num_scores()
         return LayeredModel(

@@ -21,6 +21,9 @@ from workers.definitions.record import TensorSpec
 from workers.definitions.units import Granularity
 
 Nodes = tuple[fx.Node, ...]
+CrossingTensor = tuple[int, tuple[int, ...], int, bool]
+"""A tensor that crosses cuts: the layer that makes it, its readers, its bytes, and whether its
+gradient comes back."""
 TiedWeight = tuple[int, tuple[int, ...], str, int]
 """A weight that crosses cuts: the layer that owns it, its readers, its name, its bytes."""
 
@@ -47,7 +50,7 @@ class LayeredModel:
     graph    None where the model is one layer that runs as it is
     bundles  the nodes alive before each layer: bundles[0] are the model's inputs
     specs    the same bundles as shapes and dtypes
-    crossings  each tensor that crosses cuts: (layer that makes it, its readers, bytes)
+    crossings  each tensor that crosses cuts
     tied_weights   those of them that are weights
     num_scores  size of the last dimension of its output; None where that is no tensor
     tracing, granularity  how the graph was found, and what is one layer of it
@@ -61,7 +64,7 @@ class LayeredModel:
     bundles: tuple[Nodes, ...]
     specs: tuple[tuple[TensorSpec, ...], ...]
     notes: tuple[str, ...] = ()
-    crossings: tuple[tuple[int, tuple[int, ...], int], ...] = ()
+    crossings: tuple[CrossingTensor, ...] = ()
     tied_weights: tuple[TiedWeight, ...] = ()
     num_scores: int | None = None
     tracing: Tracing = ""

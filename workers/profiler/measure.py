@@ -36,7 +36,7 @@ of several gradients, updates that leave the old weights standing."""
 
 @dataclass(slots=True)
 class LayerTimes:
-    """Seconds of one layer, one entry per repetition."""
+    """Seconds of one layer, one entry per repetition; none of a backward that has nothing to do."""
 
     forward: list[float] = field(default_factory=list)
     backward: list[float] = field(default_factory=list)
@@ -212,22 +212,22 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
     held: list[Activations] = []
     bundle, watch = tuple(tensor.clone() for tensor in inputs), layer_timer(inputs[0].device)
     for bench in benches:
-        times = [] if halves else bench.times.forward
         work = partial(bench.stage.forward, bundle, bench.weights, targets)
-        bundle, kept = watch.timed(times, work)
+        bundle, kept = watch.timed([] if halves else bench.times.forward, work)
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
     gradients = () if benches[-1].stage.loss else _some(held[-1].outputs)
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
+        times = bench.times if kept.outputs else LayerTimes()  # without a gradient there is none
         if halves:
             first = partial(bench.stage.backward_input, kept, gradients)
-            gradients = watch.timed(bench.times.backward_input, first)
+            gradients = watch.timed(times.backward_input, first)
             second = partial(bench.stage.backward_weight, kept)
-            found = watch.timed(bench.times.backward_weight, second)
+            found = watch.timed(times.backward_weight, second)
         else:
             both = partial(bench.stage.backward, kept, gradients)
-            gradients, found = watch.timed(bench.times.backward, both)
+            gradients, found = watch.timed(times.backward, both)
         of_weights.append(found)
     for bench, found in zip(reversed(benches), of_weights, strict=True):
         if halves:

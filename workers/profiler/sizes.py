@@ -42,11 +42,16 @@ SILENT = "6"
 
 def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
     """Bytes that autograd keeps per layer: each storage once, at the first layer that keeps
-    it, weights left out. What a layer keeps of the bundle that comes in is the bundle's."""
+    it, weights and buffers left out, frozen ones too. What a layer keeps of the bundle that comes
+    in is the bundle's."""
     counted = {_storage(weight) for bench in benches for weight in bench.weights.values()}
+    for module in (bench.stage.module for bench in benches):
+        frozen = (weight for weight in module.parameters() if not weight.requires_grad)
+        counted |= {_storage(tensor) for tensor in (*frozen, *module.buffers())}
     held: list[Activations] = []  # storages that live on cannot be mistaken for new ones
-    result, bundle = [], tuple(tensor.clone() for tensor in inputs)
-    counted |= {_storage(tensor) for tensor in bundle}
+    first = bundle = tuple(tensor.clone() for tensor in inputs)
+    result = []
+    counted |= {_storage(tensor) for tensor in first}
     for bench in benches:
         sizes: list[int] = []
 

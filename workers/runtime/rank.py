@@ -50,7 +50,7 @@ def make_rank(
     Raises `InvalidInput` where the plan is for another number of layers or of ranks."""
     check_ranks(world, shape)
     _check_layers(shape, spec, layers)
-    bounds = tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
+    bounds = stage_bounds(spec)
     coordinates = shape.coordinates[world.rank]
     kept = STATE_PRECISIONS[spec.state_precision]
     own = stages(definition, layers, bounds, coordinates.stages, spec.precision, kept)
@@ -69,6 +69,11 @@ def make_rank(
         MessageQueue(channel or transport(world), specs, varied),
         met,
     )
+
+
+def stage_bounds(spec: TrainSpec) -> tuple[tuple[int, int], ...]:
+    """The layers (first, stop) of each stage of the model."""
+    return tuple((stage.first, stage.stop) for stage in spec.plan.partition.stages)
 
 
 def check_ranks(world: World, shape: Shape) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from backend.errors import InvalidInput
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.runs.events import Clock, Progress
 from backend.runs.job import Job
@@ -17,6 +18,7 @@ from workers.runtime.checkpoints.checkpoints import Checkpoints
 from workers.runtime.checkpoints.stage_state import copy_of, resume
 from workers.runtime.checkpoints.trained_model import save
 from workers.runtime.compute.model import layers_of
+from workers.runtime.compute.variants import bundle_specs, one_way_stages
 from workers.runtime.execution.evaluation import Evaluation, Score
 from workers.runtime.execution.executor import execute
 from workers.runtime.execution.losses import Losses
@@ -24,7 +26,7 @@ from workers.runtime.execution.program import RankProgram, evaluation_program, t
 from workers.runtime.execution.training import Training
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
-from workers.runtime.rank import Rank, check_ranks, make_rank
+from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
 from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
@@ -61,8 +63,11 @@ class _TrainingRun:
         self.cutting = cutting_of(spec)
         self.shape = epoch_shape(spec, self.data, self.cutting)
         check_ranks(world, self.shape)
-        self.program = self._program(self.shape, world.rank)
+        schedule(spec.plan.schedule).check(self.shape)
         layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
+        quiet = one_way_stages(bundle_specs(layers.base, stage_bounds(spec)))
+        self.shape = replace(self.shape, one_way=quiet)
+        self.program = self._program(self.shape, world.rank)
         self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
         self.is_reporter = is_reporter(self.rank.coordinates)
         copy = partial(copy_of, self.rank)

@@ -52,6 +52,12 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "memory": [size(need) for need in prediction.memory_bytes],
         "versions": list(prediction.versions),
     }
+    if not profile.graph.is_two_way:
+        back = profile.graph.gradient_bytes
+        table["gets back"] = [
+            size(back[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
+            for stage in cut.stages
+        ]
     frozen = [sum(layer.frozen_bytes for layer in part) for part in parts]
     if any(frozen):
         table["frozen"] = [size(held) for held in frozen]

@@ -79,6 +79,7 @@ def rows(profile: Profile, shown: Sequence[LayerGroup]) -> dict[str, list[Any]]:
         f"output, {byte}": [group.layers[-1].output_bytes * cut for group in shown],
         **_column(shown, "kept", "saved_bytes", size_unit),
         f"cut sends, {byte}": [cuts[group.stop - 1] * cut for group in shown],
+        f"cut gets back, {byte}": _back(profile, shown, cut),
         **_column(shown, "operations", "flops", lambda _: (1e-6, "MFLOP")),
     }
     return {name: values for name, values in table.items() if values}
@@ -125,14 +126,22 @@ def _sum(values: Sequence[float | None]) -> float | None:
     return sum(known) if known else None
 
 
+def _back(profile: Profile, shown: Sequence[LayerGroup], factor: float) -> list[float]:
+    """The gradients over each cut; empty where they are as large as what is sent."""
+    if profile.graph.is_two_way:
+        return []
+    return [profile.graph.gradient_bytes[group.stop - 1] * factor for group in shown]
+
+
 def layers_csv(profile: Profile) -> str:
     """Every figure of every layer in seconds and bytes; empty where it was not measured."""
     sink = StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["layer", "kind", *FIELDS, "cut_bytes"])
-    for layer, cut in zip(profile.layers, profile.graph.cut_bytes, strict=True):
+    writer.writerow(["layer", "kind", *FIELDS, "cut_bytes", "gradient_bytes"])
+    graph = profile.graph
+    for layer, *cut in zip(profile.layers, graph.cut_bytes, graph.gradient_bytes, strict=True):
         figures = [getattr(layer, field) for field in FIELDS.values()]
-        writer.writerow([layer.name, layer.kind, *figures, cut])
+        writer.writerow([layer.name, layer.kind, *figures, *cut])
     return sink.getvalue()
 
 

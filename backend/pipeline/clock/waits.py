@@ -5,7 +5,8 @@ Every action waits for the one before it on its rank. Besides,
     receive                waits for its send on the source rank
     all-reduce, averaging  wait until every rank of the group has come to it
 
-and nothing else waits: a send is posted and the rank goes on. Verifier and simulator walk over
+and nothing else waits: a send is posted and the rank goes on. (Where no gradient ever answers it,
+ranks bound how many are on their way; that is not simulated.) Verifier and simulator walk over
 this; the executor obeys the same table. It knows no seconds.
 """
 

@@ -5,8 +5,8 @@
     0: 0F0@0 >2:a0.0 0F2@0 >2:a0.2 <2:g1.0 0B0@0 <2:g1.2 0B2@0 0R@1[0,1] 0S@1
     ...
 
-The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=
-and recompute=1. Blank lines and what follows a # are skipped when reading.
+The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=,
+recompute=1 and one-way=0,1. Blank lines and what follows a # are skipped when reading.
 """
 
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ COUNTS = {
 }
 """How the shape's fields besides the replicas are written."""
 ALWAYS = ("microbatches", "batch", "chunks")
+ONE_WAY = "one-way"
 
 
 def format_program(program: Program) -> str:
@@ -45,7 +46,12 @@ def format_shape(shape: Shape) -> str:
         for name, field in COUNTS.items()
         if name in ALWAYS or getattr(shape, field) != getattr(usual, field)
     ]
-    return " ".join(["shape", f"replicas={','.join(map(str, shape.replicas))}", *counts])
+    counts += [f"{ONE_WAY}={_listed(shape.one_way)}"] if shape.one_way else []
+    return " ".join(["shape", f"replicas={_listed(shape.replicas)}", *counts])
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return ",".join(map(str, numbers))
 
 
 def parse_program(text: str) -> Program:
@@ -94,15 +100,20 @@ def _parse_shape(number: int, line: str) -> Shape:
     try:
         if head != "shape" or len(named) < len(fields) or not set(ALWAYS) <= named.keys():
             raise ValueError
-        replicas = tuple(int(count) for count in named.pop("replicas").split(","))
+        replicas = _numbers(named.pop("replicas"))
+        one_way = _numbers(named.pop(ONE_WAY)) if ONE_WAY in named else ()
         counts = {COUNTS[name]: int(value) for name, value in named.items()}
     except (ValueError, KeyError):
         raise InvalidInput(f"line {number}: {line!r} is no shape") from None
     try:
         recompute = bool(counts.pop("recompute", 0))
-        return Shape(replicas, recompute=recompute, **counts)
+        return Shape(replicas, recompute=recompute, one_way=one_way, **counts)
     except InvalidInput as fault:
         raise InvalidInput(f"line {number}: {fault}") from None
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(",")))
 
 
 def _parse_rank(rank: int, number: int, line: str) -> Iterator[Action]:

@@ -21,9 +21,8 @@ def once(at: Places) -> Iterator[Broken | Fault]:
         (Is.LEARNING[kind], at.weights, "adds its gradients a second time"),
     ):
         yield _broken(at, Rule.ONCE, mask, first[key] != at.computes, what)
-    if not at.shape.recompute:
-        for_nothing = "computes again what the forward has kept"
-        yield _broken(at, Rule.ONCE, again, again, for_nothing)
+    for_nothing = at.shape.is_one_way[at.order.stage] | (not at.shape.recompute)
+    yield _broken(at, Rule.ONCE, again, for_nothing, "computes again what the forward has kept")
     yield from _missing(at)
 
 
@@ -55,7 +54,8 @@ def in_order(at: Places) -> Iterator[Broken]:
     yield _broken(at, Rule.ORDER, again, ~early(at.inputs), "comes after its backward")
     if at.shape.recompute:
         what = "comes before its forward is computed again"
-        yield _broken(at, Rule.ORDER, back, early(at.again), what)
+        asked = back & ~at.shape.is_one_way[at.order.stage]
+        yield _broken(at, Rule.ORDER, asked, early(at.again), what)
     what = "comes before the input's half of the backward"
     yield _broken(at, Rule.ORDER, kind == Kind.BACKWARD_WEIGHT, early(at.inputs), what)
 

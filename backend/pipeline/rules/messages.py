@@ -59,7 +59,7 @@ def _consumers(at: Places) -> tuple[Ints, Bools]:
     ahead, behind = np.roll(here, -shape.num_microbatches), np.roll(here, shape.num_microbatches)
     consumer = np.concatenate((ahead, behind))
     last = shape.num_stages - 1
-    crosses = np.concatenate((stage < last, stage > 0))
+    crosses = np.concatenate((stage < last, (stage > 0) & ~shape.is_one_way[stage - 1]))
     return consumer, crosses & (consumer != np.concatenate((here, here)))
 
 

@@ -173,7 +173,8 @@ class Places:
         backward."""
         one = self.shape.num_microbatches
         none = np.full(one, NOWHERE)
-        return np.concatenate((self.forward[one:], none, none, self.inputs[:-one]))
+        back = np.where(np.repeat(self.shape.is_one_way, one), NOWHERE, self.inputs)
+        return np.concatenate((self.forward[one:], none, none, back[:-one]))
 
     def messages(self, table: Bools) -> tuple[Ints, Ints]:
         """The placed rows that send, or receive, and the message of each."""

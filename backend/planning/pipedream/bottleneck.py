@@ -70,7 +70,7 @@ class CostModel:
         )
 
     def cut(self, before: Stage, after: Stage) -> float:
-        size = self.profile.graph.cut_bytes[before.stop - 1]
+        size = self.profile.graph.exchanged_bytes[before.stop - 1]
         top = self.cluster.span((*before.devices, *after.devices))
         pairs, climbs = [], 0
         for pair in _pairs(before, after):

@@ -10,7 +10,7 @@ from operator import or_
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.planning.cost import Floats
+from backend.planning.cost import DIRECTIONS, Floats
 from backend.planning.pipedream.decomposition import (
     GRAIN,
     SIDE,
@@ -49,12 +49,23 @@ class Cells:
     compute: Floats
     parameters: Floats
     outputs: Floats
-    cut_bytes: Floats
+    exchanged_bytes: Floats
     most: Floats
     complete: bool = False
 
     def __len__(self) -> int:
         return len(self.compute)
+
+    @property
+    def one_way(self) -> Bools:
+        """Whether a cut of each may be so, where the model has any that are."""
+        return np.full(len(self), not self.profile.graph.is_two_way)
+
+    @property
+    def cut_bytes(self) -> Floats:
+        """The least that is alive across the cut of each; where some may be one way, none are
+        counted."""
+        return np.where(self.one_way, 0.0, self.exchanged_bytes / DIRECTIONS)
 
     @property
     def compute_most(self) -> Floats:
@@ -117,7 +128,7 @@ class Candidates:
 
     @cached_property
     def group(self) -> Ints:
-        """The group of each column; `low`, `high`, `key` and `cut_bytes` as in `States`."""
+        """The group of each column; `low`, `high`, `key` and `exchanged_bytes` as in `States`."""
         return np.repeat(np.arange(len(self.groups)), [len(states) for states in self.groups])
 
     @cached_property
@@ -129,15 +140,15 @@ class Candidates:
         return np.concatenate([states.high for states in self.groups], axis=1)
 
     @cached_property
-    def cut_bytes(self) -> Floats:
-        return np.concatenate([states.cut_bytes for states in self.groups])
+    def exchanged_bytes(self) -> Floats:
+        return np.concatenate([states.exchanged_bytes for states in self.groups])
 
     def __len__(self) -> int:
         return len(self.group)
 
-    def with_cuts_up_to(self, cut_bytes: float) -> Ints:
+    def with_cuts_up_to(self, exchanged_bytes: float) -> Ints:
         """The columns over whose cuts no more bytes are alive, and both ends."""
-        light = self.cut_bytes <= cut_bytes
+        light = self.exchanged_bytes <= exchanged_bytes
         light[[0, -1]] = True
         return np.flatnonzero(light)
 
@@ -159,7 +170,7 @@ class Candidates:
         """About `most` of `columns`, of those with like costs the one with the fewest bytes, and
         the prefixes of the profile's own order."""
         cell = self._cells(columns, most)
-        order = np.lexsort((self.cut_bytes[columns], cell))
+        order = np.lexsort((self.exchanged_bytes[columns], cell))
         return self.ideals(np.sort(columns[order[_starts(cell[order])]]))
 
     def cells(self, columns: Ints, most: int) -> Cells:
@@ -173,7 +184,7 @@ class Candidates:
             compute,
             parameters,
             outputs,
-            np.minimum.reduceat(self.cut_bytes[chosen], starts),
+            np.minimum.reduceat(self.exchanged_bytes[chosen], starts),
             np.maximum.reduceat(self.high[:, chosen], starts, axis=1),
         )
 

@@ -29,7 +29,7 @@ class States:
     key     [2, k]: compute and weights (`GRAIN`), never above those of an ideal that holds it
     low, high   [3, k]: seconds, parameter bytes, output bytes, between which all ideals are
                 that column k stands for (equal where it is one alone)
-    cut_bytes   no fewer are alive across the cut of any of them
+    exchanged_bytes   no fewer cross the cut of any of them, there and back
     whole       whether every ideal of the block is stood for
     exact       whether each is here by itself
     """
@@ -40,7 +40,7 @@ class States:
     key: Floats
     low: Floats
     high: Floats
-    cut_bytes: Floats
+    exchanged_bytes: Floats
     whole: bool = True
     exact: bool = True
 
@@ -54,7 +54,7 @@ class States:
             key=self.key[:, columns],
             low=self.low[:, columns],
             high=self.high[:, columns],
-            cut_bytes=self.cut_bytes[columns],
+            exchanged_bytes=self.exchanged_bytes[columns],
         )
 
     def on(self, base: Floats) -> "States":
@@ -68,7 +68,7 @@ def merged(states: States, most: int) -> States:
     if len(states) <= most:
         return states
     key = _coarse(states.key, most)
-    order = np.lexsort((states.cut_bytes, key[1], key[0]))
+    order = np.lexsort((states.exchanged_bytes, key[1], key[0]))
     new = (np.diff(key[:, order], axis=1, prepend=-1.0) != 0).any(axis=0)
     starts = np.flatnonzero(new)
     kept = states.keep(order[starts])
@@ -97,7 +97,7 @@ def _coarse(key: Floats, most: int) -> Floats:
 @dataclass(frozen=True)
 class Model:
     """A profile with what its blocks ask of it: the layers to choose from, the costs of each,
-    and its tensors as (producer, readers as a mask, bytes)."""
+    and its tensors as (producer, readers as a mask, bytes there and back)."""
 
     profile: Profile
     elements: PartialOrder
@@ -122,8 +122,8 @@ class Model:
     @cached_property
     def tensors(self) -> tuple[tuple[int, int, int], ...]:
         return tuple(
-            (tensor.producer, sum(1 << reader for reader in set(tensor.readers)), tensor.bytes)
-            for tensor in self.profile.graph.tensors
+            (each.producer, sum(1 << reader for reader in set(each.readers)), each.exchanged_bytes)
+            for each in self.profile.graph.tensors
         )
 
 
@@ -217,14 +217,14 @@ class Block:
         low, high = states.low.copy(), states.high.copy()
         low[2] += more if exact else 0.0
         high[2] += more if exact else outputs.sum()
-        alive = self._alive(place, inside) if exact else states.cut_bytes
+        alive = self._alive(place, inside) if exact else states.exchanged_bytes
         return replace(
             states,
             layers=layers,
             inside=inside,
             low=low,
             high=high,
-            cut_bytes=alive + self._passing(),
+            exchanged_bytes=alive + self._passing(),
         )
 
     def _alive(self, place: dict[int, int], inside: Bools) -> Floats:
@@ -265,7 +265,7 @@ def side_by_side(branches: Sequence[States]) -> States:
             key=a.key + b.key,
             low=a.low + b.low,
             high=a.high + b.high,
-            cut_bytes=a.cut_bytes + b.cut_bytes,
+            exchanged_bytes=a.exchanged_bytes + b.exchanged_bytes,
             whole=a.whole and b.whole,
         )
     return found

@@ -60,7 +60,7 @@ class _Search:
         self.top = len(cluster.levels)
         self.reach = np.zeros(len(space.ideals), dtype=np.int64)
         for bandwidth in cluster.slowest:
-            seconds = cut_seconds(space.ideals.cut_bytes, bandwidth)
+            seconds = cut_seconds(space.ideals.exchanged_bytes, bandwidth)
             self.reach += seconds <= self.limit
         self.reach[[0, -1]] = self.top
         self.open = np.flatnonzero(self.reach)

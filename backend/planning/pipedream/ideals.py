@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.planning.cost import Floats
-from backend.profiles.profile import ModelGraph, Profile
+from backend.profiles.profile import Crossing, ModelGraph, Profile
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -58,11 +58,29 @@ class Ideals:
     @cached_property
     def cut_bytes(self) -> Floats:
         """Bytes alive across the cut behind each: tensors made inside and read outside."""
+        return self._alive((tensor, tensor.bytes) for tensor in self.profile.graph.tensors)
+
+    @cached_property
+    def exchanged_bytes(self) -> Floats:
+        """The same with the gradients that come back."""
+        tensors = self.profile.graph.tensors
+        return self._alive((tensor, tensor.exchanged_bytes) for tensor in tensors)
+
+    @cached_property
+    def one_way(self) -> Bools:
+        """Whether no gradient comes back over the cut behind each."""
+        tensors = self.profile.graph.tensors
+        found = self._alive((tensor, 1) for tensor in tensors if tensor.has_gradient) == 0
+        found[[0, -1]] = False
+        return np.asarray(found)
+
+    def _alive(self, tensors: Iterable[tuple[Crossing, int]]) -> Floats:
+        """The sum of the numbers of those tensors that are made inside each and read outside."""
         columns = np.ascontiguousarray(self.members.T)
         alive = np.zeros(len(self))
-        for tensor in self.profile.graph.tensors:
+        for tensor, number in tensors:
             read = columns[list(tensor.readers)].all(axis=0)
-            alive += (columns[tensor.producer] & ~read) * float(tensor.bytes)
+            alive += (columns[tensor.producer] & ~read) * float(number)
         return alive
 
     @property

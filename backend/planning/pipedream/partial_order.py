@@ -34,13 +34,14 @@ class PartialOrder:
         self.needs = self._needs()
 
     def _weigh(self, graph: ModelGraph) -> None:
-        """Per layer: bytes that it makes for others, that it alone reads, that it reads too."""
+        """Per layer: bytes that it makes for others, that it alone reads, that it reads too, with
+        the gradients that come back."""
         self.made, self.own, self.shared = ([0] * self.count for _ in range(3))
         for tensor in graph.tensors:
-            self.made[tensor.producer] += tensor.bytes
+            self.made[tensor.producer] += tensor.exchanged_bytes
             for reader in tensor.readers:
                 held = self.own if set(tensor.readers) == {reader} else self.shared
-                held[reader] += tensor.bytes
+                held[reader] += tensor.exchanged_bytes
 
     def _is_late(self, graph: ModelGraph, layer: int) -> bool:
         if not _is_free(graph, layer) or not self.readers[layer]:

@@ -31,7 +31,7 @@ import numpy as np
 
 from backend.cluster.cluster import Cluster
 from backend.planning.baselines import data_parallel
-from backend.planning.cost import DIRECTIONS, ROUNDING, floor_seconds
+from backend.planning.cost import ROUNDING, floor_seconds
 from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.bisection import Optimum, improved, infeasible_below
 from backend.planning.pipedream.bottleneck import bottleneck
@@ -142,7 +142,7 @@ def _among_many(
     first = space(candidates.thinned(np.arange(len(candidates)), most))
     best = _among(first, start, bound)
     fastest = max(level.bandwidth for level in first.cluster.levels)
-    light = candidates.with_cuts_up_to(best.seconds * fastest / DIRECTIONS * (1 + ROUNDING))
+    light = candidates.with_cuts_up_to(best.seconds * fastest * (1 + ROUNDING))
     start = start if is_constrained else best.partition
     if len(light) <= MOST and candidates.is_exact:
         return _among(space(candidates.ideals(light, complete=True)), start, bound)

@@ -50,12 +50,15 @@ def cases(draw):
     member = draw(st.sampled_from(list(SCHEDULES.values())))
     replicas = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
     batch = draw(st.sampled_from([1, 4, 6, 12]))
+    chunks = draw(st.sampled_from([1, 1, 2, 3]))
+    quiet = draw(st.sets(st.integers(0, max(0, len(replicas) * chunks - 2))))
     shape = partial_shape(
         replicas,
         batch,
         draw(st.integers(1, 3)),
         num_pipelines=draw(st.sampled_from([1, 1, 1, 2])),
-        chunks=draw(st.sampled_from([1, 1, 2, 3])),
+        chunks=chunks,
+        one_way=tuple(sorted(quiet)) if len(replicas) * chunks > 1 else (),
         advance=draw(st.integers(0, 3)),
         recompute=draw(st.booleans()),
     )

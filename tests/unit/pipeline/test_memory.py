@@ -37,6 +37,9 @@ class Even:
     def boundary(self, stage):
         return self.bundle
 
+    def boundary_gradient(self, stage):
+        return self.bundle
+
     def compute(self, rank, action):
         return 0.0 if type(action).__name__ == "Step" else 1.0
 

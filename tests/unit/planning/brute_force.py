@@ -1,6 +1,7 @@
 """Every plan there is, written out: what the planner must not be worse than."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 from hypothesis import strategies as st
@@ -21,9 +22,36 @@ layers = st.builds(
 )
 
 
-def chains(most):
-    lists = st.lists(layers, min_size=1, max_size=most)
-    return lists.map(lambda chain: Profile("random", ModelGraph.chain(tuple(chain)), 1))
+@st.composite
+def chains(draw, most):
+    found = tuple(draw(st.lists(layers, min_size=1, max_size=most)))
+    return draw(frozen(Profile("random", ModelGraph.chain(found), 1)))
+
+
+@st.composite
+def frozen(draw, profile):
+    """Every second time the profile with its first layers frozen: they have no backward and no
+    update, and what they make has no gradient; of others a tensor may have none either."""
+    if draw(st.booleans()):
+        return profile
+    count = draw(st.integers(0, len(profile.layers)))
+    layers = tuple(
+        replace(
+            layer,
+            backward=0.0,
+            update=0.0,
+            parameter_bytes=0,
+            frozen_bytes=layer.frozen_bytes + layer.parameter_bytes,
+        )
+        if number < count
+        else layer
+        for number, layer in enumerate(profile.layers)
+    )
+    tensors = tuple(
+        replace(tensor, has_gradient=tensor.producer >= count and draw(st.integers(0, 5)) > 0)
+        for tensor in profile.graph.tensors
+    )
+    return replace(profile, graph=replace(profile.graph, layers=layers, crossings=tensors))
 
 
 @st.composite
@@ -38,7 +66,7 @@ def graphs(draw, most):
         nodes.append(view if free else layer)
     pairs = list(combinations(range(count), 2))
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
-    return Profile("random", ModelGraph(tuple(nodes), tuple(sorted(edges))), 1)
+    return draw(frozen(Profile("random", ModelGraph(tuple(nodes), tuple(sorted(edges))), 1)))
 
 
 def clusters(*most):

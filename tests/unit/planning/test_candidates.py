@@ -31,7 +31,7 @@ def test_every_downset_is_there_once_with_its_costs(profile):
     assert len(found) == len(kept)
     for column in range(len(found)):
         one = found.ideals(np.array([column]), complete=True)
-        assert one.cut_bytes[0] == found.cut_bytes[column]
+        assert one.exchanged_bytes[0] == found.exchanged_bytes[column]
         sums = one.compute[0], one.parameters[0], one.outputs[0]
         assert sums == pytest.approx(found.low[:, column])
 
@@ -47,15 +47,15 @@ def test_columns_and_cells_say_no_more_than_what_they_stand_for(profile, free, m
     for column in range(len(exact)):
         costs = exact.low[:, column : column + 1]
         for low, high, alive in (
-            (few.low, few.high, few.cut_bytes),
+            (few.low, few.high, few.exchanged_bytes),
             (
                 np.array([cells.compute, cells.parameters, cells.outputs]),
                 cells.most,
-                cells.cut_bytes,
+                cells.exchanged_bytes,
             ),
         ):
             inside = ((low <= costs + 1e-9) & (costs <= high + 1e-9)).all(axis=0)
-            assert (inside & (alive <= exact.cut_bytes[column] + 1e-9)).any()
+            assert (inside & (alive <= exact.exchanged_bytes[column] + 1e-9)).any()
 
 
 @settings(max_examples=100, deadline=None)

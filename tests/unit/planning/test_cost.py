@@ -35,14 +35,14 @@ def test_a_stage_takes_the_longer_of_compute_and_synchronisation():
 
 
 def test_a_cut_carries_activations_there_and_gradients_back():
-    assert cut_seconds(50, bandwidth=10) == 10
+    assert cut_seconds(100, bandwidth=10) == 10
 
 
 def test_a_chain_sums_by_differences():
     chain = Chain(Profile("p", ModelGraph.chain(LAYERS), 1), Device(speed=2.0))
     assert chain.compute[3] - chain.compute[1] == pytest.approx((6 + 9) / 2)
     assert chain.parameters.tolist() == [0, 1, 3, 6]
-    assert chain.cuts.tolist() == [0, 10, 20, 0]
+    assert chain.exchanged.tolist() == [0, 20, 40, 0]
 
 
 def test_the_update_counts_as_compute():
@@ -53,7 +53,7 @@ def test_the_update_counts_as_compute():
 
 def test_a_skip_connection_is_in_every_cut_that_it_crosses():
     graph = ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2)))
-    assert Chain(Profile("p", graph, 1), Device()).cuts.tolist() == [0, 10, 30, 0]
+    assert Chain(Profile("p", graph, 1), Device()).exchanged.tolist() == [0, 20, 60, 0]
 
 
 def test_a_stage_without_layers_is_never_the_smallest():

@@ -37,10 +37,15 @@ def test_every_one_is_a_downset_and_all_are_there_while_they_are_few(profile):
 @given(graphs(6) | chains(6))
 def test_bytes_and_sums_are_those_of_the_layers_inside(profile):
     found = all_ideals(profile)
-    for row, cut, compute in zip(found.members, found.cut_bytes, found.compute, strict=True):
+    learns = {tensor.producer for tensor in profile.graph.tensors if tensor.has_gradient}
+    last = len(profile.layers)
+    columns = (found.members, found.cut_bytes, found.exchanged_bytes, found.one_way, found.compute)
+    for row, cut, both, one_way, compute in zip(*columns, strict=True):
         inside = set(np.flatnonzero(row).tolist())
         alive = {a for a, b in profile.graph.edges if a in inside and b not in inside}
         assert cut == sum(profile.layers[n].output_bytes for n in alive)
+        assert both == cut + sum(profile.layers[n].output_bytes for n in alive & learns)
+        assert one_way == (0 < len(inside) < last and not alive & learns)
         assert compute == pytest.approx(sum(profile.layers[n].compute for n in inside))
 
 

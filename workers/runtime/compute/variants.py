@@ -35,6 +35,15 @@ def bundle_specs(
     return tuple(layered.specs[first] for first, _ in bounds)
 
 
+def one_way_stages(specs: Sequence[tuple[TensorSpec, ...]]) -> tuple[int, ...]:
+    """The stages to which no gradient comes back, of what goes into each stage (`bundle_specs`)."""
+    return tuple(
+        stage
+        for stage, bundle in enumerate(specs[1:])
+        if not any(spec.requires_grad for spec in bundle)
+    )
+
+
 def varied(
     base: LayeredModel, form: Form, inputs: Samples, granularity: Granularity
 ) -> LayeredModel:

@@ -38,7 +38,11 @@ def layered(profile: Profile, device: EmulatedDevice, share: float) -> LayeredMo
         called = graph.call_module(f"layer{index}", tuple(inputs))
         items = [graph.call_function(operator.getitem, (called, n)) for n in range(len(part.sizes))]
         learns = part.learns or any(specs[node].requires_grad for node in inputs)
-        specs |= {n: TensorSpec((size,), torch.float32, learns) for n, size in part.outputs(items)}
+        back = [learns and each.has_gradient for each in made] or [learns]
+        specs |= {
+            node: TensorSpec((size,), torch.float32, gradient)
+            for (node, size), gradient in zip(part.outputs(items), back, strict=True)
+        }
         for each, item in zip(made, items, strict=False):
             for reader in each.readers:
                 read[reader].append(item)
@@ -52,7 +56,9 @@ def layered(profile: Profile, device: EmulatedDevice, share: float) -> LayeredMo
         edges=profile.graph.edges,
         bundles=found,
         specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
-        crossings=tuple((each.producer, each.readers, each.bytes) for each in crossings),
+        crossings=tuple(
+            (each.producer, each.readers, each.bytes, each.has_gradient) for each in crossings
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Action, Average, Step
 from backend.prediction.durations import PlanDurations
-from backend.prediction.shapes import steady_shape
+from backend.prediction.shapes import steady_shape, with_one_way
 from backend.profiles.what_if import kept_in
 from backend.runs.events import Metrics, Progress
 from backend.runs.job import Emulation, Job
@@ -69,7 +69,7 @@ class _EmulatedRun:
     ) -> None:
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         self.scale, plan = emulation.scale, spec.plan
-        self.shape = steady_shape(plan)
+        self.shape = with_one_way(steady_shape(plan), emulation.profile, plan.partition)
         check_ranks(world, self.shape)
         self.program = training_program(plan.schedule, self.shape, world.rank)
         kept = kept_in(emulation.profile, spec.state_precision)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -73,6 +74,8 @@ class Training:
         self._updates = Updates(rank, program, epoch.share, observer.averaged)
         self._activations: dict[tuple[int, int], Activations] = {}
         self._to_recompute: dict[tuple[int, int], ForwardInput] = {}
+        quiet = program.shape.is_one_way
+        self._recomputed = ~quiet if program.shape.recompute else np.zeros_like(quiet)
         self._loss_sum = 0.0
         rank.stages.train(True)
         rank.state.begin()
@@ -105,11 +108,11 @@ class Training:
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch
         stage, given = self._stage(action), self._gather(action)
-        with torch.set_grad_enabled(not self._shape.recompute):
+        with torch.set_grad_enabled(not self._recomputed[number]):
             outputs, kept = self._blaming(number, given.inputs, lambda: self._run(stage, given))
         if stage.loss is not None:
             self._note_loss(microbatch, outputs[0])
-        if self._shape.recompute:
+        if self._recomputed[number]:
             self._to_recompute[number, microbatch] = given
         else:
             self._activations[number, microbatch] = kept

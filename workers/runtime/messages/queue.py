@@ -53,7 +53,8 @@ class MessageQueue:
         return () if message is None else self._bundles.pop(message)
 
     def send(self, message: Message, to: int) -> None:
-        self._transport.send(message, to, self._bundles.pop(message))
+        bundle = self._bundles.pop(message)
+        self._transport.send(message, to, bundle, self._is_answered(message))
 
     def receive(self, message: Message) -> None:
         self._bundles[message] = self._transport.receive()
@@ -61,6 +62,12 @@ class MessageQueue:
     def end(self) -> None:
         """Wait until all that was sent has arrived."""
         self._transport.end()
+
+    def _is_answered(self, message: Message) -> bool:
+        """Whether this rank waits for something that depends on the message: no gradient comes back
+        of activations that need none."""
+        bundle = self._specs[message.stage + 1] if message.flow is Flow.ACTIVATION else ()
+        return message.flow is Flow.GRADIENT or any(spec.requires_grad for spec in bundle)
 
     def _spec(self, message: Message) -> tuple[TensorSpec, ...]:
         specs = self._specs

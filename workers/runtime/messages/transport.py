@@ -7,7 +7,8 @@ NCCL   a posted receive blocks later messages of its communicator, so there is o
        group per direction and receives are posted in program order, at their turn
 """
 
-from collections import deque
+import time
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,6 +28,12 @@ LOOK_AHEAD = 4
 MAX_TENSORS = 256
 MAX_MICROBATCHES = 4096
 """Tags count up to these and begin again; no schedule has so many messages in flight."""
+
+POLL = 1e-4
+"""Seconds between two looks at whether a GPU has sent a message."""
+
+Posted = list[tuple[dist.Work, torch.Tensor]]
+"""The tensors of a message that are on their way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,10 @@ class Transport(Protocol):
         """Wait for the next of them."""
         ...
 
-    def send(self, message: Message, to: int, tensors: Tensors) -> None:
-        """Post a message and return at once; its tensors must not change any more."""
+    def send(self, message: Message, to: int, tensors: Tensors, is_answered: bool = True) -> None:
+        """Post a message and return at once; its tensors must not change any more. Where it is not
+        answered, nothing else holds the rank back: then it waits until, of those of its stage to
+        that rank, no more are on their way than the rank may hold microbatches."""
         ...
 
     def end(self) -> None:
@@ -70,10 +79,13 @@ class GlooTransport:
         self._world = world
         self._waiting: deque[Expected] = deque()
         self._posted: deque[tuple[list[dist.Work], Tensors]] = deque()
-        self._sends = BackgroundWorker[tuple[dist.Work, torch.Tensor]](lambda sent: sent[0].wait())
+        self._sends = BackgroundWorker[Posted](_wait)
+        self._unanswered: dict[tuple[int, int, int], BackgroundWorker[Posted]] = {}
+        self._room = 0
 
     def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
         self._waiting.extend(expected)
+        self._room = in_flight
         for _ in range(min(LOOK_AHEAD, in_flight + 1)):
             self._post()
 
@@ -84,13 +96,24 @@ class GlooTransport:
             work.wait()
         return tensors
 
-    def send(self, message: Message, to: int, tensors: Tensors) -> None:
+    def send(self, message: Message, to: int, tensors: Tensors, is_answered: bool = True) -> None:
+        posted: Posted = []
         for index, tensor in enumerate(tensors):
             whole = tensor.detach().contiguous()
-            self._sends.put((_work(dist.isend(whole, to, tag=_tag(message, index))), whole))
+            posted.append((_work(dist.isend(whole, to, tag=_tag(message, index))), whole))
+        sends = self._sends if is_answered or not self._room else self._bounded(message.stage, to)
+        sends.put(posted)
 
     def end(self) -> None:
-        self._sends.join()
+        for sends in (self._sends, *self._unanswered.values()):
+            sends.join()
+
+    def _bounded(self, stage: int, to: int) -> BackgroundWorker[Posted]:
+        """Holds one that is waited for, and as many behind it as are left of the room."""
+        key = stage, to, self._room
+        if key not in self._unanswered:
+            self._unanswered[key] = BackgroundWorker[Posted](_wait, max(1, self._room - 1))
+        return self._unanswered[key]
 
     def _post(self) -> None:
         if self._waiting:
@@ -109,9 +132,12 @@ class NcclTransport:
         self._groups = {flow: dist.new_group(timeout=PATIENCE) for flow in Flow}
         self._waiting: deque[Expected] = deque()
         self._sent: deque[tuple[dist.Work, torch.Tensor]] = deque()
+        self._unanswered: defaultdict[tuple[int, int], deque[list[dist.Work]]] = defaultdict(deque)
+        self._room = 0
 
     def begin(self, expected: Sequence[Expected], in_flight: int) -> None:
         self._waiting.extend(expected)
+        self._room = in_flight
 
     def receive(self) -> Tensors:
         coming = self._waiting.popleft()
@@ -122,17 +148,35 @@ class NcclTransport:
             work.wait()
         return tensors
 
-    def send(self, message: Message, to: int, tensors: Tensors) -> None:
+    def send(self, message: Message, to: int, tensors: Tensors, is_answered: bool = True) -> None:
+        posted = []
         for tensor in tensors:
             whole = tensor.detach().contiguous()
             work = _work(dist.isend(whole, to, group=self._groups[message.flow]))
             self._sent.append((work, whole))
+            posted.append(work)
+        if not is_answered and self._room:
+            self._hold_back(self._unanswered[message.stage, to], posted)
         while self._sent and self._sent[0][0].is_completed():
             self._sent.popleft()
 
     def end(self) -> None:
         while self._sent:
             self._sent.popleft()[0].wait()
+        self._unanswered.clear()
+
+    def _hold_back(self, before: deque[list[dist.Work]], posted: list[dist.Work]) -> None:
+        """Waiting for a message on the GPU would not stop this process from posting more."""
+        before.append(posted)
+        while len(before) > self._room:
+            while not all(work.is_completed() for work in before[0]):
+                time.sleep(POLL)
+            before.popleft()
+
+
+def _wait(posted: Posted) -> None:
+    for work, _ in posted:
+        work.wait()
 
 
 def _work(work: dist.Work | None) -> dist.Work:

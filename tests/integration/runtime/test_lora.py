@@ -1,0 +1,164 @@
+"""Low-rank adapters on a frozen GPT-2 of transformers, from its profile to its trained model."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
+
+from backend.cluster.cluster import Cluster, Level
+from backend.pipeline.actions import Flow, Send
+from backend.pipeline.columns import decode
+from backend.pipeline.timeline import Timeline
+from backend.prediction.predict import predict, predicted_program
+from backend.profiles.profile import Profile
+from backend.runs.request.spec import ProfileSpec
+from tests.integration.runtime.test_shapes import RUNTIME
+from workers.profiler.main import profiled
+from workers.runtime.reports.reporter import Reporter
+
+SIZES = {"n_embd": 16, "n_layer": 3, "n_head": 2, "vocab_size": 50, "n_positions": 16}
+SIZES |= {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "use_cache": False}
+SIZES |= {"bos_token_id": 0, "eos_token_id": 0}
+MODEL = f"""
+from transformers import GPT2Config, GPT2LMHeadModel
+from transformers.pytorch_utils import Conv1D
+
+class Adapted(Conv1D):
+    \"\"\"A layer of the base, under the base's own names, beside a product that learns.\"\"\"
+
+    def __init__(self, base, rank):
+        super().__init__(base.nf, base.nx)
+        self.requires_grad_(False)
+        self.down, self.up = nn.Linear(base.nx, rank, False), nn.Linear(rank, base.nf, False)
+
+    def forward(self, x):
+        return super().forward(x) + self.up(self.down(x))
+
+class Model(GPT2LMHeadModel):
+    def forward(self, tokens):
+        return super().forward(input_ids=tokens).logits
+
+def model():
+    found = Model(GPT2Config(**{SIZES!r}))
+    found.requires_grad_(False)
+    for block in found.transformer.h[1:]:
+        block.attn.c_attn = Adapted(block.attn.c_attn, 2)
+        block.mlp.c_fc = Adapted(block.mlp.c_fc, 2)
+    return found
+
+def example(n):
+    tokens = torch.randint(50, (n, 9))
+    return tokens[:, :-1], tokens[:, 1:]
+
+def loss(output, targets):
+    return nn.functional.cross_entropy(output.flatten(0, 1), targets.flatten())
+"""
+BOUNDS = {1: (0, 58), 2: (0, 18, 58), 4: (0, 10, 18, 36, 58)}
+"""The first block, which has no adapters, ends before layer 18."""
+ADAPTERS = (".down.", ".up.")
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    """The base as transformers saves it."""
+    torch.manual_seed(5)
+    GPT2LMHeadModel(GPT2Config(**SIZES)).save_pretrained(tmp_path / "base")
+    return tmp_path / "base"
+
+
+@pytest.fixture
+def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
+    """The plan, losses, spans and saved tensors of a training that begins with the base."""
+
+    def trained(stages: int, schedule: str = "1f1b-flush"):
+        spec = train_spec(
+            *BOUNDS[stages],
+            schedule=schedule,
+            batch=4,
+            rate=0.5,
+            tracing="captured",
+            epochs=1,
+            samples=256,
+            weights_partial=True,
+        )
+        job = write_job(MODEL, spec)
+        job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(base)}))
+        codes, events, text = ended(RUNTIME, job, size=stages)
+        assert set(codes) == {0}, text
+        assert "lacks transformer.h.1.attn.c_attn.down.weight" in text
+        losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]
+        spans = [decode(file.read_bytes()) for file in tmp_path.glob("spans-*")]
+        return spec.plan, losses, Timeline.joined(spans), load_file(tmp_path / "model.safetensors")
+
+    return trained
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Profile:
+    file = tmp_path / "definition.py"
+    file.write_text("import torch\nfrom torch import nn\n" + MODEL)
+    return profiled("lora", file, ProfileSpec(1, 16, 1), Reporter(0))
+
+
+def sent(rows) -> Counter:
+    """Every message and between which stages it went, how often."""
+    return Counter((a.message, a.to) for a in rows.actions() if isinstance(a, Send))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("schedule", ["1f1b-flush", "pipedream", "2bw"])
+def test_what_was_sent_is_what_was_predicted(run, profile: Profile, schedule: str) -> None:
+    plan, _, timeline, _ = run(4, schedule)
+    cluster = Cluster((Level(4, 1e9),))
+    program, _ = predicted_program(profile, cluster, plan, 16)
+    assert sent(timeline.rows) == sent(program.rows)
+    gradients = {a.message.stage for a in timeline.rows.actions() if is_gradient(a)}
+    assert gradients == {3}  # the third stage has the first adapters and sends none on
+
+
+def is_gradient(action) -> bool:
+    return isinstance(action, Send) and action.message.flow is Flow.GRADIENT
+
+
+def test_memory_holds_the_base_once(profile: Profile, train_spec) -> None:
+    """The stages up to the first adapters hold their weights, and bundles: nothing for a
+    backward; a gradient and the optimizer's state are those of the adapters alone."""
+    plan = train_spec(*BOUNDS[4], schedule="pipedream", batch=4).plan
+    held = predict(profile, Cluster((Level(4, 1e9),)), plan, "adam").memory_bytes
+    cuts = profile.graph.cut_bytes
+    for first, stop, in_flight, expected in ((0, 10, 4, held[0]), (10, 18, 3, held[1])):
+        constants = sum(layer.constant_bytes for layer in profile.layers[first:stop])
+        into, out = (cuts[first - 1] if first else 0), cuts[stop - 1]
+        assert expected == constants + in_flight * out + 2 * (into + out)
+    third = profile.layers[18:36]
+    trained = sum(layer.parameter_bytes for layer in third)
+    kept = sum(layer.saved_bytes for layer in third)
+    constants = sum(layer.constant_bytes for layer in third)
+    into, out = cuts[17], cuts[35]
+    versions, gradient, state, in_flight = 2, 1, 2, 2
+    waiting = in_flight * (kept + into) + 2 * (into + out)
+    assert held[2] == trained * (versions + gradient + state) + constants + waiting
+
+
+def test_one_two_and_four_ranks_train_the_adapters_alone(run, base: Path, tmp_path: Path) -> None:
+    first = load_file(base / "model.safetensors")
+    _, alone, _, whole = run(1)
+    for stages in (2, 4):
+        _, losses, _, saved = run(stages)
+        assert losses == pytest.approx(alone, rel=1e-5)
+        assert saved.keys() == whole.keys()
+        adapters = {name for name in saved if any(part in name for part in ADAPTERS)}
+        assert len(adapters) == 2 * 2 * 2
+        assert all(torch.allclose(saved[n], whole[n], atol=1e-6) for n in adapters)
+        frozen = saved.keys() - adapters - {"lm_head.weight"}
+        assert frozen == first.keys()
+        assert not [name for name in frozen if not torch.equal(saved[name], first[name])]
+    (tmp_path / "config.json").write_text((base / "config.json").read_text())
+    opened, told = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not told["missing_keys"]
+    assert set(told["unexpected_keys"]) == adapters
+    assert torch.equal(opened.lm_head.weight, first["transformer.wte.weight"])
