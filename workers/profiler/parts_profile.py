@@ -23,7 +23,10 @@ from workers.profiler.sizes import peak_bytes
 from workers.runtime.compute.stage import autocast
 from workers.runtime.reports.reporter import Reporter
 
-NOTE = "Layers were made and timed one by one: {measured} of {layers}; equal ones cost the same."
+NOTE = (
+    "Layers were made and timed one by one: {measured} of {layers}; the others cost what equal ones "
+    "cost, which were at most {apart:.0%} from their median."
+)
 NOT_WHOLE = "The whole model was not run beside them: {sizes}."
 
 
@@ -71,7 +74,8 @@ def parts_profile(
     reporter.started()
     measuring = partial(_report, reporter, "layers")
     parts = measured_by_parts(layered, batch, definition.loss, spec, measuring)
-    told = NOTE.format(measured=parts.measured, layers=len(layered.layers))
+    apart = max((spread for spread in parts.spreads if spread is not None), default=0.0)
+    told = NOTE.format(measured=parts.measured, layers=len(layered.layers), apart=apart)
     not_whole = () if fits else (NOT_WHOLE.format(sizes=sizes),)
     peak = _whole(definition, batch, spec, device, parts) if fits else None
     forward, backward, update = parts.times.seconds(parts.times.whole)

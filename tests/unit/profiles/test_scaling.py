@@ -11,7 +11,7 @@ from backend.profiles.what_if import at_microbatch
 COMPUTE = {"forward", "backward", "backward_input", "backward_weight"}
 WEIGHTS = {"update", "adding", "out_of_place_update"}
 SAMPLES = {"output_bytes", "saved_bytes", "flops"}
-FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes"}
+FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes", "spread"}
 LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | {"name": "l", "kind": "Linear"})
 PROFILE = Profile("p", ModelGraph((LAYER,), ()), 8)
 
