@@ -59,6 +59,7 @@ def drawn(profile: Profile, cut: Partition, num_devices: int) -> dict[str, Any]:
         "forward": [layer.forward for layer in found],
         "backward": [layer.backward for layer in found],
         "parameters": [layer.parameter_bytes for layer in found],
+        "frozen": [layer.frozen_bytes for layer in found],
         "outputs": [layer.output_bytes for layer in found],
         "cuts": list(profile.graph.cut_bytes),
         "places": places,
