@@ -28,7 +28,7 @@ def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) 
         then = judge.pipeline(changed)
         found.append(
             f"Moving layer {layer} to stage {other} would send {_than_now(more)} "
-            f"each way per microbatch and "
+            f"{'each way' if ordered.graph.is_two_way else 'forward'} per microbatch and "
             f"{_changes(seconds_text(now), seconds_text(then))}"
             f"{_too_much(profile, cluster, plan, changed, optimizer)}."
         )

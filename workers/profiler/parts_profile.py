@@ -24,8 +24,8 @@ from workers.runtime.compute.stage import autocast
 from workers.runtime.reports.reporter import Reporter
 
 NOTE = (
-    "Layers were made and timed one by one: {measured} of {layers}; the others cost what equal ones "
-    "cost, which were at most {apart:.0%} from their median."
+    "Layers were made and timed one by one: {measured} of {layers}; the others cost what equal "
+    "ones cost, which were at most {apart:.0%} from their median."
 )
 NOT_WHOLE = "The whole model was not run beside them: {sizes}."
 

@@ -65,6 +65,7 @@ def drawn(
         "forward": [layer.forward for layer in found],
         "backward": [layer.backward for layer in found],
         "parameters": [layer.parameter_bytes for layer in found],
+        "frozen": [layer.frozen_bytes for layer in found],
         "outputs": [layer.output_bytes for layer in found],
         "cuts": list(profile.graph.cut_bytes),
         "at": at(bars),

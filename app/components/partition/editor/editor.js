@@ -348,12 +348,14 @@ class Editor {
     const stage = this.chosen, { names, chunks, devices } = this.data;
     const used = sum(this.replicas, 0, this.stops.length / chunks), focused = this.root.getRootNode().activeElement;
     const word = focused && this.bar.contains(focused) ? focused.dataset.word : "";
+    const frozen = sum(this.data.frozen, this.first(stage), this.stops[stage]);
     this.bar.replaceChildren();
     const what = make("span", "grow", this.bar);
     make("i", "swatch", what).style.background = this.data.hues[stage % this.data.hues.length];
     make("b", "", what).textContent = `Stage ${stage}`;
     what.append(`: ${names[this.first(stage)]} to ${names[this.stops[stage] - 1]} · ${seconds(this.load(stage))} · ` +
-      `${bytes(sum(this.data.parameters, this.first(stage), this.stops[stage]))} of parameters`);
+      `${bytes(sum(this.data.parameters, this.first(stage), this.stops[stage]))} of parameters` +
+      (frozen ? `, ${bytes(frozen)} frozen` : ""));
     const button = (label, title, can, act, parent) => {
       const made = make("button", "", parent || this.bar);
       made.type = "button";
