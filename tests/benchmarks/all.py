@@ -20,6 +20,7 @@ from tests.benchmarks.evidence import WRITE
 HERE = Path(__file__).parent
 RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
+    "by_parts": (("--depth", "4", "--repetitions", "1"),),
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
     "large_model": (("--width", "512", "--depth", "8", "--epochs", "2"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
@@ -36,9 +37,10 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "sessions": (("--seconds", "15"),),
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
-WRITERS = set(
-    "edit large_model memory overhead pipeline planner profiles roofline sandbox timeline".split()
-)
+WRITERS = {
+    *("by_parts", "edit", "large_model", "memory", "overhead", "pipeline"),
+    *("planner", "profiles", "roofline", "sandbox", "timeline"),
+}
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 
 
