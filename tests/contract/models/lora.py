@@ -1,5 +1,5 @@
 """Low-rank adapters (Hu et al., ICLR 2022) on a small transformer whose base is frozen: the first
-block has none, so nothing is trained up to its end. In double precision."""
+block has none, so nothing is trained up to its end. In double precision, where it is `precise`."""
 
 import torch
 from torch import Tensor, nn
@@ -57,10 +57,11 @@ def adapted(base: Base) -> Base:
     return base
 
 
-def model() -> nn.Module:
-    return adapted(Base()).double()
+def model(precise: bool = True) -> nn.Module:
+    made = adapted(Base())
+    return made.double() if precise else made
 
 
-def data() -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+def data(_precise: bool = True) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     inputs, targets = torch.randint(TOKENS, (70, LENGTH)), torch.randint(4, (70,))
     return (inputs[:58], targets[:58]), (inputs[58:], targets[58:])
