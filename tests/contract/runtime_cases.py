@@ -142,7 +142,9 @@ class Case:
 
     def stage_of(self, parameter: str) -> int:
         prefixes = enumerate(PREFIXES[self.model])
-        layer = next(n for n, prefix in prefixes if prefix and parameter.startswith(f"{prefix}."))
+        layer = next(
+            n for n, prefix in prefixes if prefix and f"{parameter}.".startswith(f"{prefix}.")
+        )
         return sum(layer >= bound for bound in self.bounds[1:])
 
     def spec(self) -> TrainSpec:
