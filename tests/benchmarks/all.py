@@ -38,8 +38,8 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Arguments of each run of a benchmark; those that are not named run as they are."""
 WRITERS = {
-    *("by_parts", "edit", "large_model", "memory", "overhead", "pipeline"),
-    *("planner", "profiles", "roofline", "sandbox", "timeline"),
+    *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
+    *("pipeline", "planner", "profiles", "roofline", "sandbox", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 
