@@ -125,11 +125,13 @@ class Graph {
     this.y = this.high / 2 - (box.y + box.h / 2) * this.scale;
     this.moved();
   }
-  keep(before) {  // what was opened or closed stays under the pointer
+  keep(before) {  // what was opened or closed stays where it was, unless its end is out of sight
     const now = this.places.get(this.touched);
     if (before && now) {
       this.x += (before.x + before.w / 2 - now.x - now.w / 2) * this.scale;
       this.y += (before.y - now.y) * this.scale;
+      const top = this.y + now.y * this.scale, below = top + now.h * this.scale - this.high + 44;
+      if (now.open) this.y -= Math.max(0, Math.min(below, top - 44));
       this.moved();
     }
     this.touched = "";
