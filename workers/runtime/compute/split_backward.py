@@ -51,31 +51,27 @@ def backward_input(
     return found, deferred
 
 
-def backward_weight(weights: Tensors, deferred: Deferred) -> list[Tensor | None]:
-    """Gradients of the weights; None where the outputs do not depend on one."""
-    found: list[Tensor | None] = [None] * len(weights)
+def backward_weight(weights: Tensors, deferred: Deferred) -> None:
+    """Add the gradients of the weights to their `grad`, each as soon as it is made; a weight on
+    which the outputs do not depend keeps what it has. What arrived at a node is let go with it."""
     if deferred.whole and deferred.outputs:
-        _fill(found, weights, deferred.whole, deferred.outputs, deferred.gradients)
+        wanted = [weights[index] for index in deferred.whole]
+        _add(deferred.outputs, deferred.gradients, wanted, retain_graph=True)
     for node, indices in deferred.groups.items():
-        arrived = list(enumerate(deferred.arrived.get(node, ())))
+        arrived = list(enumerate(deferred.arrived.pop(node, ())))
         edges = tuple(GradientEdge(node, at) for at, value in arrived if value is not None)
         values = tuple(value for _, value in arrived if value is not None)
         if edges:
-            _fill(found, weights, indices, edges, values)
-    return found
+            _add(edges, values, [weights[index] for index in indices], retain_graph=False)
 
 
-def _fill(
-    found: list[Tensor | None],
-    weights: Tensors,
-    indices: Sequence[int],
+def _add(
     starts: Sequence[Tensor] | Sequence[GradientEdge],
     values: Tensors,
+    wanted: Sequence[Tensor],
+    retain_graph: bool,
 ) -> None:
-    wanted = [weights[index] for index in indices]
-    gradients = torch.autograd.grad(starts, wanted, values, retain_graph=True, allow_unused=True)
-    for index, gradient in zip(indices, gradients, strict=True):
-        found[index] = gradient
+    torch.autograd.backward(starts, values, inputs=wanted, retain_graph=retain_graph)
 
 
 def _deferred(

@@ -1,6 +1,6 @@
 """A stage of the model as functions: forward with given weights, and its backward."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -109,15 +109,17 @@ class StageModule:
         are empty, new ones. Autograd adds each as soon as it is made, so that those of one
         microbatch are never there all at once."""
         weights = tuple(held.weights.values())
-        for weight, so_far in zip(weights, sums, strict=bool(sums)):
-            weight.grad = so_far
-        wanted = (*held.inputs, *weights)
-        if wanted and held.outputs:
-            torch.autograd.backward(held.outputs, gradients or None, inputs=wanted)
-        found = _filled(wanted, [tensor.grad for tensor in wanted])
-        for tensor in wanted:
+
+        def work() -> None:
+            if held.outputs:
+                wanted = (*held.inputs, *weights)
+                torch.autograd.backward(held.outputs, gradients or None, inputs=wanted)
+
+        of_weights = _added(weights, sums, work if held.inputs or weights else _nothing)
+        of_inputs = _filled(held.inputs, [tensor.grad for tensor in held.inputs])
+        for tensor in held.inputs:
             tensor.grad = None
-        return found[: len(held.inputs)], list(found[len(held.inputs) :])
+        return of_inputs, of_weights
 
     def backward_input(self, held: Activations, gradients: Tensors) -> Tensors:
         """The gradients of the inputs alone; the graph stays for `backward_weight`."""
@@ -126,12 +128,14 @@ class StageModule:
         found, held.deferred = backward_input(held.outputs, held.inputs, weights, coming)
         return _filled(held.inputs, found)
 
-    def backward_weight(self, held: Activations) -> dict[str, Tensor]:
-        """The gradients of the weights alone, after `backward_input`."""
-        assert held.deferred is not None, "the input's half of a backward comes first"
+    def backward_weight(self, held: Activations, sums: Sequence[Tensor] = ()) -> dict[str, Tensor]:
+        """The gradients of the weights alone, after `backward_input`; added to `sums` as
+        `backward_onto` does it."""
+        deferred = held.deferred
+        assert deferred is not None, "the input's half of a backward comes first"
         weights = tuple(held.weights.values())
-        found = backward_weight(weights, held.deferred)
-        return dict(zip(held.weights, _filled(weights, found), strict=True))
+        found = _added(weights, sums, lambda: backward_weight(weights, deferred))
+        return dict(zip(held.weights, found, strict=True))
 
     def _grad(self, held: Activations, wanted: Tensors, gradients: Tensors) -> Tensors:
         """One gradient per wanted tensor: zeros where the outputs do not depend on it."""
@@ -156,6 +160,21 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=getattr(torch, precision))
+
+
+def _added(weights: Tensors, sums: Sequence[Tensor], work: Callable[[], None]) -> list[Tensor]:
+    """What `work` leaves as `grad` of the weights, which begins as `sums`, or as none."""
+    for weight, so_far in zip(weights, sums, strict=bool(sums)):
+        weight.grad = so_far
+    work()
+    found = _filled(weights, [weight.grad for weight in weights])
+    for weight in weights:
+        weight.grad = None
+    return list(found)
+
+
+def _nothing() -> None:
+    """Where no tensor wants a gradient, there is nothing to be done."""
 
 
 def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:

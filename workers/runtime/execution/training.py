@@ -182,11 +182,15 @@ class Training:
         return () if factor == 1 else tuple(torch.full_like(o, factor) for o in kept.outputs)
 
     def _backward_weight(self, index: int, stage: int, microbatch: int) -> None:
-        kept = self._activations.pop((stage, microbatch))
-        end = self._overlap(index, stage, kept)
-        found = self._stages.modules[stage].backward_weight(kept)
-        end()
-        self._weights[stage].add(found)
+        kept, weights = self._activations.pop((stage, microbatch)), self._weights[stage]
+        module = self._stages.modules[stage]
+        if weights.buckets is not None:
+            end = self._overlap(index, stage, kept)
+            found = module.backward_weight(kept)
+            end()
+            weights.add(found)
+        else:
+            weights.sums = [*module.backward_weight(kept, weights.sums).values()]
 
     def _overlap(self, index: int, stage: int, kept: Activations) -> Callable[[], None]:
         """Reduce the gradients while the others are made, where their reduction is next."""
