@@ -30,7 +30,8 @@ class PlanDurations:
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
-    gradient, in place). The pipelines of a pipeline share its devices. Not known here: what ranks
+    gradient, in place). Replicas whose state is `sharded` update a part each and gather the others,
+    within their step. The pipelines of a pipeline share its devices. Not known here: what ranks
     lose by sharing a memory bus; cores are shared in `sharing`, links in `shared_links`.
     """
 
@@ -38,6 +39,7 @@ class PlanDurations:
     partition: Partition
     cluster: Cluster
     update_costs: tuple[WeightUpdateCost, ...] = ()
+    sharded: bool = False
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -72,6 +74,8 @@ class PlanDurations:
             case BackwardWeight(stage):
                 return (self.backward_weight[stage] + self.added[stage]) / faster
             case Step(stage):
+                if self._sharers[stage] > 1:  # all end with the slowest
+                    return self.step[stage] + self.gathering[stage]
                 return self.step[stage] / faster
 
     def _handled(self, stage: int, flow: Flow, before: int, behind: int) -> float:
@@ -105,7 +109,7 @@ class PlanDurations:
             case AllReduce(stage, group):
                 return self.all_reduce(stage, group)
             case Average(stage):
-                return self.update[stage]
+                return self.update[stage] * self._sharers[stage]
 
     def message_bytes(self, message: Message) -> int:
         """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
@@ -125,8 +129,10 @@ class PlanDurations:
         return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
 
     def reduced_bytes(self, stage: int, members: int) -> float:
-        """Bytes that one of `members` ranks sends in one all-reduce: 2 (r-1)/r |w|."""
-        return 2 * (members - 1) / members * self.parameter_bytes[stage]
+        """Bytes that one of `members` ranks sends in one all-reduce, and where they share state in
+        the gathering behind it: 2 (r-1)/r |w|, half as many again."""
+        rounds = 3 if self._sharers[stage] > 1 else 2
+        return rounds * (members - 1) / members * self.parameter_bytes[stage]
 
     @cached_property
     def ordered(self) -> Profile:
@@ -166,7 +172,28 @@ class PlanDurations:
 
     @cached_property
     def update(self) -> tuple[float, ...]:
-        return self._seconds([sum(layer.update for layer in part) for part in self._parts])
+        return self._seconds(
+            [
+                sum(layer.update for layer in part) / sharers
+                for part, sharers in zip(self._parts, self._sharers, strict=True)
+            ]
+        )
+
+    @cached_property
+    def gathering(self) -> tuple[float, ...]:
+        """Seconds in which the replicas of each stage give each other what they updated: one round
+        of their ring; 0 where each updates everything."""
+        return tuple(
+            ring_seconds(self.cluster, stage.devices, num_bytes, 1) if sharers > 1 else 0.0
+            for stage, num_bytes, sharers in zip(
+                self.partition.stages, self.parameter_bytes, self._sharers, strict=True
+            )
+        )
+
+    @cached_property
+    def _sharers(self) -> tuple[int, ...]:
+        """Per stage the ranks that share its state."""
+        return tuple(s.replicas if self.sharded else 1 for s in self.partition.stages)
 
     @cached_property
     def added(self) -> tuple[float, ...]:
@@ -179,24 +206,32 @@ class PlanDurations:
     def step(self) -> tuple[float, ...]:
         """Seconds of an update: in place, or of a new version beside the old one. The mean of
         several gradients first reads and writes each once, where adding reads two and writes one,
-        so it takes two thirds of that (ours: memory binds both)."""
+        so it takes two thirds of that (ours: memory binds both), and so does putting what was
+        gathered into the weights."""
         return self._seconds(
             [
-                sum(
-                    (layer.out_of_place_update if cost.renews else 0.0) or layer.update
-                    for layer in part
+                self._whole_step(part, cost) / sharers + (_copying(part) if sharers > 1 else 0.0)
+                for part, cost, sharers in zip(
+                    self._parts, self._update_costs, self._sharers, strict=True
                 )
-                + (2 / 3 * sum(layer.adding for layer in part) if cost.is_mean else 0.0)
-                for part, cost in zip(self._parts, self._update_costs, strict=True)
             ]
         )
+
+    @staticmethod
+    def _whole_step(part: tuple[Layer, ...], cost: WeightUpdateCost) -> float:
+        """Profiled seconds of an update of all weights of a stage."""
+        renews = cost.renews
+        seconds = sum(
+            (layer.out_of_place_update if renews else 0.0) or layer.update for layer in part
+        )
+        return seconds + (_copying(part) if cost.is_mean else 0.0)
 
     @property
     def _update_costs(self) -> tuple[WeightUpdateCost, ...]:
         return self.update_costs or (PLAIN,) * len(self.partition.stages)
 
     def profiled_update(self, stage: int) -> float:
-        """Seconds of an update on the profiled device."""
+        """Seconds of an update of all weights on the profiled device."""
         return sum(layer.update for layer in self._parts[stage])
 
     @cached_property
@@ -213,11 +248,19 @@ class PlanDurations:
         return tuple(seconds / self.pace(stage) for stage, seconds in enumerate(profiled))
 
 
-def ring_seconds(cluster: Cluster, devices: Iterable[int], num_bytes: float) -> float:
+def _copying(part: tuple[Layer, ...]) -> float:
+    """Profiled seconds in which a number for each weight is read and written once."""
+    return 2 / 3 * sum(layer.adding for layer in part)
+
+
+def ring_seconds(
+    cluster: Cluster, devices: Iterable[int], num_bytes: float, rounds: int = 2
+) -> float:
     """A sum of `num_bytes` over a ring in device order: 2 (r-1) steps, each of the r-th part
-    over its slowest link (Patarasuk and Yuan, JPDC 2009); links are full duplex."""
+    over its slowest link (Patarasuk and Yuan, JPDC 2009); links are full duplex. Its second half
+    alone, one round, gathers what each has of them."""
     ring = sorted(devices)
     links = [cluster.link(a, b) for a, b in zip(ring, (*ring[1:], ring[0]), strict=True)]
     piece = num_bytes / len(ring)
     slowest = max(link.latency + piece / link.bandwidth for link in links)
-    return 2 * (len(ring) - 1) * slowest
+    return rounds * (len(ring) - 1) * slowest

@@ -77,6 +77,7 @@ class Case:
     batch: int = BATCH
     last: str = "drop"
     state: str = "float32"
+    sharded: bool = False
 
     @property
     def name(self) -> str:
@@ -85,7 +86,7 @@ class Case:
             "again"
         ] * self.recompute
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
-        more += [self.state] * self.is_rounded
+        more += [self.state] * self.is_rounded + ["sharded"] * self.sharded
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -164,6 +165,7 @@ class Case:
             self.batch,
             recompute=self.recompute,
             num_pipelines=self.num_pipelines,
+            shard_state=self.sharded,
         )
         optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
         data = DataSpec(last=self.last)
@@ -201,6 +203,7 @@ FACTORS = {
     "num_pipelines": (1, 2),
     "batch": (4, 2),
     "last": ("drop", "keep"),
+    "sharded": (False, True),
 }
 
 
@@ -214,6 +217,7 @@ ROUNDED = {
     "extra": tuple(EXTRAS),
     "num_pipelines": (1, 2),
     "last": ("drop", "keep"),
+    "sharded": (False, True),
 }
 """What meets with state in bfloat16. The branched model is not there: the gradients of a tensor
 that is read three times are added in the order of the plan's layers, which bfloat16 shows."""
@@ -256,7 +260,11 @@ def _all() -> Iterator[Case]:
     for schedule in ("1f1b-flush", "pipedream", "2bw"):
         for stages in (1, 2, 4):
             yield Case("lora", schedule, "adamw", (1,) * stages, recompute=stages == 4)
+    for schedule, batch in (("1f1b-flush", 4), ("pipedream", 4), ("2bw", 6)):
+        yield Case("residual", schedule, "adamw", (3, 1), batch=batch, sharded=True)
     yield Case("chain", "afp", "adam", (1,), num_pipelines=3)
+    for state in ("float32", "bfloat16-masters"):
+        yield Case("chain", "afp", "adam", (2,), num_pipelines=2, state=state, sharded=True)
     yield Case("chain", "afp", "sgd", (1, 1), num_pipelines=2, extra="clip")
 
 

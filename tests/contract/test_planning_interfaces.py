@@ -26,9 +26,10 @@ from backend.codec import to_plain
 from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import executable_schedules
 from backend.planning.cuts import BY_HAND, read_cut
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, by_hand, compare, rank
 from backend.prediction.prediction import Prediction
-from backend.prediction.question import PLANNER_NAMES, RecomputePolicy
+from backend.prediction.question import PLANNER_NAMES
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.profiles import StoredProfile
 from tests.api.conftest import module_home, serving  # noqa: F401 # a fixture
@@ -74,7 +75,7 @@ AXES: dict[str, Sequence[Any]] = {
     "planner": ("", *PLANNER_NAMES),
     "schedule": (OWN, *(member.name for member in executable_schedules())),
     "memory": (None, 120 * MIB, 60 * MIB),
-    "recompute": tuple(RecomputePolicy),
+    "recompute": tuple(MemorySaving),
     "batch": (2, 4, 12),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
     "profile": range(len(PROFILES)),

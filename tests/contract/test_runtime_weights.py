@@ -96,7 +96,7 @@ def test_every_schedule_that_runs_is_held_to_the_reference() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["optimizer", "extra", "recompute", "num_pipelines", "batch", "last"]
+    "name", ["optimizer", "extra", "recompute", "num_pipelines", "batch", "last", "sharded"]
 )
 def test_every_value_meets_every_schedule_that_it_goes_together_with(name: str) -> None:
     met = {(case.schedule, getattr(case, name)) for case in CASES}

@@ -5,6 +5,7 @@ from math import isfinite, lcm
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
+from backend.planning.plan import Plan
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
@@ -18,6 +19,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_precision(spec)
     _check_state_precision(spec)
     _check_elasticity(spec)
+    _check_sharding(spec.plan)
 
 
 def _check_schedule(spec: TrainSpec) -> None:
@@ -104,4 +106,14 @@ def _check_elasticity(spec: TrainSpec) -> None:
             f"elasticity {spec.elasticity:g} is not in 0 up to 1 over the number of parallel "
             f"pipelines ({spec.plan.num_pipelines})",
             f"Use at most {1 / spec.plan.num_pipelines:g}.",
+        )
+
+
+def _check_sharding(plan: Plan) -> None:
+    if plan.shard_state and max(plan.partition.replicas) == 1:
+        raise InvalidInput(
+            f"no stage of partition {plan.partition.label} has several replicas, so there is "
+            "nobody to share the optimizer's state with",
+            "Leave sharding out, or use a plan that replicates a stage. Parallel pipelines have "
+            "weights of their own and share no state.",
         )

@@ -1,5 +1,6 @@
 """Trainings go on from any of their checkpoints, on the same plan and on others."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +55,7 @@ FLUSHING = {
     "replicas": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, batch=4),
     "chunks": Plan("t", stages(0, 2, 4, 6, 8, pipeline_size=2), "interleaved", 4, batch=4),
     "pipelines": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, num_pipelines=2),
+    "sharded": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, 4, shard_state=True),
 }
 STASHING = {
     "pipedream": Plan("t", stages(0, 4, 8), "pipedream", 4),
@@ -113,6 +115,10 @@ def checkpoints(found: list[Event]) -> list[Saved]:
     return [by_step[step][0] for step in sorted(by_step)]
 
 
+def files(checkpoint: Saved) -> list[Path]:
+    return sorted(Path(checkpoint.path).parent.glob("*.safetensors"))
+
+
 def model(tmp_path: Path) -> dict[str, Tensor]:
     return load_file(tmp_path / "model.safetensors")
 
@@ -159,8 +165,11 @@ def test_state_in_bfloat16_goes_on_bit_for_bit(
     assert end["1.weight"].dtype == torch.float32
     kept = checkpoints(whole)
     begin = kept[len(kept) // 2]
-    tensors = load_file(begin.path)
-    weight, value = tensors["weight/0.weight"], tensors["mean/0.weight"]
+    tensors = {key: tensor for path in files(begin) for key, tensor in load_file(path).items()}
+    weight, value = (
+        next(tensors[key] for key in tensors if key.startswith(kind) and key.endswith("/0.weight"))
+        for kind in ("weight", "mean")
+    )
     assert weight.dtype == (torch.float32 if "masters" in state else torch.bfloat16)
     assert value.dtype == (torch.float32 if state == "bfloat16-masters" else torch.bfloat16)
     rest = trained(FLUSHING[name], begin, precision="bfloat16", state=state)
@@ -213,6 +222,56 @@ def test_another_partition_and_schedule_make_the_same_of_it(trained: Trained, tm
         assert value == pytest.approx(losses(whole)[step], abs=1e-4)
     found = model(tmp_path)
     assert all(torch.allclose(found[name], end[name], atol=1e-4) for name in end)
+
+
+def replicated(replicas: int, sharded: bool) -> Plan:
+    partition = stages(0, 8, replicas=(replicas,))
+    return Plan("t", partition, "gpipe", 4, 6, shard_state=sharded and replicas > 1)
+
+
+@pytest.mark.parametrize(
+    ("after", "state"),
+    [(1, "float32"), (3, "float32"), (2, "bfloat16-masters"), (3, "bfloat16-masters-state16")],
+)
+def test_sharded_state_goes_on_with_any_number_of_replicas_sharded_or_not(
+    after: int, state: StatePrecision, trained: Trained, tmp_path: Path
+):
+    """Two replicas save, sharded or not; as many as there are then go on the other way round. Both
+    end with the same bits."""
+    precision = "float32" if state == "float32" else "bfloat16"
+    ends = []
+    for sharded in (False, True):
+        shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
+        whole = trained(replicated(2, sharded), precision=precision, state=state, model=PLAIN)
+        begin = checkpoints(whole)[1]
+        assert len(files(begin)) == (2 if sharded else 1)
+        plan = replicated(after, not sharded)
+        rest = trained(plan, begin, precision=precision, state=state, model=PLAIN)
+        ends.append((losses(rest), model(tmp_path)))
+    (first, mine), (second, other) = ends
+    assert first == second
+    assert min(first) == begin.step
+    assert all(torch.equal(mine[name], other[name]) for name in mine)
+
+
+def test_pipelines_with_sharded_replicas_go_on_bit_for_bit(trained: Trained, tmp_path: Path):
+    partition = stages(0, 8, replicas=(2,))
+    plan = Plan("t", partition, "afp", 4, 2, num_pipelines=2, shard_state=True)
+    whole = trained(plan, precision="bfloat16", state="bfloat16-masters")
+    end, begin = model(tmp_path), checkpoints(whole)[2]
+    assert len(files(begin)) == 4
+    rest = trained(plan, begin, precision="bfloat16", state="bfloat16-masters")
+    expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
+    assert losses(rest) == expected
+    found = model(tmp_path)
+    assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+def test_sharded_state_that_lacks_a_file_is_refused(trained: Trained):
+    begin = checkpoints(trained(replicated(2, True)))[0]
+    files(begin)[1].unlink()
+    with pytest.raises(AssertionError, match="the checkpoint has"):
+        trained(replicated(2, False), begin)
 
 
 def test_a_checkpoint_of_another_model_is_refused(trained: Trained, write_job, ended):

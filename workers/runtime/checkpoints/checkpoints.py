@@ -45,7 +45,8 @@ CopyOf = Callable[[int], dict[str, Tensor]]
 
 class Checkpoints:
     """One per rank and run. `shape` is that of a whole epoch; microbatches are counted from
-    the start of the epoch."""
+    the start of the epoch. A stage is saved by its first replica, and with sharded state by
+    all of them, each what it keeps."""
 
     def __init__(
         self,
@@ -57,7 +58,11 @@ class Checkpoints:
         folder: Path,
         reporter: Reporter,
     ) -> None:
-        self._world, self._coordinates, self._led = world, coordinates, led_stages(coordinates)
+        self._world, self._coordinates = world, coordinates
+        sharded = spec.plan.shard_state
+        self._saved = coordinates.stages if sharded else led_stages(coordinates)
+        per_chunk = sum(shape.replicas) if sharded else shape.pipeline_size
+        self._num_files = shape.num_pipelines * shape.chunks * per_chunk
         self._copy_of, self._spec, self._shape = copy_of, spec, shape
         self._folder, self._reporter = folder, reporter
         self._unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
@@ -120,7 +125,7 @@ class Checkpoints:
         """The pipeline is empty. Every rank calls it."""
         agreed = self._world.agreed(float(self._is_wanted()))
         if agreed or self._is_counted(self._shape.num_microbatches):
-            for stage in self._led:
+            for stage in self._saved:
                 self._take(stage, self._epoch + 1, 0)
             self._answered()
 
@@ -130,7 +135,7 @@ class Checkpoints:
 
     def _take_if_due(self, stage: int) -> None:
         done = self._fresh.pop(stage)
-        if stage not in self._led or done % self._unit:
+        if stage not in self._saved or done % self._unit:
             return
         if done < self._shape.num_microbatches and self._is_due(done):
             self._take(stage, self._epoch, done)
@@ -157,14 +162,17 @@ class Checkpoints:
         start = self._clock()
         self._tell()
         pipeline, place = self._coordinates.pipeline, self._place(epoch, done)
+        name = f"stage-{stage}-pipeline-{pipeline}"
+        if replica := self._coordinates.replica:
+            name += f"-replica-{replica}"
         place.mkdir(parents=True, exist_ok=True)
         saved = Saved(
             self._coordinates.rank,
             epoch,
             done * self._spec.plan.microbatch,
             self._step(epoch, done),
-            str(place / f"stage-{stage}-pipeline-{pipeline}.safetensors"),
-            self._shape.num_stages * self._shape.num_pipelines,
+            str(place / f"{name}.safetensors"),
+            self._num_files,
         )
         self._writer.put(StageCopy(self._copy_of(stage), pipeline, saved))
         self.taken.append((start, self._clock()))

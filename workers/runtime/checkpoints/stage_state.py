@@ -1,5 +1,10 @@
-"""One stage's part of a checkpoint: tensors under "kind/name", written and found again."""
+"""One stage's part of a checkpoint: tensors under "kind/name", written and found again.
 
+Of sharded state each replica writes what it keeps: a slice of a tensor is under "kind@first/name",
+where `first` is the place of its first number in the flattened tensor.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,9 +18,11 @@ from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.runs.request.spec import TrainSpec
+from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
 from workers.runtime.samples.segments import round_size
 from workers.runtime.state.loss_scale import LossScale
+from workers.runtime.state.shard import Slice
 
 WEIGHT, BUFFER, REFERENCE, SCALE = "weight", "buffer", "reference", "scale"
 OPTIMIZER_STATE = ("velocity", "mean", "square")
@@ -29,22 +36,35 @@ class CheckpointDoesNotFit(StageflowError):
 
 
 def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
-    """Copies, on the CPU, of all that the stage needs to go on: the newest weights (the masters,
-    where there are some), the state of the optimizer, buffers, and with pipelines the reference."""
+    """Copies, on the CPU, of what the stage needs to go on and this rank has to save: masters and
+    the state of the optimizer as it keeps them; on the first replica also the newest weights where
+    there are no masters, buffers, and with pipelines the reference."""
     weights = rank.state.weights[stage]
+    kept = dict(weights.optimizer_state)
+    if weights.masters is not None:
+        kept[WEIGHT] = weights.masters
     found = {
-        WEIGHT: weights.exact,
-        BUFFER: rank.stages.buffers(stage),
-        REFERENCE: weights.reference or {},
-        SCALE: _scale(rank.state.loss_scale),
+        _key_of(kind, part): tensor
+        for kind, tensors in kept.items()
+        for part, tensor in zip(weights.slices, tensors, strict=True)
     }
-    for kind, tensors in weights.optimizer_state.items():
-        found[kind] = dict(zip(weights.newest, tensors, strict=True))
-    return {
-        f"{kind}/{name}": tensor.detach().to("cpu", copy=True).contiguous()
-        for kind, named in found.items()
-        for name, tensor in named.items()
-    }
+    if stage in led_stages(rank.coordinates):
+        whole = {
+            WEIGHT: weights.newest if weights.masters is None else {},
+            BUFFER: rank.stages.buffers(stage),
+            REFERENCE: weights.reference or {},
+            SCALE: _scale(rank.state.loss_scale),
+        }
+        found |= {
+            f"{kind}/{name}": tensor
+            for kind, named in whole.items()
+            for name, tensor in named.items()
+        }
+    return {key: tensor.detach().to("cpu", copy=True).contiguous() for key, tensor in found.items()}
+
+
+def _key_of(kind: str, part: Slice) -> str:
+    return f"{kind}/{part.name}" if part.is_whole else f"{kind}@{part.first}/{part.name}"
 
 
 def resume(
@@ -85,21 +105,25 @@ def _fill_scale(scale: LossScale, kept: "_Kept") -> None:
 
 def _fill(rank: Rank, stage: int, kept: "_Kept", updates: int) -> None:
     weights, scale = rank.state.weights[stage], rank.state.loss_scale
-    names = list(weights.newest)
+    newest, finest = weights.newest, weights.finest
     optimizer_state = {
-        kind: [kept.found(kind, name, tensor) for name, tensor in weights.exact.items()]
+        kind: [
+            each.copied(kept.found(kind, each.name, newest[each.name], finest[each.name]))
+            for each in weights.slices
+        ]
         for kind in OPTIMIZER_STATE
-        if any(kept.has(kind, name) for name in names)
+        if any(kept.has(kind, name) for name in newest)
     }
-    found = {name: kept.needed(WEIGHT, name) for name in names}
+    found = {name: kept.needed(WEIGHT, name, weight) for name, weight in newest.items()}
     weights.restore(found, optimizer_state, updates, scale.left_out if scale else 0)
     if weights.reference is not None:
         weights.reference = {
-            name: kept.needed(REFERENCE, name).to(exact) for name, exact in weights.exact.items()
+            name: kept.needed(REFERENCE, name, weight).to(finest[name])
+            for name, weight in newest.items()
         }
     with torch.no_grad():
         for name, buffer in rank.stages.buffers(stage).items():
-            buffer.copy_(kept.needed(BUFFER, name))
+            buffer.copy_(kept.needed(BUFFER, name, buffer))
 
 
 class _Kept:
@@ -116,21 +140,27 @@ class _Kept:
         self._is_same = len(before) == num_pipelines
         pipeline = rank.coordinates.pipeline if self._is_same else 0
         self._files = _by_key(file for file in opened if int(file.metadata()["lane"]) == pipeline)
+        self._slices: dict[str, list[int]] = defaultdict(list)
+        for kind, first, name in map(_read_key, self._files):
+            if first is not None:
+                self._slices[f"{kind}/{name}"].append(first)
 
     def has(self, kind: str, name: str) -> bool:
         return self._key(kind, name) is not None
 
-    def found(self, kind: str, name: str, like: Tensor) -> Tensor:
-        """The tensor, in the bits of `like` at least; zeros where there is none."""
+    def found(self, kind: str, name: str, like: Tensor, least: torch.dtype) -> Tensor:
+        """The tensor in the shape of `like`, in the bits of `least` at least; zeros where there is
+        none."""
         key = self._key(kind, name)
-        found = torch.zeros_like(like) if key is None else self._read(key)
-        return found.to(torch.promote_types(found.dtype, like.dtype))
+        found = torch.zeros_like(like, dtype=least) if key is None else self._read(key, like)
+        return found.to(torch.promote_types(found.dtype, least))
 
-    def needed(self, kind: str, name: str) -> Tensor:
-        """The tensor; raises `CheckpointDoesNotFit` where there is none."""
+    def needed(self, kind: str, name: str, like: Tensor | None = None) -> Tensor:
+        """The tensor; raises `CheckpointDoesNotFit` where there is none. One in slices gets the
+        shape of `like`."""
         for key in (self._key(other, name) for other in self._instead(kind)):
             if key is not None:
-                return self._read(key)
+                return self._read(key, like)
         raise CheckpointDoesNotFit(f"the checkpoint has no {kind} {name!r}")
 
     def _instead(self, kind: str) -> tuple[str, ...]:
@@ -141,11 +171,27 @@ class _Kept:
     def _key(self, kind: str, name: str) -> str | None:
         """The key under this name, or under one that is tied to it."""
         keys = (f"{kind}/{other}" for other in (name, *self._tied.get(name, ())))
-        return next((key for key in keys if key in self._files), None)
+        return next((key for key in keys if key in self._files or key in self._slices), None)
 
-    def _read(self, key: str) -> Tensor:
-        tensor: Tensor = self._files[key].get_tensor(key)
-        return tensor.to(self._device)
+    def _read(self, key: str, like: Tensor | None) -> Tensor:
+        if key in self._files or like is None:
+            tensor: Tensor = self._files[key].get_tensor(key)
+            return tensor.to(self._device)
+        kind, _, name = key.partition("/")
+        keys = [f"{kind}@{first}/{name}" for first in sorted(self._slices[key])]
+        joined = torch.cat([self._files[each].get_tensor(each) for each in keys])
+        if joined.numel() != like.numel():
+            raise CheckpointDoesNotFit(
+                f"of {kind} {name!r} the checkpoint has {joined.numel()} of {like.numel()} numbers"
+            )
+        return joined.view(like.shape).to(self._device)
+
+
+def _read_key(key: str) -> tuple[str, int | None, str]:
+    """Kind, first number of a slice (None: whole) and name."""
+    place, _, name = key.partition("/")
+    kind, _, first = place.partition("@")
+    return kind, int(first) if first else None, name
 
 
 def _by_key(files: Iterable[Any]) -> Mapping[str, Any]:

@@ -72,15 +72,16 @@ class DelayedTransport:
 
 @dataclass(frozen=True, slots=True)
 class DelayedCollectives:
-    """Every sum over a group lasts as long as a ring over the emulated links."""
+    """Every collective of a group lasts as long as a ring over the emulated links."""
 
     links: EmulatedLinks
     bucket_bytes: int
 
     def begin(
-        self, ranks: tuple[int, ...], num_bytes: int, start: Callable[[], Pending]
+        self, ranks: tuple[int, ...], num_bytes: int, start: Callable[[], Pending], rounds: int = 2
     ) -> Pending:
-        return _DelayedCollective(self.links, self.links.join(), ranks, num_bytes, start())
+        number = self.links.join()
+        return _DelayedCollective(self.links, number, ranks, num_bytes, start(), rounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +91,9 @@ class _DelayedCollective:
     ranks: tuple[int, ...]
     num_bytes: int
     begun: Pending
+    rounds: int
 
     def wait(self) -> None:
         self.begun.wait()
-        end = self.links.all_reduce(self.number, self.ranks, self.num_bytes)
+        end = self.links.collective(self.number, self.ranks, self.num_bytes, self.rounds)
         time.sleep(max(0.0, end - time.monotonic()))

@@ -68,17 +68,19 @@ class EmulatedLinks:
         self._write(self._arrival(self.rank, number), time.monotonic())
         return number
 
-    def all_reduce(self, number: int, ranks: Sequence[int], num_bytes: int) -> float:
+    def collective(
+        self, number: int, ranks: Sequence[int], num_bytes: int, rounds: int = 2
+    ) -> float:
         """When the collective `number` over `ranks`, all of whom have joined it, ends for this
-        rank: a ring in device order that begins when the last one joined."""
+        rank: so many rounds of a ring in device order that begins when the last one joined."""
         terms = self._terms
         devices = sorted(terms.devices[rank] for rank in ranks)
         whole = num_bytes / terms.share
-        seconds = terms.scale * ring_seconds(terms.cluster, devices, whole)
+        seconds = terms.scale * ring_seconds(terms.cluster, devices, whole, rounds)
         here = terms.devices[self.rank]
         there = devices[(devices.index(here) + 1) % len(devices)]
         link = terms.cluster.link(here, there)
-        sent = 2 * (len(devices) - 1) / len(devices) * whole
+        sent = rounds * (len(devices) - 1) / len(devices) * whole
         joined = max(self._read(self._arrival(rank, number)) for rank in ranks)
         start = self._take(self._path(here, there), terms.scale * sent / link.bandwidth, joined)
         return start + seconds

@@ -105,7 +105,7 @@ class _EmulatedRun:
             nonlocal told
             training.perform(index, action)
             if isinstance(action, Step | Average):
-                self.device.busy(self.durations.profiled_update(action.stage))
+                self.device.busy(self._update_seconds(action))
             if self.is_reporter and (time.monotonic() - told > TELL or index == last):
                 told, done = time.monotonic(), number * len(actions) + index + 1
                 self.reporter(Progress("train", done, self.spec.epochs * len(actions)))
@@ -117,6 +117,12 @@ class _EmulatedRun:
         if self.is_reporter:
             rate = self.shape.num_microbatches * self.spec.plan.microbatch / seconds
             self.reporter(Metrics("throughput", (number,), (rate,), (time.time(),), number))
+
+    def _update_seconds(self, action: Step | Average) -> float:
+        """On the profiled device; what is gathered comes over the emulated links."""
+        whole, stage = self.durations.profiled_update(action.stage), action.stage
+        shares = isinstance(action, Step) and self.spec.plan.shard_state
+        return whole / (self.durations.partition.stages[stage].replicas if shares else 1)
 
 
 def sent_share(durations: PlanDurations, num_pipelines: int) -> float:

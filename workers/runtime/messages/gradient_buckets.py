@@ -7,44 +7,33 @@ send them in the same order, whether they had a backward or not.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
-from workers.runtime.messages.world import Group, Pending
+from workers.runtime.messages.bucket import bucket_of, portions
+from workers.runtime.messages.world import Group
 
 BUCKET_BYTES = 4 * 2**20
 """Long enough to use the link, short enough to start early (torch's own default is 25 MiB
 with a first bucket of 1; on gloo 4 MiB were as fast and started earlier)."""
 
-_LEAST = torch.float32.itemsize
-"""Bytes of a number that a loss is told in: in fewer it would lose its digits."""
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """Some gradients side by side; the last bucket of a stage ends with the loss."""
-
-    flat: Tensor
-    parts: dict[str, Tensor]
-    missing: set[str] = field(default_factory=set)
-    pending: Pending | None = None
-
 
 class Buckets:
-    """The gradient sums of a stage, by the names of its weights."""
+    """The gradient sums of a stage, by the names of its weights. With `sharded` each bucket is cut
+    into a shard per replica."""
 
-    def __init__(self, weights: Mapping[str, Tensor], group: Group) -> None:
-        self._group = group
+    def __init__(self, weights: Mapping[str, Tensor], group: Group, sharded: bool = False) -> None:
+        self.group = group
         size = BUCKET_BYTES if group.timing is None else group.timing.bucket_bytes
         device = next((weight.device for weight in weights.values()), torch.device("cpu"))
-        self._buckets = [_bucket(part, device) for part in _portions(weights, size)]
-        self._home = {name: bucket for bucket in self._buckets for name in bucket.parts}
+        replicas = len(group.ranks) if sharded else 1
+        self.buckets = [bucket_of(each, device, replicas) for each in portions(weights, size)]
+        self._home = {name: bucket for bucket in self.buckets for name in bucket.parts}
         self._names = tuple(weights)
         self._is_empty = True
-        self._next = len(self._buckets)
+        self._next = len(self.buckets)
         self._counted: set[str] = set()
 
     @property
@@ -63,7 +52,7 @@ class Buckets:
         """Send each bucket as soon as the backward that follows has filled it. `weights` are
         the tensors that it differentiates. Call the result when it is over."""
         self._next = 0
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             bucket.missing = set(bucket.parts)
         hooks = [_hook(weight, self._arrival(name)) for name, weight in weights.items()]
 
@@ -75,28 +64,28 @@ class Buckets:
 
     def reduce(self, loss: float) -> float:
         """Sum over the replicas; returns the sum of their losses."""
-        if self._next == len(self._buckets):
+        if self._next == len(self.buckets):
             self._next = 0
         if self._is_empty:
-            for bucket in self._buckets:
+            for bucket in self.buckets:
                 bucket.flat.zero_()
-        self._buckets[-1].flat[-1] = loss
-        while self._next < len(self._buckets):
+        self.buckets[-1].flat[-1] = loss
+        while self._next < len(self.buckets):
             self._send()
-        for bucket in self._buckets:
+        for bucket in self.buckets:
             assert bucket.pending is not None
             bucket.pending.wait()
             bucket.pending = None
         self._is_empty = True
-        return float(self._buckets[-1].flat[-1].item())
+        return float(self.buckets[-1].flat[-1].item())
 
     def _arrival(self, name: str) -> Callable[[Tensor], None]:
         def arrived(gradient: Tensor) -> None:
             self._put(name, gradient)
             self._counted.add(name)
             self._home[name].missing.discard(name)
-            last = len(self._buckets) - 1  # it carries the loss and is sent by `reduce`
-            while self._next < last and not self._buckets[self._next].missing:
+            last = len(self.buckets) - 1  # it carries the loss and is sent by `reduce`
+            while self._next < last and not self.buckets[self._next].missing:
                 self._send()
 
         return arrived
@@ -110,37 +99,11 @@ class Buckets:
                 part.add_(gradient)
 
     def _send(self) -> None:
-        bucket = self._buckets[self._next]
-        bucket.pending = self._group.sum_later(bucket.flat)
+        bucket = self.buckets[self._next]
+        bucket.pending = self.group.sum_later(bucket.flat)
         self._next += 1
 
 
 def _hook(weight: Tensor, arrived: Callable[[Tensor], None]) -> RemovableHandle:
     handle: RemovableHandle = weight.register_hook(arrived)  # type: ignore[no-untyped-call]
     return handle
-
-
-def _portions(weights: Mapping[str, Tensor], size: int) -> list[dict[str, Tensor]]:
-    """The weights from last to first, in portions of one dtype and about `size` bytes, in the order
-    in which they fill. The last has the bits for a loss."""
-    full: list[dict[str, Tensor]] = []
-    begun: dict[torch.dtype, dict[str, Tensor]] = {}
-    for name, weight in reversed(list(weights.items())):
-        portion = begun.setdefault(weight.dtype, {})
-        portion[name] = weight
-        if sum(each.nbytes for each in portion.values()) >= size:
-            full.append(begun.pop(weight.dtype))
-    full += [begun[dtype] for dtype in sorted(begun, key=lambda dtype: dtype.itemsize)]
-    return full if full and _dtype(full[-1]).itemsize >= _LEAST else [*full, {}]
-
-
-def _dtype(weights: Mapping[str, Tensor]) -> torch.dtype:
-    return next((weight.dtype for weight in weights.values()), torch.float32)
-
-
-def _bucket(weights: Mapping[str, Tensor], device: torch.device) -> _Bucket:
-    sizes = [weight.numel() for weight in weights.values()]
-    flat = torch.zeros(sum(sizes) + 1, dtype=_dtype(weights), device=device)
-    pieces = torch.split(flat[:-1], sizes) if sizes else ()
-    named = zip(weights.items(), pieces, strict=True)
-    return _Bucket(flat, {name: piece.view_as(weight) for (name, weight), piece in named})

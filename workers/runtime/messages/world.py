@@ -34,9 +34,10 @@ class CollectiveTiming(Protocol):
     def bucket_bytes(self) -> int: ...
 
     def begin(
-        self, ranks: tuple[int, ...], num_bytes: int, start: Callable[[], Pending]
+        self, ranks: tuple[int, ...], num_bytes: int, start: Callable[[], Pending], rounds: int = 2
     ) -> Pending:
-        """Begin a sum of so many bytes over `ranks` by `start`."""
+        """Begin a collective of so many bytes over `ranks` by `start`: a sum goes round their ring
+        twice, a gathering once."""
         ...
 
 
@@ -108,6 +109,27 @@ class Group:
             return work
 
         return self.timing.begin(self.ranks, tensor.nbytes, start) if self.timing else start()
+
+    @property
+    def place(self) -> int:
+        """Of this rank in `ranks`."""
+        return dist.get_rank(self.handle)
+
+    def gather(self, flat: Tensor) -> None:
+        """`flat` has an equal part for each rank in the order of `ranks`: put every rank's own part
+        there."""
+        parts = flat.view(torch.uint8)  # whatever gloo thinks of the dtype
+        own = parts.chunk(len(self.ranks))[self.place].clone()
+
+        def start() -> Pending:
+            work: Pending | None = dist.all_gather_single(
+                parts, own, group=self.handle, async_op=True
+            )
+            assert work is not None, "a rank outside the group asked for its parts"
+            return work
+
+        begun = self.timing.begin(self.ranks, flat.nbytes, start, 1) if self.timing else start()
+        begun.wait()
 
     def broadcast(self, tensor: Tensor) -> None:
         """Give the tensor of the group's first rank to all."""

@@ -51,17 +51,18 @@ def trained_state(
     member = schedule(spec.plan.schedule)
     factor = learning_rate_factor(spec.optimizer, len(member.updates(coordinates)), spec.epochs)
     kind = STATE_PRECISIONS[spec.state_precision]
-    rule = partial(optimizer_of, spec.optimizer)
+    rule, is_sharded = partial(optimizer_of, spec.optimizer), spec.plan.shard_state
 
     def made(first: dict[str, Tensor], group: Group | None) -> Weights:
         kept = rounded(first, kind)
         return Weights(
             kept,
             RoundedUpdates(rule, kind) if kind.is_rounded else rule(),
-            None if group is None else Buckets(kept, group),
+            None if group is None else Buckets(kept, group, is_sharded),
             member.consistent,
             factor,
             masters(first, kind),
+            is_sharded,
         )
 
     weights = {

@@ -4,7 +4,7 @@ A step makes new tensors, so that a backward still in flight finds the version t
 forward read; where nobody awaits the old version, it is changed in place instead.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.state.averaging import Sum, average
 from workers.runtime.state.learning_rate import RateFactor
 from workers.runtime.state.optimizers import Optimizer
+from workers.runtime.state.shard import Shard, Slice, whole
 
 
 def full(updates: int) -> float:
@@ -26,7 +27,9 @@ class Weights:
     `buckets` hold the gradients of a replicated stage. Without `stash` there is one version
     under every number: a step changes it under the graphs that are alive, as naive pipelining
     does (PipeDream, section 3.3), and their gradients belong to no version. With `masters`, by
-    name, updates and averages are made on these, and versions are rounded from them.
+    name, updates and averages are made on these, and versions are rounded from them. With
+    `is_sharded` this rank keeps the optimizer's state and the masters of its `slices` alone, and
+    the replicas, who all hold the sum of the gradients, give each other what they made of theirs.
     """
 
     def __init__(
@@ -37,11 +40,21 @@ class Weights:
         stash: bool = True,
         rate: RateFactor = full,
         masters: dict[str, Tensor] | None = None,
+        is_sharded: bool = False,
     ) -> None:
         self._names = tuple(initial)
         self._optimizer, self._rate, self._stash = optimizer, rate, stash
-        self.buckets, self._masters = buckets, masters
-        self._versions = {0: self._named([*initial.values()])}
+        self.buckets = buckets
+        self._shard = Shard(buckets) if is_sharded and buckets is not None else None
+        self.slices: tuple[Slice, ...] = self._shard.slices if self._shard else whole(initial)
+        self.finest = {name: tensor.dtype for name, tensor in (masters or initial).items()}
+        self.masters = None
+        if masters is not None:
+            self.masters = [each.copied(masters[each.name]) for each in self.slices]
+        first = [*initial.values()]
+        if self._shard:
+            first = [weight.contiguous() for weight in first]
+        self._versions = {0: self._named(first)}
         self._newest = 0
         self._updates = 0
         self._gradients: list[Tensor] = []
@@ -54,7 +67,7 @@ class Weights:
 
     @property
     def optimizer_state(self) -> dict[str, list[Tensor]]:
-        """As `Optimizer.state` gives it."""
+        """As `Optimizer.state` gives it, for the `slices`."""
         return self._optimizer.state
 
     def restore(
@@ -65,10 +78,11 @@ class Weights:
         left_out: int = 0,
     ) -> None:
         """Go on from these weights, all of them, as exact as they are known, after so many
-        updates, `left_out` of which were skipped."""
-        if self._masters is not None:
-            self._masters = {n: weights[n].to(m, copy=True) for n, m in self._masters.items()}
-        old, exact = self.newest, self._masters or weights
+        updates, `left_out` of which were skipped. The state is that of the `slices`."""
+        exact = {name: weights[name].to(self.finest[name]) for name in self._names}
+        if self.masters is not None:
+            self.masters = [each.of(exact[each.name]).clone() for each in self.slices]
+        old = self.newest
         self._versions = {0: self._named([exact[n].to(old[n], copy=True) for n in self._names])}
         self._newest, self._updates = 0, updates
         self._optimizer.load_state(optimizer_state, updates - left_out)
@@ -88,8 +102,16 @@ class Weights:
 
     @property
     def exact(self) -> dict[str, Tensor]:
-        """What is known best of the newest version: the masters, or the version itself."""
-        return self.newest if self._masters is None else self._masters
+        """What is known best of the newest version: the masters, or the version itself. All
+        replicas that share masters call it."""
+        if self.masters is None:
+            return self.newest
+        if self._shard is None:
+            return dict(zip(self._names, self.masters, strict=True))
+        found = {n: torch.empty_like(w, dtype=self.finest[n]) for n, w in self.newest.items()}
+        with torch.no_grad():
+            self._shard.gather(self.masters, found)
+        return found
 
     @property
     def evaluated(self) -> dict[str, Tensor]:
@@ -147,8 +169,15 @@ class Weights:
         """Move the newest version and the reference of the pipelines towards each other."""
         if self.reference is None:
             raise AssertionError("the pipelines have no reference yet")
-        average(list(self.exact.values()), list(self.reference.values()), alpha, add_up)
-        self._round([*self.newest.values()])
+        exact = self.exact
+        average(list(exact.values()), list(self.reference.values()), alpha, add_up)
+        if self.masters is None:
+            return
+        with torch.no_grad():
+            for name, weight in self.newest.items():
+                weight.copy_(exact[name])
+            for part, master in zip(self.slices, self.masters, strict=True):
+                master.copy_(part.of(exact[part.name]))
 
     def step(
         self,
@@ -180,25 +209,32 @@ class Weights:
         old = list(self.newest.values())
         if not self._stash:
             old = [weight.data for weight in old]  # autograd must not notice
-        rate, gradients = self._rate(self._updates), self._mean(divisor)
+        rate, named = self._rate(self._updates), dict(zip(self._names, old, strict=True))
         with torch.no_grad():
-            if self._masters is None:
-                new = self._optimizer.update(old, gradients, in_place, rate)
+            gradients = self._mean(divisor)
+            own = self.masters or [each.of(named[each.name]) for each in self.slices]
+            if own:
+                own = self._optimizer.update(own, gradients, in_place or bool(self.masters), rate)
+            if self._shard is None and self.masters is None:
+                new = own
             else:
-                self._optimizer.update([*self._masters.values()], gradients, True, rate)
                 new = old if in_place else [torch.empty_like(weight) for weight in old]
-                self._round(new)
+                self._put(own, dict(zip(self._names, new, strict=True)))
         return self.newest if in_place else self._named(new)
 
-    def _round(self, weights: Sequence[Tensor]) -> None:
-        """Put the masters, rounded, in the place of `weights`."""
-        with torch.no_grad():
-            for weight, master in zip(weights, (self._masters or {}).values(), strict=False):
-                weight.copy_(master)
+    def _put(self, own: Sequence[Tensor], into: Mapping[str, Tensor]) -> None:
+        """Put what the replicas made of their slices into a version, rounded as it is."""
+        if self._shard is not None:
+            self._shard.gather(own, into)
+            return
+        for weight, master in zip(into.values(), own, strict=True):
+            weight.copy_(master)
 
     def _mean(self, divisor: float) -> list[Tensor]:
-        gradients = list(self.gradients)
-        if divisor == 1:
+        """For the `slices`."""
+        found = dict(zip(self._names, self.gradients, strict=True))
+        gradients = [each.of(found[each.name]) for each in self.slices]
+        if divisor == 1 or not gradients:
             return gradients
         if self._is_own or self.buckets is not None:
             torch._foreach_div_(gradients, divisor)

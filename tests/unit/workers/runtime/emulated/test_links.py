@@ -53,7 +53,7 @@ def test_inside_a_server_every_pair_has_its_own(links: list[EmulatedLinks]) -> N
 def test_a_sum_begins_when_the_last_has_come_and_lasts_a_ring(links: list[EmulatedLinks]) -> None:
     numbers = [each.join() for each in links]
     last = time.monotonic()
-    ends = [each.all_reduce(numbers[0], (0, 1, 2, 3), 40) for each in links]
+    ends = [each.collective(numbers[0], (0, 1, 2, 3), 40) for each in links]
     ring = 2 * 3 * (seconds(10, 1e3) + SCALE * 0.5)
     assert numbers == [0] * 4
     assert max(ends) == pytest.approx(last + ring, abs=0.2)
@@ -63,6 +63,6 @@ def test_a_sum_begins_when_the_last_has_come_and_lasts_a_ring(links: list[Emulat
 def test_the_next_sum_waits_for_the_link_of_the_one_before(links: list[EmulatedLinks]) -> None:
     for each in links:
         each.join(), each.join()
-    first = [each.all_reduce(0, (0, 1, 2, 3), 40) for each in links]
-    second = [each.all_reduce(1, (0, 1, 2, 3), 40) for each in links]
+    first = [each.collective(0, (0, 1, 2, 3), 40) for each in links]
+    second = [each.collective(1, (0, 1, 2, 3), 40) for each in links]
     assert max(second) >= max(first) + seconds(2 * 3 / 4 * 40, 1e3) - 0.2

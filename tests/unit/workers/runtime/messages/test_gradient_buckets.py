@@ -82,15 +82,3 @@ def test_gradients_of_two_dtypes_and_a_loss_with_all_its_digits(
     for gradient, weight in zip(buckets.gradients, held.values(), strict=True):
         assert gradient.dtype == weight.dtype
         assert torch.equal(gradient, 2 * weight.detach())
-
-
-def test_portions_are_of_one_dtype_and_each_weight_is_in_one() -> None:
-    """Biases between matrices do not make a bucket of each."""
-    held = {f"{n}": torch.zeros((8, 8) if n % 2 else (8,)) for n in range(40)}
-    mixed = {name: w.bfloat16() if w.dim() > 1 else w for name, w in held.items()}
-    portions = module._portions(mixed, 1000)
-    assert sorted(name for part in portions for name in part) == sorted(held)
-    assert all(len({weight.dtype for weight in part.values()}) == 1 for part in portions)
-    assert len(portions) == 20 * 128 // 1024 + 1 + 1
-    alone = module._portions({name: w.bfloat16() for name, w in held.items()}, 10_000)
-    assert [len(part) for part in alone] == [40, 0]
