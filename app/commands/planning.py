@@ -14,8 +14,9 @@ from backend.cluster.presets import named_preset, this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer
-from backend.prediction.question import Question, RecomputePolicy
+from backend.prediction.question import Question
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import StatePrecision
@@ -76,9 +77,9 @@ def options(
         float | None, typer.Option(min=1, help="Bytes of every device (16e9).")
     ] = None,
     recompute: Annotated[
-        RecomputePolicy,
+        MemorySaving,
         typer.Option(help="Compute activations again: where memory requires it, never, always."),
-    ] = RecomputePolicy.AUTO,
+    ] = MemorySaving.AUTO,
     chunks: Annotated[
         int, typer.Option(help="Stages per device under a schedule that interleaves.")
     ] = 2,

@@ -134,7 +134,9 @@ def _described(
     question: Question, name: str, prediction: Prediction, program: Program, timeline: Timeline
 ) -> Outcome:
     plan = prediction.plan
-    sizes = PlanSizes(question.profile_of(plan), plan.partition, question.optimizer)
+    sizes = PlanSizes(
+        question.profile_of(plan), plan.partition, question.optimizer, plan.shard_state
+    )
     return Outcome(
         name,
         prediction,

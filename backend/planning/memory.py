@@ -6,7 +6,7 @@ planner still searches, `MemoryRule` asks it about a stage with so many devices 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, lcm
 from typing import Any, Protocol
 
@@ -79,17 +79,19 @@ def stage_memory(
     in_flight: int,
     optimizer: str,
     recompute: bool = False,
+    sharded: bool = False,
 ) -> float:
     """`stage_bytes` of `stage` with `versions` of its weights alive and `in_flight` microbatches
     whose backward is still to come, and its frozen weights and buffers. Activations are what
-    autograd was measured to keep, else every layer's output. Raises `InvalidInput` on an unknown
-    optimizer."""
+    autograd was measured to keep, else every layer's output; `sharded` state is that of all
+    replicas together. Raises `InvalidInput` on an unknown optimizer."""
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
     outputs = sum(layer.activation_bytes for layer in layers)
     cuts = profile.graph.cut_bytes
     bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
-    copies = versions + optimizer_named(optimizer).copies(profile.state_precision)
+    sharers = stage.replicas if sharded else 1
+    copies = versions + optimizer_named(optimizer).copies(profile.state_precision, sharers)
     constants = sum(layer.constant_bytes for layer in layers)
     one_way = profile.graph.one_way[stage.stop - 1]
     peak = stage_bytes(weights, outputs, bundles, copies, in_flight, recompute, one_way)
@@ -111,9 +113,9 @@ def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
         stages = plan.partition.stages[pipeline_rank :: shape.pipeline_size]
         live, held = rule.live(at), rule.in_flight(at)
-        fixed = [stage_memory(ordered, s, live, 0, optimizer) for s in stages]
-        again = plan.recompute and rule.recomputation_frees
-        full = [stage_memory(ordered, s, live, held, optimizer, again) for s in stages]
+        again, sharded = plan.recompute and rule.recomputation_frees, plan.shard_state
+        fixed = [stage_memory(ordered, s, live, 0, optimizer, False, sharded) for s in stages]
+        full = [stage_memory(ordered, s, live, held, optimizer, again, sharded) for s in stages]
         waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
         shared = finest * reference if plan.num_pipelines > 1 else 0
@@ -143,18 +145,19 @@ def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
             f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
             "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
-            "microbatch, 2BW's two weight versions, or state in bfloat16.",
+            "microbatch, 2BW's two weight versions, or state in bfloat16 or shared by replicas.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a schedule lets a replica of a stage hold, by the number of its replicas: entry n of
-    `in_flight` and `versions` holds from `replicas[n]` replicas on."""
+    """What a replica of a stage holds, by the number of its replicas: entry n of `in_flight` and
+    of `copies` of the weights (versions, gradient and state) holds from `replicas[n]` replicas
+    on."""
 
     replicas: Floats
     in_flight: Floats
-    versions: Floats
+    copies: Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,7 @@ class MemoryRule:
     total      devices of the whole pipeline, on which some schedules' bounds depend; 0 = not
                known: none are counted in front of a stage, which bounds from below
     precision  of the state, as the profile has it
+    sharded    replicas share the state
     """
 
     limit: float
@@ -176,11 +180,7 @@ class MemoryRule:
     recompute: bool = False
     total: int = 0
     precision: str = "float32"
-
-    @property
-    def copies(self) -> float:
-        """Copies of the weights beside their versions."""
-        return optimizer_named(self.optimizer).copies(self.precision)
+    sharded: bool = False
 
     def holds(self, replicas: int, after: int) -> tuple[int, int]:
         """Microbatches in flight and weight versions of one of `replicas` with `after` devices
@@ -190,13 +190,19 @@ class MemoryRule:
         return self.schedule.in_flight(at), self.schedule.live(at)
 
     def bounds(self, most: int, after: int) -> Bounds:
-        """`holds` of 1 to `most` replicas: both numbers never grow with the replicas, so only
+        """What 1 to `most` replicas hold: both numbers never grow with the replicas, so only
         those from which on they are smaller are listed."""
-        steps: dict[tuple[int, int], int] = {}
+        steps: dict[tuple[float, float], int] = {}
         for replicas in range(1, most + 1):
-            steps.setdefault(self.holds(replicas, after), replicas)
-        in_flight, versions = np.array(list(steps), dtype=np.float64).T
-        return Bounds(np.array(list(steps.values()), dtype=np.float64), in_flight, versions)
+            in_flight, versions = self.holds(replicas, after)
+            steps.setdefault((in_flight, versions + self._copies(replicas)), replicas)
+        held, copies = np.array(list(steps), dtype=np.float64).T
+        return Bounds(np.array(list(steps.values()), dtype=np.float64), held, copies)
+
+    def _copies(self, replicas: int) -> float:
+        """Copies of the weights beside their versions."""
+        sharers = replicas if self.sharded else 1
+        return optimizer_named(self.optimizer).copies(self.precision, sharers)
 
     def fewest_replicas(self, cuts: Cuts, firsts: Ints, stop: int, bounds: Bounds) -> Floats:
         """The fewest replicas of the stages firsts..stop that fit; infinite where none do."""
@@ -204,7 +210,7 @@ class MemoryRule:
             cuts.weights(firsts, stop)[:, None],
             cuts.kept(firsts, stop)[:, None],
             (cuts.cut_bytes[firsts][:, None], cuts.cut_bytes[stop]),
-            self.copies + bounds.versions,
+            bounds.copies,
             bounds.in_flight,
             self.recompute and self.schedule.recomputation_frees,
             bool(cuts.one_way[stop]),
@@ -214,11 +220,13 @@ class MemoryRule:
 
     def shared_fits(self, cuts: Cuts, firsts: Ints, stop: int, machine: int) -> NDArray[np.bool_]:
         """Whether a pipeline of the layers firsts..stop may fit on `machine` devices at all:
-        each of its stages holds what one alone would, its weights once and one microbatch."""
+        each of its stages holds what one alone would, its weights once and one microbatch. What is
+        shared may be with devices of other machines."""
         _, versions = self.holds(1, 0)
         weights = cuts.weights(firsts, stop)
         outputs = 0.0 if cuts.one_way.any() else cuts.kept(firsts, stop)
-        needed = stage_bytes(weights, outputs, (0.0, 0.0), self.copies + versions, 1)
+        copies = versions + (1 if self.sharded else self._copies(1))
+        needed = stage_bytes(weights, outputs, (0.0, 0.0), copies, 1)
         return np.asarray(needed + cuts.constants(firsts, stop) <= machine * self.limit)
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
@@ -227,6 +235,7 @@ class MemoryRule:
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
         shape = Shape(partition.replicas, segment, self.batch, chunks=partition.chunks)
         plan = Plan("", partition, self.schedule.name, 1, self.batch, self.recompute)
+        plan = replace(plan, shard_state=self.sharded)
         needs = memory_bytes(profile, plan, shape, self.optimizer)
         limits = (min(self.limit, d.memory or inf) for d in smallest_devices(cluster, partition))
         return all(need <= limit for need, limit in zip(needs, limits, strict=True))

@@ -21,10 +21,11 @@ class OptimizerKind:
     source: str
     values: int
 
-    def copies(self, precision: str = "float32") -> float:
+    def copies(self, precision: str = "float32", sharers: int = 1) -> float:
         """Bytes beside the versions of the weights over those of a version: one gradient, the
-        masters and the state, in a precision of `STATE_PRECISIONS`."""
-        return 1 + state_precision_named(precision).optimizer(self.values)
+        masters and the state, in a precision of `STATE_PRECISIONS`; of masters and state as many
+        replicas as `sharers` keep an equal part each."""
+        return 1 + state_precision_named(precision).optimizer(self.values) / sharers
 
 
 OPTIMIZERS: dict[OptimizerName, OptimizerKind] = {

@@ -163,9 +163,12 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
     """What the bottleneck is, what memory made of the plan, and, where it does not interleave,
     what it would cost to move its layers away."""
     profile, cluster = question.profile_of(plan), question.cluster
-    yield explain(PlanDurations(profile, plan.partition, cluster), plan, steady_shape(plan))
+    durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+    yield explain(durations, plan, steady_shape(plan))
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
+    if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
+        yield f"The replicas of a stage share its optimizer's state, since without that {fault}."
     stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, num_pipelines=1)
     if (
         not question.schedule

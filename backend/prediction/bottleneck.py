@@ -40,7 +40,10 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
     for pipeline_rank, replicas in enumerate(cut.replicas):
         held = range(pipeline_rank, len(cut.stages), cut.pipeline_size)
         group = shape.group_of(pipeline_rank)
-        update = sum(durations.update[s] + durations.all_reduce(s, group) for s in held)
+        update = sum(
+            durations.update[s] + durations.all_reduce(s, group) + durations.gathering[s]
+            for s in held
+        )
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         found.append(Load("stage", pipeline_rank, busy))
     for number in range(len(cut.stages) - 1):
@@ -82,7 +85,7 @@ def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
 def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
     """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut or host, never
     waiting. Raises `InvalidInput` where the plan has no steady state."""
-    durations = PlanDurations(profile, plan.partition, cluster)
+    durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
     worst = busiest(durations, plan, steady_shape(plan))
     return plan.microbatch / worst if worst else float("inf")
 
@@ -102,10 +105,11 @@ def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:
             f"One device runs the whole model: {seconds_text(whole)} per microbatch, nothing sent."
         )
     if len(plan.partition.stages) == 1:
-        sync = durations.all_reduce(0, shape.group_of(0))
+        sync = durations.all_reduce(0, shape.group_of(0)) + durations.gathering[0]
+        what = "gradients and new weights" if plan.shard_state else "gradients"
         return (
             f"Each of {num_devices} devices runs the whole model: {seconds_text(whole)} of compute "
-            f"per microbatch, then {seconds_text(sync)} to synchronise {gradients} of gradients."
+            f"per microbatch, then {seconds_text(sync)} to synchronise {gradients} of {what}."
         )
     worst = max(loads(durations, plan, shape), key=lambda load: load.seconds)
     return (
@@ -140,7 +144,9 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
     replicas = plan.partition.replicas[load.number]
     if replicas > 1:
         group = shape.group_of(load.number)
-        sync = sum(durations.all_reduce(stage, group) for stage in held)
+        sync = sum(
+            durations.all_reduce(stage, group) + durations.gathering[stage] for stage in held
+        )
         num_bytes = sum(durations.parameter_bytes[stage] for stage in held)
         text += (
             f", shared by {replicas} replicas that synchronise {bytes_text(num_bytes)} in "

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from math import inf
 from typing import Protocol
 
@@ -14,7 +15,10 @@ from backend.planning.pipedream.candidates import all_ideals
 from backend.planning.pipedream.ideals import Ideals, own_order
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.planning.savings import MemorySaving, Savings
 from backend.profiles.profile import Profile
+
+NONE = Savings()
 
 
 class PlanInputs(Protocol):
@@ -26,33 +30,36 @@ class PlanInputs(Protocol):
     def batch(self) -> int: ...
     @property
     def optimizer(self) -> str: ...
+    @property
+    def shard_state(self) -> MemorySaving: ...
 
 
 def memory_constrained_partition(
-    asked: PlanInputs, schedule: str, recompute: bool = False
+    asked: PlanInputs, schedule: str, savings: Savings = NONE
 ) -> Partition:
     """The partition with the smallest bottleneck whose stages fit under `schedule`. Raises
     `PlanDoesNotFit` with the smallest excess."""
-    return memory_constrained_optimum(asked, schedule, recompute).partition
+    return memory_constrained_optimum(asked, schedule, savings).partition
 
 
 def memory_constrained_optimum(
-    asked: PlanInputs, schedule: str, recompute: bool = False
+    asked: PlanInputs, schedule: str, savings: Savings = NONE
 ) -> Optimum:
     """The same with its bottleneck and proof."""
-    rule = memory_rule(asked, schedule, recompute)
+    rule = memory_rule(asked, schedule, savings)
     return optimum(asked.profile, asked.cluster, memory=rule)
 
 
 def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -> list[Partition]:
-    """Those under each of `schedules`, with and without recomputation, the same memory asked
-    about once; without those for which nothing fits. A graph with more cuts than are looked at
-    is cut in its own order."""
+    """Those under each of `schedules`, with and without recomputation, and with shared state where
+    that is allowed; the same memory asked about once, and without those for which nothing fits. A
+    graph with more cuts than are looked at is cut in its own order."""
+    ways = [Savings(*each) for each in product((False, True), asked.shard_state.tries)]
     rules = {
         _bounds(rule, asked.cluster.num_devices): rule
         for name in schedules
-        for recompute in (False, True)
-        for rule in [memory_rule(asked, name, recompute)]
+        for savings in ways
+        for rule in [memory_rule(asked, name, savings)]
     }
     cuts = all_ideals(asked.profile)
     if cuts is None:
@@ -65,7 +72,7 @@ def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -
     return list(found)
 
 
-def memory_rule(asked: PlanInputs, schedule: str, recompute: bool = False) -> MemoryRule | None:
+def memory_rule(asked: PlanInputs, schedule: str, savings: Savings = NONE) -> MemoryRule | None:
     """What keeps a stage within a device's memory under `schedule`; None where no memory is
     known."""
     cluster = asked.cluster
@@ -77,8 +84,9 @@ def memory_rule(asked: PlanInputs, schedule: str, recompute: bool = False) -> Me
         schedule_named(schedule),
         asked.optimizer,
         asked.batch,
-        recompute,
+        savings.recompute,
         precision=asked.profile.state_precision,
+        sharded=savings.shard_state,
     )
 
 
@@ -89,4 +97,4 @@ def _bounds(rule: MemoryRule | None, devices: int) -> object:
         return None
     longest = replace(rule, total=devices)
     held = tuple((rule.holds(1, after), longest.holds(1, after)) for after in range(devices))
-    return rule.recompute, held
+    return rule.recompute, rule.sharded, held

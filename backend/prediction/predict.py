@@ -53,7 +53,7 @@ def on_cluster(
 ) -> tuple[Timeline, PlanDurations]:
     """The program of `plan` on the cluster's clock, and the seconds of its actions."""
     costs = weight_update_costs(schedule(program.schedule), program.shape)
-    durations = PlanDurations(profile, plan.partition, cluster, costs)
+    durations = PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
     cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
     return simulate(program, durations, links, cores), durations
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
+from itertools import product
 from math import isfinite
 
 from backend.cluster.cluster import Cluster
@@ -15,6 +15,7 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.savings import MemorySaving, Savings
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
@@ -30,25 +31,6 @@ OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
 MOST_CHUNKS, MOST_PIPELINES = 16, 8
 
 
-class RecomputePolicy(StrEnum):
-    """Whether forwards keep their inputs alone and run once more before the backward."""
-
-    AUTO = "auto"
-    NEVER = "never"
-    ALWAYS = "always"
-
-    @property
-    def tries(self) -> tuple[bool, ...]:
-        """What is predicted, one after the other, until a plan fits the memory."""
-        match self:
-            case RecomputePolicy.AUTO:
-                return (False, True)
-            case RecomputePolicy.NEVER:
-                return (False,)
-            case RecomputePolicy.ALWAYS:
-                return (True,)
-
-
 @dataclass(frozen=True)
 class Question:
     """What to plan, on which cluster, and what is given. Raises `InvalidInput`.
@@ -57,6 +39,8 @@ class Question:
     schedule   a name of the catalog; "" for the planner's own, and for any that `best` likes
     batch      microbatches per update of a schedule that updates once per batch
     optimizer  whose state counts as memory
+    recompute, shard_state   whether activations are computed again, and whether the replicas of a
+               stage share its optimizer's state
     chunks     stages on a device under a schedule that interleaves
     pipelines  most parallel pipelines that AvgPipe puts on the same devices
     gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing
@@ -70,7 +54,8 @@ class Question:
     schedule: str = ""
     batch: int = 4
     optimizer: str = "momentum"
-    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    recompute: MemorySaving = MemorySaving.AUTO
+    shard_state: MemorySaving = MemorySaving.AUTO
     chunks: int = 2
     pipelines: int = 3
     gain: float = 1.0
@@ -160,19 +145,33 @@ class Question:
         """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""
         return predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
 
-    def fitting(self, plan: Plan) -> Prediction:
-        """What `plan` does, with recomputation where the question says so. Raises as `predict`."""
-        return self.first_fitting(lambda recompute: replace(plan, recompute=recompute))
+    @property
+    def savings(self) -> tuple[Savings, ...]:
+        """The ways to save memory that may be taken together, the fewest ways first."""
+        every = (Savings(*ways) for ways in product(self.recompute.tries, self.shard_state.tries))
+        return tuple(sorted(every, key=lambda each: each.recompute + each.shard_state))
 
-    def first_fitting(self, plan: Callable[[bool], Plan]) -> Prediction:
-        """The prediction of `plan(recompute)` for the first way that fits the memory."""
-        first: PlanDoesNotFit | None = None
-        for recompute in self.recompute.tries:
-            try:
-                return self.predict(plan(recompute))
-            except PlanDoesNotFit as fault:
-                first = first or fault
-        raise first or PlanDoesNotFit("nothing was tried")
+    def fitting(self, plan: Plan) -> Prediction:
+        """What `plan` does, saving memory where the question says so. Raises as `predict`."""
+        return self.first_fitting(lambda savings: savings.of(plan))
+
+    def first_fitting(self, plan: Callable[[Savings], Plan]) -> Prediction:
+        """The prediction of `plan` as it saves the least memory, where that fits; else the fastest
+        of those that fit."""
+        least, *others = self.savings
+        try:
+            return self.predict(plan(least))
+        except PlanDoesNotFit as fault:
+            found = [each for savings in others if (each := self._fitting(plan, savings))]
+            if not found:
+                raise fault
+        return max(found, key=lambda each: each.samples_per_second)
+
+    def _fitting(self, plan: Callable[[Savings], Plan], savings: Savings) -> Prediction | None:
+        try:
+            return self.predict(plan(savings))
+        except PlanDoesNotFit:
+            return None
 
 
 def _limited(cluster: Cluster, memory: float | None) -> Cluster:

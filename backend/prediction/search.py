@@ -14,6 +14,7 @@ from backend.planning.balanced import two_bw, widths
 from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.savings import Savings
 from backend.prediction.bottleneck import most_samples
 from backend.prediction.candidates import every_plan, interleaved_partitions, parallel_pipelines
 from backend.prediction.memory_constrained import memory_constrained_partition
@@ -75,16 +76,16 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
     """The plan with the most simulated samples/s of those that fit, the first one of equals.
 
     Best first: candidates are simulated in the order of their bounds, until no bound is above
-    the best rate found. What does not fit the memory comes again with recomputation. What late
-    weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
+    the best rate found. What does not fit the memory comes again with every way to save some. What
+    late weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
     """
     watch.progress(name, 0, 0)
     found: Found | None = None
     fault: StageflowError | None = None
-    first, *again = question.recompute.tries
-    bound = _bounds(question)
-    listed = [replace(plan, recompute=first) for plan in plans]
-    queue = [(-bound(plan), number, plan) for number, plan in enumerate(listed)]
+    least, *others = question.savings
+    bound, ways = _bounds(question), 1 + len(others)
+    listed = enumerate(map(least.of, plans))
+    queue = [(-bound(plan), ways * number, plan) for number, plan in listed]
     heapify(queue)
     for done in count():
         watch.progress(name, done, done + len(queue))
@@ -95,9 +96,11 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
             prediction = question.predict(plan)
         except PlanDoesNotFit as error:
             fault = fault or error
-            if not plan.recompute and True in again:
-                plan = replace(plan, recompute=True)
-                heappush(queue, (-bound(plan), number, plan))
+            if number % ways == 0:
+                saved = {each.of(plan): None for each in others}
+                for way, other in enumerate(saved, start=1):
+                    if other != plan:
+                        heappush(queue, (-bound(other), number + way, other))
         except StageflowError as error:
             fault = fault or error
         else:
@@ -155,12 +158,12 @@ def _avgpipe(question: Question, watch: Watch) -> Prediction:
 
 
 def _pipedream(question: Question) -> Prediction:
-    """PipeDream's partition within the memory, with recomputation where none fits without."""
+    """PipeDream's partition within the memory, which is saved where none fits without."""
 
-    def plan(recompute: bool) -> Plan:
+    def plan(savings: Savings) -> Plan:
         schedule = question.plan("pipedream", whole).schedule
-        cut = memory_constrained_partition(question, schedule, recompute)
-        return replace(question.plan("pipedream", cut), recompute=recompute)
+        cut = memory_constrained_partition(question, schedule, savings)
+        return savings.of(question.plan("pipedream", cut))
 
     whole = data_parallel(question.profile, question.cluster)
     return question.first_fitting(plan)

@@ -10,19 +10,23 @@ from backend.profiles.state_precision import StatePrecisionKind, state_precision
 
 @dataclass(frozen=True, slots=True)
 class PlanSizes:
-    """`backend.pipeline.memory.Sizes` of a partition of a profile; `rule` is the optimizer's."""
+    """`backend.pipeline.memory.Sizes` of a partition of a profile; `rule` is the optimizer's, and
+    replicas share its state where it is `sharded`."""
 
     profile: Profile
     partition: Partition
     rule: str
+    sharded: bool = False
 
     def weights(self, stage: int) -> float:
         """One version of the stage's weights."""
         return float(sum(layer.parameter_bytes for layer in self._layers(stage)))
 
     def optimizer(self, stage: int) -> float:
-        """A velocity, two moments, or nothing; and the masters."""
-        return self._kept.optimizer(optimizer_named(self.rule).values) * self.weights(stage)
+        """A velocity, two moments, or nothing; and the masters. Of what is shared one part."""
+        sharers = self.partition.stages[stage].replicas if self.sharded else 1
+        values = optimizer_named(self.rule).values
+        return self._kept.optimizer(values) * self.weights(stage) / sharers
 
     def reference(self, stage: int) -> float:
         """As exact as the masters, or the weights where there are none."""

@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import rank
-from backend.prediction.question import Question, RecomputePolicy
+from backend.prediction.question import Question
 from backend.profiles.profile import Profile
 from backend.runs.request.spec import ProfileSpec
 from tests.benchmarks.evidence import evidence
@@ -41,9 +42,9 @@ LLAMA = {
 }
 SERVERS = Cluster((Level(4, 12e9), Level(2, 1.25e9)), Device("A10", 24e9))
 ASKED = (
-    ("pipedream-2bw", "2bw", RecomputePolicy.NEVER),
-    ("pipedream", "1f1b-flush", RecomputePolicy.NEVER),
-    ("pipedream", "1f1b-flush", RecomputePolicy.ALWAYS),
+    ("pipedream-2bw", "2bw", MemorySaving.NEVER),
+    ("pipedream", "1f1b-flush", MemorySaving.NEVER),
+    ("pipedream", "1f1b-flush", MemorySaving.ALWAYS),
 )
 PROFILED = ["parameters", "layers", "measured by", "seconds", "peak of the process, GiB"]
 PLANNED = ["model", "planner", "schedule", "recomputes", "stages", "memory per stage, GiB"]

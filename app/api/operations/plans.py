@@ -15,10 +15,11 @@ from backend.cluster.document import read_cluster
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, compare, cut_by_hand, rank
 from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
-from backend.prediction.question import Question, RecomputePolicy
+from backend.prediction.question import Question
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.plans import StoredPlan
 
@@ -68,7 +69,7 @@ class PlanRequest:
     optimizer: str = "momentum"
     planner: str = ""
     memory: float | None = None
-    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    recompute: MemorySaving = MemorySaving.AUTO
     chunks: int = 2
     pipelines: int = 3
     device: str = ""

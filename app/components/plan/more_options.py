@@ -11,16 +11,17 @@ from app.components.shell.pick import pick, pick_several
 from app.session import state
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
-from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, RecomputePolicy
+from backend.planning.savings import MemorySaving
+from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES
 from backend.profiles.devices import DEVICES, Precision
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.profiles import StoredProfile
 
 GIB, MS = 2**30, 1e-3
 RECOMPUTE = {
-    RecomputePolicy.AUTO: "where memory asks for it",
-    RecomputePolicy.NEVER: "never",
-    RecomputePolicy.ALWAYS: "always",
+    MemorySaving.AUTO: "where memory asks for it",
+    MemorySaving.NEVER: "never",
+    MemorySaving.ALWAYS: "always",
 }
 
 

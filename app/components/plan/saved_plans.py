@@ -18,7 +18,8 @@ from app.session.links import page_link
 from app.session.state import Key, Page, Param, bound
 from backend.cluster.document import write_cluster
 from backend.planning.cuts import BY_HAND, write_cut
-from backend.prediction.question import PLANNER_NAMES, RecomputePolicy
+from backend.planning.savings import MemorySaving
+from backend.prediction.question import PLANNER_NAMES
 from backend.runs.plans import StoredPlan
 
 SHOWN = 8
@@ -93,7 +94,7 @@ def _put(saved: StoredPlan, microbatch: int) -> None:
         (Param.CLUSTER, write_cluster(saved.cluster)),
         (Param.SCHEDULE, plan.schedule),
         (Param.BATCH, batch if plan.batch > 1 and batch else None),
-        (Param.RECOMPUTE, RecomputePolicy.ALWAYS if plan.recompute and not limited else None),
+        (Param.RECOMPUTE, MemorySaving.ALWAYS if plan.recompute and not limited else None),
         (Param.PLANNER, plan.planner if plan.planner in PLANNER_NAMES else None),
         (Param.CUT, write_cut(plan.partition) if by_hand else None),
     ):

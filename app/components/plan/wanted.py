@@ -8,7 +8,8 @@ from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
 from backend.planning.optimizers import OptimizerName
-from backend.prediction.question import Question, RecomputePolicy
+from backend.planning.savings import MemorySaving
+from backend.prediction.question import Question
 from backend.profiles.state_precision import STATE_PRECISIONS, StatePrecision
 from backend.runs.profiles import StoredProfile
 
@@ -34,7 +35,7 @@ class Wanted:
     batch: int = 4
     optimizer: OptimizerName = "momentum"
     memory: float | None = None
-    recompute: RecomputePolicy = RecomputePolicy.AUTO
+    recompute: MemorySaving = MemorySaving.AUTO
     chunks: int = 2
     pipelines: int = 3
     took: tuple[float, float] | None = None

@@ -9,7 +9,8 @@ from app.components.plan.wanted import Wanted, options_text
 from app.session.state import Param
 from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
-from backend.prediction.question import Question, RecomputePolicy
+from backend.planning.savings import MemorySaving
+from backend.prediction.question import Question
 from backend.runs.profiles import StoredProfile
 from tests.app import seed
 
@@ -35,7 +36,7 @@ def test_every_field_reaches_the_question():
         batch=8,
         optimizer="adamw",
         memory=4e9,
-        recompute=RecomputePolicy.ALWAYS,
+        recompute=MemorySaving.ALWAYS,
         chunks=3,
         pipelines=2,
         took=(0.01, 0.016),
@@ -49,7 +50,7 @@ def test_every_field_reaches_the_question():
         schedule="afp",
         batch=8,
         optimizer="adamw",
-        recompute=RecomputePolicy.ALWAYS,
+        recompute=MemorySaving.ALWAYS,
         chunks=3,
         pipelines=2,
         further=(HALF,),
@@ -74,7 +75,7 @@ def test_times_are_carried_to_another_device():
 
 
 def test_what_is_set_is_said():
-    wanted = Wanted(stored(), local(2), memory=2**32, recompute=RecomputePolicy.NEVER)
+    wanted = Wanted(stored(), local(2), memory=2**32, recompute=MemorySaving.NEVER)
     said = options_text(wanted).replace("\u00a0", " ")
     assert said == "2 set: memory 4.00 GiB, recomputation never"
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""

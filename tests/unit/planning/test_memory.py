@@ -119,6 +119,34 @@ def test_a_simulated_program_holds_as_much(name, recompute, batch, precision):
     assert max(peaks) >= 0.9 * max(promised)
 
 
+@pytest.mark.parametrize("name", ["pipedream", "2bw", "1f1b-flush"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16-masters"])
+def test_replicas_that_share_state_hold_as_much_as_is_promised(name, precision):
+    """Two stages of three replicas and one: masters and two moments are in thirds on the first."""
+    layers = (Layer("l", "Linear", 1.0, 2.0, 100, 6000, saved_bytes=700, update=0.1),) * 2
+    profile = kept_in(Profile("even", ModelGraph.chain(layers), 1), precision)
+    partition = Partition((Stage(0, 1, (0, 1, 2)), Stage(1, 2, (3,))))
+    batch = 6 if schedule(name).batched else 1
+    plan = Plan("", partition, name, 1, batch, shard_state=True)
+    shape = steady_shape(plan)
+    promised = memory_bytes(profile, plan, shape, "adam")
+    whole = memory_bytes(profile, replace(plan, shard_state=False), shape, "adam")
+    state = PlanSizes(profile, partition, "adam").optimizer(0)
+    assert promised[0] == pytest.approx(whole[0] - state * 2 / 3)
+    assert promised[1] == whole[1]
+    cluster = Cluster((Level(4, 1e9),))
+    program, timeline = predicted_program(profile, cluster, plan, shape.num_microbatches)
+    shared, alone = (
+        memory(program, timeline, PlanSizes(profile, partition, "adam", sharded))
+        for sharded in (True, False)
+    )
+    saved = [
+        peak(one).holding.total - peak(other).holding.total
+        for one, other in zip(alone, shared, strict=True)
+    ]
+    assert saved == pytest.approx([state * 2 / 3] * 3 + [0.0])
+
+
 def straight_cut(count: int) -> Partition:
     return Partition(tuple(Stage(n, n + 1, (n,)) for n in range(count)))
 

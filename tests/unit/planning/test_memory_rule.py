@@ -22,10 +22,10 @@ names = st.sampled_from(NAMES)
 batches = st.integers(1, 6)
 
 
-def needs(profile, partition, name, batch, recompute=False):
+def needs(profile, partition, name, batch, recompute=False, sharded=False):
     """Bytes per stage as the prediction counts them."""
     size = batch if schedule(name).batched else 1
-    plan = Plan("", partition, name, 1, size, recompute)
+    plan = Plan("", partition, name, 1, size, recompute, shard_state=sharded)
     return memory_bytes(profile, plan, steady_shape(plan), "momentum")
 
 
@@ -70,16 +70,26 @@ does not know yet: of replicated stages it counts a version too few at times."""
 
 
 @settings(max_examples=400, deadline=None)
-@given(graphs(4), clusters(3), st.sampled_from(EXACT), batches, st.integers(0, 400), st.booleans())
+@given(
+    graphs(4),
+    clusters(3),
+    st.sampled_from(EXACT),
+    batches,
+    st.integers(0, 400),
+    st.booleans(),
+    st.booleans(),
+)
 def test_the_plan_is_the_best_of_those_that_the_prediction_admits(
-    profile, cluster, name, batch, limit, recompute
+    profile, cluster, name, batch, limit, recompute, sharded
 ):
     fitting = [
         plan
         for plan in every_plan(profile, cluster)
-        if max(needs(profile, plan, name, batch, recompute)) <= limit
+        if max(needs(profile, plan, name, batch, recompute, sharded)) <= limit
     ]
-    rule = MemoryRule(float(limit), schedule(name), batch=batch, recompute=recompute)
+    rule = MemoryRule(
+        float(limit), schedule(name), batch=batch, recompute=recompute, sharded=sharded
+    )
     if not fitting:
         with pytest.raises(PlanDoesNotFit):
             optimum(profile, cluster, memory=rule)
@@ -88,7 +98,7 @@ def test_the_plan_is_the_best_of_those_that_the_prediction_admits(
     best = min(bottleneck(profile, cluster, plan) for plan in fitting)
     assert found.seconds == pytest.approx(best)
     assert found.lower_bound == pytest.approx(best)
-    assert max(needs(profile, found.partition, name, batch, recompute)) <= limit
+    assert max(needs(profile, found.partition, name, batch, recompute, sharded)) <= limit
 
 
 @settings(max_examples=150, deadline=None)

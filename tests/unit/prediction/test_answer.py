@@ -9,6 +9,7 @@ from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
 from backend.planning.plan import PlanDoesNotFit
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import rank
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
@@ -101,9 +102,26 @@ def test_every_answer_is_its_own_prediction():
 def test_plans_that_need_too_much_memory_are_left_out():
     whole = ask(PROFILE, local(2))[1].prediction.memory_bytes[0]
     tight = Cluster(local(2).levels, Device(memory=whole - 1))
-    [only] = ask(PROFILE, tight)
+    [only] = ask(PROFILE, tight, shard_state=MemorySaving.NEVER)
     assert only.prediction.plan.partition.label == "1-1"
     assert only.over_data_parallel is None
+
+
+def test_where_replicas_do_not_fit_they_share_their_state_and_it_is_said_why():
+    whole = ask(PROFILE, local(2))[1].prediction.memory_bytes[0]
+    tight = Cluster(local(2).levels, Device(memory=whole - 1))
+    never = ask(PROFILE, tight, shard_state=MemorySaving.NEVER)
+    found = ask(PROFILE, tight)
+    shared = [one for one in found if one.prediction.plan.shard_state]
+    assert {one.prediction.plan.partition.label for one in shared} == {"2"}
+    assert {one.prediction.plan for one in never} <= {one.prediction.plan for one in found}
+    for one in shared:
+        assert one.over_data_parallel == 1.0
+        assert max(one.prediction.memory_bytes) < whole
+        reason = next(line for line in one.reasons if "share" in line)
+        assert reason.startswith("The replicas of a stage share its optimizer's state, since")
+        assert reason.endswith("too much.")
+    assert not any("share" in line for one in never for line in one.reasons)
 
 
 def test_where_nothing_fits_the_numbers_are_raised():

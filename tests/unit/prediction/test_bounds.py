@@ -1,7 +1,5 @@
 """The bound by which candidates are left out: no simulation is faster."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import cluster_a, local
 from backend.errors import StageflowError
 from backend.planning.plan import Plan
+from backend.planning.savings import Savings
 from backend.prediction.bottleneck import most_samples
 from backend.prediction.candidates import every_plan
 from backend.prediction.question import Question
@@ -31,7 +30,15 @@ def questions(draw: st.DrawFn) -> Question:
     seconds = st.floats(1e-5, 1e-2)
     sizes = st.integers(0, 10**7)
     layers = tuple(
-        Layer(f"l{n}", "Linear", draw(seconds), draw(seconds), draw(sizes), draw(sizes))
+        Layer(
+            f"l{n}",
+            "Linear",
+            draw(seconds),
+            draw(seconds),
+            draw(sizes),
+            draw(sizes),
+            update=draw(seconds),
+        )
         for n in range(draw(st.integers(1, 6)))
     )
     profile = Profile("drawn", ModelGraph.chain(layers), microbatch=4)
@@ -39,11 +46,11 @@ def questions(draw: st.DrawFn) -> Question:
 
 
 @settings(deadline=None, max_examples=15)
-@given(questions(), st.booleans(), st.randoms(use_true_random=False))
-def test_no_simulation_is_faster_than_the_bound(question, recompute, random):
+@given(questions(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
+def test_no_simulation_is_faster_than_the_bound(question, recompute, shard_state, random):
     plans = list(every_plan(question))
     for plan in random.sample(plans, min(20, len(plans))):
-        asked = replace(plan, recompute=recompute)
+        asked = Savings(recompute, shard_state).of(plan)
         try:
             found = question.predict(asked)
         except StageflowError:

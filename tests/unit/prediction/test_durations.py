@@ -3,6 +3,7 @@
 import pytest
 
 from backend.pipeline.actions import (
+    Average,
     Backward,
     BackwardInput,
     BackwardWeight,
@@ -64,6 +65,19 @@ def test_a_ring_of_four_takes_six_steps(profile, cluster, make_plan):
     durations = PlanDurations(profile, make_plan((3, (0, 1, 2, 3))).partition, cluster)
     assert durations.all_reduce(0, (0, 1, 2, 3)) == 6 * (0.5 + 5000 / 4 / 100)
     assert durations.reduced_bytes(0, 4) == 6 / 4 * 5000
+
+
+def test_replicas_that_share_state_update_a_part_and_gather_the_others(profile, cluster, make_plan):
+    partition = make_plan((2, (0, 2)), (3, (3,))).partition
+    durations = PlanDurations(profile, partition, cluster, sharded=True)
+    gathering = 0.5 + 1000 / 2 / 100
+    assert durations.gathering == (gathering, 0.0)
+    assert durations.compute(0, Step(0)) == 0.5 / 2 / 2 + gathering
+    assert durations.compute(2, Step(1)) == 0.25 / 2
+    assert durations.update == (0.5 / 2 / 2, 0.25 / 2)
+    assert durations.collective(Average(0, (0, 1), 1)) == 0.5 / 2
+    assert durations.all_reduce(0, (0, 1)) == 2 * gathering
+    assert durations.reduced_bytes(0, 2) == 1000 + 500
 
 
 def test_one_rank_has_nothing_to_reduce(durations):

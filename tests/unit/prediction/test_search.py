@@ -9,8 +9,9 @@ from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.plan import PlanDoesNotFit
+from backend.planning.savings import MemorySaving
 from backend.prediction.answer import compare, rank
-from backend.prediction.question import Question, RecomputePolicy
+from backend.prediction.question import Question
 from backend.prediction.search import search
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
@@ -62,7 +63,33 @@ def test_recomputation_is_tried_where_nothing_fits_without():
     for name in ("best", "gpipe-balanced"):
         assert search(name, question).plan.recompute
     with pytest.raises(PlanDoesNotFit):
-        search("gpipe-balanced", replace(question, recompute=RecomputePolicy.NEVER))
+        search("gpipe-balanced", replace(question, recompute=MemorySaving.NEVER))
+
+
+@pytest.mark.parametrize("name", ["best", "data-parallel"])
+def test_state_is_shared_where_that_is_faster_than_anything_else_that_fits(name):
+    """Eight times 64 MiB of weights on four devices. Weights, gradients and two moments are
+    2 GiB; with a quarter of the moments 1.25. Activations are few, so that computing them again
+    frees little."""
+    layers = (Layer(f"l{n}", "Linear", 1e-3, 2e-3, 1024, 64 * MIB) for n in range(8))
+    profile = Profile("heavy", ModelGraph.chain(tuple(layers)), 8)
+    cluster = Cluster((Level(4, 1e12),), Device(memory=1400 * MIB))
+    question = Question(profile, cluster, schedule="1f1b-flush", optimizer="adam", batch=8)
+    found = search(name, question)
+    assert found.plan.shard_state
+    assert not found.plan.recompute
+    assert found.plan.partition.label == "4"
+    assert max(found.memory_bytes) <= 1400 * MIB
+    never = replace(question, shard_state=MemorySaving.NEVER)
+    if name == "data-parallel":
+        with pytest.raises(PlanDoesNotFit):
+            search(name, never)
+    else:
+        other = search(name, never)
+        assert not other.plan.shard_state
+        assert other.samples_per_second < found.samples_per_second
+    always = search(name, replace(question, shard_state=MemorySaving.ALWAYS))
+    assert always.plan.shard_state
 
 
 def test_pipedream_keeps_within_the_memory():
