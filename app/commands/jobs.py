@@ -175,6 +175,12 @@ def run(
     state_precision: Annotated[
         StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
     ] = "float32",
+    shard_state: Annotated[
+        bool | None,
+        typer.Option(
+            help="Replicas share the optimizer's state and masters (default: as the plan says)."
+        ),
+    ] = None,
     seed: int = 0,
     weights: Annotated[
         str,
@@ -229,10 +235,10 @@ def run(
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
-    profile = backend.profiles.get(stored.profile_id)
+    profile, plan = backend.profiles.get(stored.profile_id), stored.prediction.plan
     spec = TrainSpec(
         definition_id=profile.definition_id,
-        plan=stored.prediction.plan,
+        plan=plan if shard_state is None else replace(plan, shard_state=shard_state),
         plan_id=stored.id,
         data=data,
         optimizer=optimizer,

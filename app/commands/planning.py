@@ -80,6 +80,10 @@ def options(
         MemorySaving,
         typer.Option(help="Compute activations again: where memory requires it, never, always."),
     ] = MemorySaving.AUTO,
+    shard_state: Annotated[
+        MemorySaving,
+        typer.Option(help="Replicas share the optimizer's state: likewise."),
+    ] = MemorySaving.AUTO,
     chunks: Annotated[
         int, typer.Option(help="Stages per device under a schedule that interleaves.")
     ] = 2,
@@ -122,6 +126,7 @@ def options(
         batch=microbatches,
         optimizer=optimizer,
         recompute=recompute,
+        shard_state=shard_state,
         chunks=chunks,
         pipelines=pipelines,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
@@ -185,6 +190,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "microbatch": plan.microbatch,
         "batch": plan.batch,
         "recompute": plan.recompute,
+        "shard_state": plan.shard_state,
         "lanes": plan.num_pipelines,
         "advance": plan.advance,
         "chunks": plan.partition.chunks,

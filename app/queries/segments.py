@@ -54,12 +54,11 @@ def predicted_bars(run: Run, segment: int, measured: Bars) -> Bars | None:
     try:
         profile = services.backend().profiles.get(plan.profile_id).profile
         number = int(measured.microbatch.max(initial=-1)) + 1
-        question = Question(profile, plan.cluster).under(
-            state_precision=run.spec.state_precision
-            if isinstance(run.spec, TrainSpec)
-            else "float32"
-        )
-        return bars_of(planner.segment_timeline(question, plan.plan, number))
+        question, asked = Question(profile, plan.cluster), plan.plan
+        if isinstance(run.spec, TrainSpec):
+            question = question.under(state_precision=run.spec.state_precision)
+            asked = run.spec.plan
+        return bars_of(planner.segment_timeline(question, asked, number))
     except StageflowError:
         return None
 

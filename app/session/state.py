@@ -119,6 +119,7 @@ class Param(StrEnum):
     MEASURED_ON = "measured-on"
     DEVICE_PRECISION = "device-precision"
     STATE_PRECISION = "state-precision"
+    SHARD_STATE = "shard-state"
 
 
 class Key(StrEnum):

@@ -74,6 +74,24 @@ def test_state_in_bfloat16_takes_less_memory(
     assert len(set(sizes)) == len(sizes)
 
 
+def test_state_that_replicas_share_takes_less_memory_and_is_offered(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    def found(*more: str) -> dict:
+        return stageflow(
+            *("plan", "--profile", str(profile_file), "--cluster", servers, "--json"),
+            *("--planner", "data-parallel", "--optimizer", "adam", *more),
+        ).json
+
+    whole, shared = found(), found("--shard-state", "always")
+    assert (whole["shard_state"], shared["shard_state"]) == (False, True)
+    (most,), (least,) = whole["memory_bytes"], shared["memory_bytes"]
+    assert least < most
+    offered = found("--memory", f"{(most + least) / 2:.0f}", "--recompute", "never")
+    assert offered["shard_state"]
+    assert any("share its optimizer's state" in reason for reason in offered["reasons"])
+
+
 def test_memory_that_nothing_fits_is_said_with_the_smallest_excess(
     stageflow: Command, profile_file: Path, servers: str
 ) -> None:

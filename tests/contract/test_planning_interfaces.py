@@ -76,6 +76,7 @@ AXES: dict[str, Sequence[Any]] = {
     "schedule": (OWN, *(member.name for member in executable_schedules())),
     "memory": (None, 120 * MIB, 60 * MIB),
     "recompute": tuple(MemorySaving),
+    "shard_state": tuple(MemorySaving),
     "batch": (2, 4, 12),
     "optimizer": ("sgd", "momentum", "adam", "adamw"),
     "profile": range(len(PROFILES)),
@@ -146,6 +147,7 @@ class Doors:
             **{name: getattr(wanted, name) for name in ("device", "measured_on", "precision")},
             "state_precision": wanted.state_precision,
             "recompute": wanted.recompute.value,
+            "shard_state": wanted.shard_state.value,
             "also": [kept.id for kept in wanted.further],
             "lanes_took": wanted.took,
         } | more
@@ -159,6 +161,7 @@ class Doors:
             *("--schedule", wanted.schedule, "--microbatches", str(wanted.batch)),
             *("--optimizer", wanted.optimizer, "--recompute", wanted.recompute.value),
             *("--state-precision", wanted.state_precision),
+            *("--shard-state", wanted.shard_state.value),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
             *(("--pipelines-took", *map(str, wanted.took)) if wanted.took else ()),

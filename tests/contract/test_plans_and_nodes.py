@@ -155,3 +155,5 @@ def test_a_plan_that_its_state_does_not_fit_is_refused(backend: Backend, plan: S
         backend.runs.submit(adam, "adam")
     kept = replace(adam, precision="bfloat16", state_precision="bfloat16")
     assert backend.runs.submit(kept, "in bfloat16")
+    with pytest.raises(InvalidInput, match="nobody to share"):
+        backend.runs.submit(replace(adam, plan=replace(PLAN, shard_state=True)), "shared")

@@ -52,6 +52,7 @@ class PlanRequest:
     batch        microbatches per update
     memory       bytes of every device, in the place of the cluster's
     recompute    where a plan does not fit without, never, or always
+    shard_state  whether the replicas of a stage share its optimizer's state, likewise
     chunks       stages on a device under a schedule that interleaves
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on
@@ -79,6 +80,7 @@ class PlanRequest:
     took: Annotated[tuple[float, float] | None, Field(alias="lanes_took")] = None
     cut: str = ""
     state_precision: StatePrecision = "float32"
+    shard_state: MemorySaving = MemorySaving.AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         batch=asked.batch,
         optimizer=asked.optimizer,
         recompute=asked.recompute,
+        shard_state=asked.shard_state,
         chunks=asked.chunks,
         pipelines=asked.pipelines,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),

@@ -89,6 +89,7 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         kept = fields.choice(
             "Precision of state", kinds, spec.state_precision, Param.STATE_PRECISION
         )
+        shared = _shared(spec, fields)
         weight_decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
         clip = fields.real(
             "Clip gradients at",
@@ -107,5 +108,20 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         decay=cast(Any, decay),
     )
     return replace(
-        spec, optimizer=changed, precision=cast(Any, precision), state_precision=cast(Any, kept)
+        spec,
+        plan=replace(spec.plan, shard_state=shared),
+        optimizer=changed,
+        precision=cast(Any, precision),
+        state_precision=cast(Any, kept),
     )
+
+
+def _shared(spec: TrainSpec, fields: Fields) -> bool:
+    """Whether replicas share state; asked where there are replicas."""
+    if max(spec.plan.partition.replicas) == 1:
+        return False
+    note = (
+        "Each replica of a stage keeps a part of its optimizer's state and masters, updates that "
+        "part of the weights and sends it to the others: less memory, more sent."
+    )
+    return fields.switch("Replicas share state", spec.plan.shard_state, Param.SHARD_STATE, note)

@@ -18,7 +18,7 @@ from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.profiles import StoredProfile
 
 GIB, MS = 2**30, 1e-3
-RECOMPUTE = {
+SAVINGS = {
     MemorySaving.AUTO: "where memory asks for it",
     MemorySaving.NEVER: "never",
     MemorySaving.ALWAYS: "always",
@@ -51,12 +51,21 @@ def _memory() -> dict[str, Any]:
     )
     recompute = pick(
         "Recomputation",
-        list(RECOMPUTE),
+        list(SAVINGS),
         Param.RECOMPUTE,
         str,
-        lambda choice: RECOMPUTE[choice],
+        lambda choice: SAVINGS[choice],
         help="Whether forwards keep their inputs alone, and run once more before the backward: "
         "less memory, more compute.",
+    )
+    shared = pick(
+        "Replicas share state",
+        list(SAVINGS),
+        Param.SHARD_STATE,
+        str,
+        lambda choice: SAVINGS[choice],
+        help="Whether each replica of a stage keeps a part of its optimizer's state and masters, "
+        "updates that part of the weights and sends it to the others: less memory, more sent.",
     )
     optimizer = pick(
         "Optimizer",
@@ -79,6 +88,7 @@ def _memory() -> dict[str, Any]:
     return {
         "memory": memory,
         "recompute": recompute,
+        "shard_state": shared,
         "optimizer": optimizer,
         "state_precision": kept,
     }

@@ -95,6 +95,7 @@ def _put(saved: StoredPlan, microbatch: int) -> None:
         (Param.SCHEDULE, plan.schedule),
         (Param.BATCH, batch if plan.batch > 1 and batch else None),
         (Param.RECOMPUTE, MemorySaving.ALWAYS if plan.recompute and not limited else None),
+        (Param.SHARD_STATE, MemorySaving.ALWAYS if plan.shard_state and not limited else None),
         (Param.PLANNER, plan.planner if plan.planner in PLANNER_NAMES else None),
         (Param.CUT, write_cut(plan.partition) if by_hand else None),
     ):

@@ -36,6 +36,7 @@ class Wanted:
     optimizer: OptimizerName = "momentum"
     memory: float | None = None
     recompute: MemorySaving = MemorySaving.AUTO
+    shard_state: MemorySaving = MemorySaving.AUTO
     chunks: int = 2
     pipelines: int = 3
     took: tuple[float, float] | None = None
@@ -56,6 +57,7 @@ class Wanted:
             batch=self.batch,
             optimizer=self.optimizer,
             recompute=self.recompute,
+            shard_state=self.shard_state,
             chunks=self.chunks,
             pipelines=self.pipelines,
             further=tuple(kept.profile for kept in self.further),
@@ -90,6 +92,7 @@ class Wanted:
             Param.OPTIMIZER: self.optimizer,
             Param.MEMORY: None if self.memory is None else f"{self.memory:.12g}",
             Param.RECOMPUTE: self.recompute.value,
+            Param.SHARD_STATE: self.shard_state.value,
             Param.CHUNKS: self.chunks,
             Param.PIPELINES: self.pipelines,
             Param.TOOK_ALONE: alone,
@@ -118,6 +121,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"memory {size(wanted.memory)}"
         case "recompute":
             return f"recomputation {wanted.recompute}"
+        case "shard_state":
+            return f"shared state {wanted.shard_state}"
         case "chunks":
             return f"{wanted.chunks} chunks"
         case "pipelines":

@@ -43,6 +43,9 @@ def _choices(plan: Plan) -> list[tuple[str, str]]:
             f"{plan.num_pipelines} on the same devices" if plan.num_pipelines > 1 else "one",
         ),
     ]
+    if max(cut.replicas) > 1:
+        shared = "shared by the replicas of a stage" if plan.shard_state else "whole on each"
+        found.append(("Optimizer's state", shared))
     if cut.chunks > 1:
         found.append(("Chunks", f"{cut.chunks} stages on each device"))
     return found

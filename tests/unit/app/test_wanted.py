@@ -37,6 +37,7 @@ def test_every_field_reaches_the_question():
         optimizer="adamw",
         memory=4e9,
         recompute=MemorySaving.ALWAYS,
+        shard_state=MemorySaving.NEVER,
         chunks=3,
         pipelines=2,
         took=(0.01, 0.016),
@@ -51,6 +52,7 @@ def test_every_field_reaches_the_question():
         batch=8,
         optimizer="adamw",
         recompute=MemorySaving.ALWAYS,
+        shard_state=MemorySaving.NEVER,
         chunks=3,
         pipelines=2,
         further=(HALF,),
@@ -61,7 +63,7 @@ def test_every_field_reaches_the_question():
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
         *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
-        "state_precision",
+        *("state_precision", "shard_state"),
     }
 
 
@@ -79,7 +81,7 @@ def test_what_is_set_is_said():
     said = options_text(wanted).replace("\u00a0", " ")
     assert said == "2 set: memory 4.00 GiB, recomputation never"
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""
-    wanted = replace(wanted, state_precision="bfloat16-masters")
+    wanted = replace(wanted, state_precision="bfloat16-masters", shard_state=MemorySaving.ALWAYS)
     every = replace(wanted, chunks=3, took=(1.0, 2.0), further=(stored(HALF),), device="h100")
     said = options_text(replace(every, measured_on="v100", precision="tf32", pipelines=2))
     for words in (
@@ -90,6 +92,7 @@ def test_what_is_set_is_said():
         "tf32",
         "2 parallel",
         "state bfloat16, float32 masters",
+        "shared state always",
     ):
         assert words in said
 

@@ -11,6 +11,7 @@ from backend.runs.request.combinations import check_combinations
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
+REPLICATED = Partition((Stage(0, 1, (0, 1)), Stage(1, 2, (2,))))
 CHUNKS = Partition((*TWO.stages, Stage(2, 3, (0,)), Stage(3, 4, (1,))), chunks=2)
 
 
@@ -27,6 +28,8 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
         spec("gpipe", Partition(TWO.stages, order=(0, 1))),
         spec("gpipe", recompute=True),
         spec("2bw", recompute=True),
+        spec("pipedream", REPLICATED, shard_state=True),
+        spec("afp", REPLICATED, num_pipelines=2, shard_state=True),
         spec("afp", num_pipelines=2, optimizer=OptimizerSpec(clip_norm=1.0)),
         spec("zb-h1", optimizer=OptimizerSpec("adamw", weight_decay=0.1, decay="cosine")),
         spec("gpipe", Partition(TWO.stages, order=(1, 0))),
@@ -53,6 +56,8 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (spec("gpipe", CHUNKS), "one stage per pipeline rank"),
         (spec("2bw", batch=1), "runs 2 ahead"),
         (replace(spec("afp", num_pipelines=2), elasticity=0.75), "not in 0 up to 1 over"),
+        (spec("gpipe", shard_state=True), "nobody to share the optimizer's state with"),
+        (spec("afp", num_pipelines=2, shard_state=True), "no stage of partition .* replicas"),
         (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
         (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
         (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),
