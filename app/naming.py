@@ -30,7 +30,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
         f"{plan.num_pipelines} pipelines": plan.num_pipelines > 1,
         "recomputed": plan.recompute,
-        "shared state": plan.shard_state,
+        "sharded state": plan.shard_state,
     }
     return [words for words, is_so in said.items() if is_so]
 

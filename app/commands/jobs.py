@@ -177,9 +177,7 @@ def run(
     ] = "float32",
     shard_state: Annotated[
         bool | None,
-        typer.Option(
-            help="Replicas share the optimizer's state and masters (default: as the plan says)."
-        ),
+        typer.Option(help="Shard the optimizer's state over replicas (default: as the plan says)."),
     ] = None,
     seed: int = 0,
     weights: Annotated[

@@ -82,7 +82,7 @@ def options(
     ] = MemorySaving.AUTO,
     shard_state: Annotated[
         MemorySaving,
-        typer.Option(help="Replicas share the optimizer's state: likewise."),
+        typer.Option(help="Shard the optimizer's state over replicas: likewise."),
     ] = MemorySaving.AUTO,
     chunks: Annotated[
         int, typer.Option(help="Stages per device under a schedule that interleaves.")

@@ -145,7 +145,7 @@ def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
             f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
             "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
-            "microbatch, 2BW's two weight versions, or state in bfloat16 or shared by replicas.",
+            "microbatch, 2BW's two weight versions, or state in bfloat16 or sharded over replicas.",
         )
 
 
@@ -170,7 +170,7 @@ class MemoryRule:
     total      devices of the whole pipeline, on which some schedules' bounds depend; 0 = not
                known: none are counted in front of a stage, which bounds from below
     precision  of the state, as the profile has it
-    sharded    replicas share the state
+    sharded    over the replicas of a stage is its state
     """
 
     limit: float

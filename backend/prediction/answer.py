@@ -168,7 +168,7 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
-        yield f"The replicas of a stage share its optimizer's state, since without that {fault}."
+        yield f"The optimizer's state is sharded over the replicas, since without that {fault}."
     stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, num_pipelines=1)
     if (
         not question.schedule

@@ -39,8 +39,8 @@ class Question:
     schedule   a name of the catalog; "" for the planner's own, and for any that `best` likes
     batch      microbatches per update of a schedule that updates once per batch
     optimizer  whose state counts as memory
-    recompute, shard_state   whether activations are computed again, and whether the replicas of a
-               stage share its optimizer's state
+    recompute, shard_state   whether activations are computed again, and whether the optimizer's
+               state of a stage is sharded over its replicas
     chunks     stages on a device under a schedule that interleaves
     pipelines  most parallel pipelines that AvgPipe puts on the same devices
     gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing

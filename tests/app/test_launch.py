@@ -108,22 +108,22 @@ def test_the_precision_of_state_is_chosen_and_shown(
     assert "float32 masters" not in text_of(open_page(Page.RUN, id=seeded.succeeded))
 
 
-def test_replicas_share_state_where_it_is_switched_on(
+def test_state_is_sharded_over_replicas_where_that_is_switched_on(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
     kept = seed.another_plan(backend, backend.profiles.get(seeded.profile))
     single = open_page(Page.LAUNCH, plan=seeded.plan)
-    assert not [each for each in single.toggle if each.label == "Replicas share state"]
+    assert not [each for each in single.toggle if each.label == "Sharded state"]
     page = open_page(Page.LAUNCH, plan=kept.id)
     page.toggle(key="shard-state").set_value(True).run()
     button(page, "Start run").click().run()
     run = backend.runs.list(limit=1).runs[0]
     assert isinstance(run.spec, TrainSpec)
     assert run.spec.plan == replace(kept.plan, shard_state=True)
-    assert "state shared by replicas" in text_of(open_page(Page.RUN, id=run.id))
+    assert "state sharded over replicas" in text_of(open_page(Page.RUN, id=run.id))
     again = open_page(Page.LAUNCH, run=run.id)
     assert again.toggle(key="shard-state").value
-    assert "shared by replicas" not in text_of(open_page(Page.RUN, id=seeded.succeeded))
+    assert "sharded over replicas" not in text_of(open_page(Page.RUN, id=seeded.succeeded))
 
 
 def test_weights_of_the_node_may_be_a_base_under_a_new_head(

@@ -74,7 +74,7 @@ def test_state_in_bfloat16_takes_less_memory(
     assert len(set(sizes)) == len(sizes)
 
 
-def test_state_that_replicas_share_takes_less_memory_and_is_offered(
+def test_sharded_state_takes_less_memory_and_is_offered(
     stageflow: Command, profile_file: Path, servers: str
 ) -> None:
     def found(*more: str) -> dict:
@@ -89,7 +89,7 @@ def test_state_that_replicas_share_takes_less_memory_and_is_offered(
     assert least < most
     offered = found("--memory", f"{(most + least) / 2:.0f}", "--recompute", "never")
     assert offered["shard_state"]
-    assert any("share its optimizer's state" in reason for reason in offered["reasons"])
+    assert any("sharded over the replicas" in reason for reason in offered["reasons"])
 
 
 def test_memory_that_nothing_fits_is_said_with_the_smallest_excess(

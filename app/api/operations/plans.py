@@ -52,7 +52,7 @@ class PlanRequest:
     batch        microbatches per update
     memory       bytes of every device, in the place of the cluster's
     recompute    where a plan does not fit without, never, or always
-    shard_state  whether the replicas of a stage share its optimizer's state, likewise
+    shard_state  over the replicas of a stage, likewise
     chunks       stages on a device under a schedule that interleaves
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on

@@ -89,7 +89,7 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         kept = fields.choice(
             "Precision of state", kinds, spec.state_precision, Param.STATE_PRECISION
         )
-        shared = _shared(spec, fields)
+        sharded = _sharded(spec, fields)
         weight_decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
         clip = fields.real(
             "Clip gradients at",
@@ -109,19 +109,19 @@ def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     )
     return replace(
         spec,
-        plan=replace(spec.plan, shard_state=shared),
+        plan=replace(spec.plan, shard_state=sharded),
         optimizer=changed,
         precision=cast(Any, precision),
         state_precision=cast(Any, kept),
     )
 
 
-def _shared(spec: TrainSpec, fields: Fields) -> bool:
-    """Whether replicas share state; asked where there are replicas."""
+def _sharded(spec: TrainSpec, fields: Fields) -> bool:
+    """Whether state is sharded over replicas; asked where there are some."""
     if max(spec.plan.partition.replicas) == 1:
         return False
     note = (
         "Each replica of a stage keeps a part of its optimizer's state and masters, updates that "
         "part of the weights and sends it to the others: less memory, more sent."
     )
-    return fields.switch("Replicas share state", spec.plan.shard_state, Param.SHARD_STATE, note)
+    return fields.switch("Sharded state", spec.plan.shard_state, Param.SHARD_STATE, note)

@@ -58,8 +58,8 @@ def _memory() -> dict[str, Any]:
         help="Whether forwards keep their inputs alone, and run once more before the backward: "
         "less memory, more compute.",
     )
-    shared = pick(
-        "Replicas share state",
+    sharded = pick(
+        "Sharded state",
         list(SAVINGS),
         Param.SHARD_STATE,
         str,
@@ -88,7 +88,7 @@ def _memory() -> dict[str, Any]:
     return {
         "memory": memory,
         "recompute": recompute,
-        "shard_state": shared,
+        "shard_state": sharded,
         "optimizer": optimizer,
         "state_precision": kept,
     }

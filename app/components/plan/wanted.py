@@ -122,7 +122,7 @@ def _said(wanted: Wanted, name: str) -> str:
         case "recompute":
             return f"recomputation {wanted.recompute}"
         case "shard_state":
-            return f"shared state {wanted.shard_state}"
+            return f"sharded state {wanted.shard_state}"
         case "chunks":
             return f"{wanted.chunks} chunks"
         case "pipelines":

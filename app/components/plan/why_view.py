@@ -44,8 +44,8 @@ def _choices(plan: Plan) -> list[tuple[str, str]]:
         ),
     ]
     if max(cut.replicas) > 1:
-        shared = "shared by the replicas of a stage" if plan.shard_state else "whole on each"
-        found.append(("Optimizer's state", shared))
+        sharded = "sharded over the replicas of a stage" if plan.shard_state else "whole on each"
+        found.append(("Optimizer's state", sharded))
     if cut.chunks > 1:
         found.append(("Chunks", f"{cut.chunks} stages on each device"))
     return found

@@ -84,13 +84,13 @@ def run_line(run: Run) -> None:
 
 
 def _kept(run: Run) -> str:
-    """How a training keeps its state, in which precision and shared by replicas; "" where it is as
+    """How a training keeps its state, in which precision and whether sharded; "" where it is as
     usual."""
     if not isinstance(run.spec, TrainSpec):
         return ""
     precision = run.spec.state_precision
     said = [STATE_PRECISIONS[precision].title] if precision != "float32" else []
-    return ", ".join([*said, "shared by replicas"] if run.spec.plan.shard_state else said)
+    return ", ".join([*said, "sharded over replicas"] if run.spec.plan.shard_state else said)
 
 
 def _actions(run: Run) -> None:

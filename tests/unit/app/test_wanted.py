@@ -92,7 +92,7 @@ def test_what_is_set_is_said():
         "tf32",
         "2 parallel",
         "state bfloat16, float32 masters",
-        "shared state always",
+        "sharded state always",
     ):
         assert words in said
 

@@ -107,7 +107,7 @@ def test_plans_that_need_too_much_memory_are_left_out():
     assert only.over_data_parallel is None
 
 
-def test_where_replicas_do_not_fit_they_share_their_state_and_it_is_said_why():
+def test_where_replicas_do_not_fit_their_state_is_sharded_and_it_is_said_why():
     whole = ask(PROFILE, local(2))[1].prediction.memory_bytes[0]
     tight = Cluster(local(2).levels, Device(memory=whole - 1))
     never = ask(PROFILE, tight, shard_state=MemorySaving.NEVER)
@@ -118,10 +118,12 @@ def test_where_replicas_do_not_fit_they_share_their_state_and_it_is_said_why():
     for one in shared:
         assert one.over_data_parallel == 1.0
         assert max(one.prediction.memory_bytes) < whole
-        reason = next(line for line in one.reasons if "share" in line)
-        assert reason.startswith("The replicas of a stage share its optimizer's state, since")
+        reason = next(line for line in one.reasons if "shard" in line)
+        assert reason.startswith(
+            "The optimizer's state is sharded over the replicas, since without that"
+        )
         assert reason.endswith("too much.")
-    assert not any("share" in line for one in never for line in one.reasons)
+    assert not any("shard" in line for one in never for line in one.reasons)
 
 
 def test_where_nothing_fits_the_numbers_are_raised():
