@@ -16,6 +16,7 @@ from backend.pipeline.columns import decode
 from backend.pipeline.kinds import Kind
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict, seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -31,6 +32,7 @@ ORDER = (0, 1, 3, 2, 4, 5)
 PLANS = {
     "data-parallel": Plan("", Partition((Stage(0, 6, (0, 1, 2, 3)),)), "pipedream", 4),
     "halved": Plan("", Partition((Stage(0, 6, (0, 1, 2, 3)),)), "pipedream", 4),
+    "sharded": Plan("", Partition((Stage(0, 6, (0, 1, 2, 3)),)), "pipedream", 4, shard_state=True),
     "uneven": Plan("", Partition((Stage(0, 4, (0, 1, 2)), Stage(4, 6, (3,)))), "pipedream", 4),
     "reordered": Plan(
         "", Partition((Stage(0, 3, (0, 1)), Stage(3, 6, (2, 3))), ORDER), "1f1b-flush", 4, 4
@@ -106,11 +108,22 @@ def test_sums_last_as_long_as_the_links_need(name: str, num_bytes: float, timeli
 @pytest.mark.timeout(600)
 def test_gradients_in_bfloat16_are_sent_in_less_time(timelines) -> None:
     """The median sum: 72 ms of links in place of 144."""
-    whole, half = (median_sum(timelines[name]) for name in ("data-parallel", "halved"))
+    whole, half = (median(timelines[name], Kind.ALL_REDUCE) for name in ("data-parallel", "halved"))
     assert half < 0.8 * whole
 
 
-def median_sum(timeline: Timeline) -> float:
-    """Seconds of an all-reduce."""
-    rows = timeline.rows.kind == Kind.ALL_REDUCE
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_step_of_sharded_state_waits_for_one_round_of_the_ring(timelines) -> None:
+    """72 ms of links, as long as half of a sum; without sharding a step waits for nothing."""
+    partition = PLANS["sharded"].partition
+    [gathering] = PlanDurations(PROFILE, partition, CLUSTER, sharded=True).gathering
+    assert gathering == pytest.approx(3 / 4 * 24e6 / 2.5e8, rel=0.01)
+    assert median(timelines["sharded"], Kind.STEP) > 0.95 * gathering
+    assert median(timelines["data-parallel"], Kind.STEP) < 0.5 * gathering
+
+
+def median(timeline: Timeline, kind: Kind) -> float:
+    """Seconds of such an action."""
+    rows = timeline.rows.kind == kind
     return float(np.median((timeline.end - timeline.start)[rows]))

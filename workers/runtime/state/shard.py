@@ -62,7 +62,8 @@ class Shard:
             for each in slices:
                 first = bucket.firsts[each.name]
                 flat[first + each.first : first + each.stop].copy_(next(new).reshape(-1))
-            self._group.gather(flat)
+            if bucket.shard:
+                self._group.gather(flat)
             for name, part in bucket.parts.items():
                 first = bucket.firsts[name]
                 into[name].copy_(flat[first : first + part.numel()].view_as(part))
