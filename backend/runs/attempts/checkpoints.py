@@ -1,5 +1,6 @@
 """Checkpoints of trainings: what is kept of a run's state, and where the next attempt begins."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,20 @@ FAULTS = frozenset(
 )
 """Errors of machines and processes: the same again may go well. What the model, its data or
 a limit caused would come again."""
+
+
+_STAGE_FILE = re.compile(r"stage-(\d+)-pipeline-\d+\.safetensors")
+
+
+def stage_file(stage: int, pipeline: int) -> str:
+    """The name of the file with a pipeline's part of a stage."""
+    return f"stage-{stage}-pipeline-{pipeline}.safetensors"
+
+
+def stage_of(name: str) -> int | None:
+    """The stage whose part a file has; before `stage_file` there may be where it came from."""
+    found = _STAGE_FILE.search(name)
+    return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from pathlib import Path
 from torch import Tensor
 
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.runs.attempts.checkpoints import stage_file
 from backend.runs.events import Chosen, Saved
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.background import BackgroundWorker
@@ -163,7 +164,7 @@ class Checkpoints:
             epoch,
             done * self._spec.plan.microbatch,
             self._step(epoch, done),
-            str(place / f"stage-{stage}-pipeline-{pipeline}.safetensors"),
+            str(place / stage_file(stage, pipeline)),
             self._shape.num_stages * self._shape.num_pipelines,
         )
         self._writer.put(StageCopy(self._copy_of(stage), pipeline, saved))
