@@ -8,7 +8,6 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from torch import Tensor
@@ -16,7 +15,6 @@ from torch import Tensor
 from backend.runs.events import Artifact
 from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL
 from workers.runtime.checkpoints.tensor_files import BLOCK, TensorForm, pieces, write_pieces
-from workers.runtime.compute.stages import Stages
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank
@@ -28,7 +26,7 @@ a tensor that is larger has a file of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HeldTensor:
     """Where a tensor is: with `rank`, which calls it `name`."""
 
     rank: int
@@ -36,7 +34,10 @@ class Place:
     form: TensorForm
 
 
-Layout = Mapping[str, Mapping[str, Place]]
+Forms = Mapping[str, TensorForm]
+Held = Mapping[int, Forms]
+"""What a rank has, by stage."""
+Layout = Mapping[str, Mapping[str, HeldTensor]]
 """By file and name in it. The file of several ranks' tensors is rank 0's."""
 
 
@@ -47,17 +48,14 @@ def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Repo
     reference). All ranks call it; a rank writes the shards of its own stages, or sends rank 0 what
     belongs into the only file.
     """
-    held = _held(rank)
-    world, told = rank.world, {stage: _forms(held[stage]) for stage in held}
-    every = world.gathered(told)
-    layout = world.told(_layout(rank.stages, every) if world.rank == 0 else {})
-    own = {name: tensor for state in held.values() for name, tensor in state.items()}
+    held, world, state = _held(rank), rank.world, rank.stages.layered.model.state_dict()
+    every = world.gathered({stage: _forms(tensors) for stage, tensors in held.items()})
+    files = world.told(layout(_forms(state), rank.stages.tied, every) if world.rank == 0 else {})
+    own = {name: tensor for tensors in held.values() for name, tensor in tensors.items()}
+    for name, places in files.items():
+        _write(world, folder / name, places, {**state, **own}, reporter)
     if world.rank == 0:
-        own = {**rank.stages.layered.model.state_dict(), **own}
-    for name, places in layout.items():
-        _write(world, folder / name, places, own, reporter)
-    if world.rank == 0:
-        index = {TRAINED_INDEX: _index(layout)} if len(layout) > 1 else {}
+        index = {TRAINED_INDEX: _index(files)} if len(files) > 1 else {}
         for name, text in {**index, **companions}.items():
             (folder / name).write_text(text)
             reporter(Artifact(name, str(folder / name)))
@@ -80,26 +78,25 @@ def _forms(tensors: Mapping[str, Tensor]) -> dict[str, TensorForm]:
     return {name: TensorForm.of(tensor) for name, tensor in tensors.items()}
 
 
-def _layout(stages: Stages, every: Sequence[Mapping[int, Mapping[str, TensorForm]]]) -> Layout:
-    """Every name that the model's own `state_dict` has, in files. A tensor with several names (tied
-    weights) is there under each; what no stage reads is rank 0's, with its first value."""
+def layout(state: Forms, tied: Mapping[str, Sequence[str]], every: Sequence[Held]) -> Layout:
+    """Every name of the model's own `state`, in files, where rank r holds `every[r]`, by stage. A
+    tensor with several names (`tied`) is there under each; what no stage reads is rank 0's, with
+    its first value."""
     held = {stage: (r, forms) for r, told in enumerate(every) for stage, forms in told.items()}
     by_name = {
-        name: (stage, Place(held[stage][0], name, form))
+        name: (stage, HeldTensor(held[stage][0], name, form))
         for stage in sorted(held, reverse=True)
         for name, form in held[stage][1].items()
     }
-    places: dict[int, dict[str, Place]] = defaultdict(dict)
-    for name, tensor in stages.layered.model.state_dict().items():
-        known = next((other for other in (name, *stages.tied[name]) if other in by_name), None)
-        if known is None:
-            places[0][name] = Place(0, name, TensorForm.of(tensor))
-        else:
-            stage, place = by_name[known]
-            places[stage][name] = place
-    if _size(chain.from_iterable(named.values() for named in places.values())) <= SHARD:
-        return {TRAINED_MODEL: {n: p for stage in sorted(places) for n, p in places[stage].items()}}
+    places: dict[int, dict[str, HeldTensor]] = defaultdict(dict)
+    for name, form in state.items():
+        known = next((other for other in (name, *tied[name]) if other in by_name), None)
+        stage, place = by_name[known] if known else (0, HeldTensor(0, name, form))
+        places[stage][name] = place
+    in_order = {name: place for stage in sorted(places) for name, place in places[stage].items()}
     shards = [shard for stage in sorted(places) for shard in _shards(places[stage])]
+    if len(shards) < 2 or _size(in_order.values()) <= SHARD:
+        return {TRAINED_MODEL: in_order}
     last = len(shards)
     return {
         f"model-{number:05}-of-{last:05}.safetensors": shard
@@ -107,9 +104,9 @@ def _layout(stages: Stages, every: Sequence[Mapping[int, Mapping[str, TensorForm
     }
 
 
-def _shards(places: Mapping[str, Place]) -> Iterator[dict[str, Place]]:
+def _shards(places: Mapping[str, HeldTensor]) -> Iterator[dict[str, HeldTensor]]:
     """The tensors in their order, in as few files as that allows."""
-    shard, size = dict[str, Place](), 0
+    shard, size = dict[str, HeldTensor](), 0
     for name, place in places.items():
         if shard and size + place.form.size > SHARD:
             yield shard
@@ -120,14 +117,14 @@ def _shards(places: Mapping[str, Place]) -> Iterator[dict[str, Place]]:
         yield shard
 
 
-def _size(places: Iterable[Place]) -> int:
+def _size(places: Iterable[HeldTensor]) -> int:
     return sum(place.form.size for place in places)
 
 
 def _write(
     world: World,
     path: Path,
-    places: Mapping[str, Place],
+    places: Mapping[str, HeldTensor],
     own: Mapping[str, Tensor],
     reporter: Reporter,
 ) -> None:
@@ -151,8 +148,8 @@ def _write(
             world.send(pieces(own[place.name]), writer)
 
 
-def _index(layout: Layout) -> str:
+def _index(files: Layout) -> str:
     """Which file holds each tensor, and the bytes of all."""
-    files = {name: file for file, places in layout.items() for name in places}
-    size = _size(place for places in layout.values() for place in places.values())
-    return json.dumps({"metadata": {"total_size": size}, "weight_map": files}, indent=2)
+    names = {name: file for file, places in files.items() for name in places}
+    size = _size(place for places in files.values() for place in places.values())
+    return json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=2)
