@@ -7,16 +7,21 @@ import json
 import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from http.client import HTTPResponse
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
+from app.download import fetch
 from app.server.problem import Problem
 from backend.codec import from_json, to_json
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
+from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun, RunPage
 from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
@@ -27,6 +32,7 @@ from backend.runs.run import Run
 
 T = TypeVar("T")
 TIMEOUT = 60.0
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class ApiProblem(StageflowError):
@@ -173,8 +179,26 @@ class Client:
         """The run as a file: json, csv, parquet, spans, trace, html, png or log."""
         return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
 
+    def artifacts(self, run_id: int) -> list[dict[str, Any]]:
+        """The files kept with a run: `name`, `size` in bytes, `sha256`."""
+        return self._get(f"/runs/{run_id}/artifacts", list[dict[str, Any]])
+
     def artifact(self, run_id: int, name: str) -> bytes:
+        """One of them, where it is small enough for the memory."""
         return self._ask("GET", f"/runs/{run_id}/artifacts/{quote(name)}")
+
+    def save_artifact(self, run_id: int, name: str, path: Path) -> None:
+        """One of any size, written to `path`. Where a connection is cut off, the next one, or the
+        next call, goes on from there. Raises what `app.download.fetch` raises too."""
+        self._save(f"/runs/{run_id}/artifacts/{quote(name)}", path)
+
+    def checkpoints(self, run_id: int) -> list[Checkpoint]:
+        """What a run can be resumed from, the newest first."""
+        return self._get(f"/runs/{run_id}/checkpoints", list[Checkpoint])
+
+    def save_checkpoint_file(self, checkpoint_id: int, name: str, path: Path) -> None:
+        """One of a checkpoint's files, as `save_artifact` does."""
+        self._save(f"/checkpoints/{checkpoint_id}/{quote(name)}", path)
 
     def nodes(self) -> list[Node]:
         return self._get("/nodes", list[Node])
@@ -194,6 +218,9 @@ class Client:
     ) -> T:
         return from_json(kind, self._ask(method, path, body=body))
 
+    def _save(self, address: str, path: Path) -> None:
+        fetch(lambda headers: self._opened("GET", address, headers=headers), path)
+
     def _ask(
         self,
         method: str,
@@ -201,17 +228,28 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> bytes:
+        with self._opened(method, path, query, body) as answer:
+            return answer.read()
+
+    def _opened(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+    ) -> HTTPResponse:
+        """The server's answer, of which nothing is read yet."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         address = self._url + path + (f"?{urlencode(given, doseq=True)}" if given else "")
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        sent = {"Authorization": f"Bearer {self._token}"} if self._token else {}
         data = None
         if body is not None:
-            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-        request = Request(address, data, headers, method=method)
+            data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
+        request = Request(address, data, {**sent, **headers}, method=method)
         try:
-            with urlopen(request, timeout=TIMEOUT) as answer:
-                content: bytes = answer.read()
-                return content
+            answer: HTTPResponse = urlopen(request, timeout=TIMEOUT)
+            return answer
         except HTTPError as fault:
             raise ApiProblem(_problem(fault)) from None
         except URLError as fault:

@@ -13,6 +13,7 @@ from backend.bootstrap import Backend
 from backend.people.person import Person, Scope
 from backend.people.rights import Role
 from tests.app import seed
+from tests.app.test_resume import stopped
 
 ROOT = Path(__file__).parents[2]
 RIGHTS = ROOT / "docs" / "guide" / "rights.md"
@@ -66,6 +67,7 @@ class Place:
     inside: Backend
     found: seed.Seeded
     people: dict[str, Person]
+    checkpoint: int
 
     def cookie(self, who: str) -> dict[str, str]:
         return {"Cookie": f"stageflow={self.secret(who)}"} if who != "nobody" else {}
@@ -103,4 +105,5 @@ def peopled(url: str) -> Place:
         people[who] = known[0]
         if role is not None:
             backend.projects.set_role(vision.id, known[0].name, role)
-    return Place(url, backend, inside, found, people)
+    (checkpoint,) = inside.runs.checkpoints.list(stopped(inside, found))
+    return Place(url, backend, inside, found, people, checkpoint.id)

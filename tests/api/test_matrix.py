@@ -17,6 +17,7 @@ from backend.planning.plan import Plan
 from backend.profiles.profile import Profile
 from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
+from tests.app.test_resume import PART
 
 PROGRAM = (ROOT / "tests" / "api" / "two_ranks.txt").read_text()
 
@@ -58,11 +59,13 @@ def path_of(operation: Operation, place: Place) -> str:
         "profiles": place.found.profile,
         "plans": place.found.plan,
         "projects": place.inside.access.home,
+        "checkpoints": place.checkpoint,
         "runs": run.get(operation.name, place.found.failed),
     }
     number = numbers.get(str(operation.tags[0]), 0)
     files = place.inside.runs.artifacts.list(place.found.succeeded)
     name = files[0].name if operation.name == "get_artifact" and files else "loss"
+    name = PART if operation.name == "get_checkpoint_file" else name
     path = operation.path.replace("{id:int}", str(number))
     return path.replace("{name:path}", name).replace("{name}", name)
 

@@ -1,5 +1,7 @@
 """Going on from a checkpoint, and what came of the attempts, on the run's page."""
 
+from hashlib import sha256
+
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
@@ -11,7 +13,7 @@ from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
 
-STEP = 30
+STEP, PART = 30, "stage-0.safetensors"
 KILLED = RunError("RankKilled", "rank 0 was killed by signal 9")
 
 
@@ -32,8 +34,9 @@ def stopped(backend: Backend, found: seed.Seeded) -> int:
 def keep(attempt: Attempt) -> None:
     folder = attempt.checkpoint_folder(STEP)
     folder.mkdir(parents=True)
-    (folder / "stage-0.safetensors").write_bytes(b"12345")
-    attempt.checkpoint(Mark(1, 96, STEP), [CheckpointFile("stage-0.safetensors", 5, "ab")], 3)
+    (folder / PART).write_bytes(b"12345")
+    part = CheckpointFile(PART, 5, sha256(b"12345").hexdigest())
+    attempt.checkpoint(Mark(1, 96, STEP), [part], 3)
 
 
 def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:

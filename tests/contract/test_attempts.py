@@ -149,6 +149,38 @@ def test_an_artifact_is_kept_by_content(backend: Backend, attempt: Attempt, tmp_
     assert [path.name for path in kept.path.parent.iterdir()] == [kept.sha256]
 
 
+SHARDS = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+INDEX = "model.safetensors.index.json"
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        (["log", "model.safetensors"], ["model.safetensors"]),
+        (["config.json", INDEX, *SHARDS], [*SHARDS, INDEX]),
+        (["model.safetensors", INDEX, "stage-0.safetensors"], ["model.safetensors"]),
+        ([INDEX, "../out.safetensors", *SHARDS], [*SHARDS, INDEX]),
+    ],
+    ids=["one file", "shards", "both, as runs of before", "a name that leads away"],
+)
+def test_a_trained_model_is_one_file_or_shards(
+    backend: Backend, attempt: Attempt, tmp_path: Path, kept: list[str], found: list[str]
+):
+    (tmp_path / "file").write_bytes(b"12345")
+    for name in kept:
+        attempt.artifact(name, tmp_path / "file")
+    assert [each.name for each in backend.runs.artifacts.trained_model(attempt.run.id)] == found
+    assert backend.runs.artifacts.with_trained_model([attempt.run.id, 99]) == {attempt.run.id}
+
+
+def test_a_run_without_a_trained_model(backend: Backend, attempt: Attempt, tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"12345")
+    attempt.artifact(SHARDS[0], tmp_path / "file")
+    assert backend.runs.artifacts.with_trained_model([attempt.run.id]) == set()
+    with pytest.raises(NotFound, match=r"no file 'model\.safetensors'"):
+        backend.runs.artifacts.trained_model(attempt.run.id)
+
+
 def test_a_newer_artifact_takes_the_place_of_its_name(backend, attempt: Attempt, tmp_path: Path):
     for content in (b"old", b"new"):
         (tmp_path / "file").write_bytes(content)

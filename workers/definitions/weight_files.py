@@ -9,9 +9,9 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
+from backend.runs.history.records import TRAINED_INDEX as INDEX
+from backend.runs.history.records import TRAINED_MODEL as WHOLE
 from workers.definitions.errors import DefinitionFailed
-
-INDEX, WHOLE = "model.safetensors.index.json", "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
     run = _TrainingRun(job, job.spec, world, reporter)
     reporter.started()
     epochs = run.epochs()
+    reporter.watch(None)
     run.checkpoints.close()
     save(run.rank, run.companions, Path(job.folder), reporter)
     return epochs

@@ -8,7 +8,14 @@ from fastapi.responses import FileResponse
 
 from app.api.caller import CurrentCaller
 from app.api.fields import Id, Lines, Offset, Points
-from app.api.files import OCTETS, download, file_of
+from app.api.files import (
+    OCTETS,
+    artifact_file,
+    checkpoint_file,
+    download,
+    file_of,
+    ranged_file_of,
+)
 from app.api.operation import router as operations
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import columns
@@ -85,13 +92,16 @@ def list_artifacts(caller: CurrentCaller, id: Id) -> list[FileEntry]:
     return [FileEntry(a.name, a.size, a.sha256) for a in caller.runs(id).artifacts.list(id)]
 
 
-@router.get("/runs/{id:int}/artifacts/{name:path}", **file_of(OCTETS))
+@router.get("/runs/{id:int}/artifacts/{name:path}", **ranged_file_of(OCTETS))
 def get_artifact(caller: CurrentCaller, id: Id, name: str) -> FileResponse:
-    """One of its files."""
-    path = caller.services().runs.artifacts.path(id, name)
-    if not path.is_file():
-        raise NotFound(f"the file {name!r} is no longer on disk")
-    return FileResponse(path, media_type=OCTETS, filename=name)
+    """One of its files, or a part of it (`Range`); its ETag is its SHA-256."""
+    return artifact_file(caller, id, name)
+
+
+@router.get("/checkpoints/{id:int}/{name}", **ranged_file_of(OCTETS))
+def get_checkpoint_file(caller: CurrentCaller, id: Id, name: str) -> FileResponse:
+    """A file of a checkpoint of `list_checkpoints`, or a part of it, as of `get_artifact`."""
+    return checkpoint_file(caller, id, name)
 
 
 @router.get(

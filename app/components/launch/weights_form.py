@@ -6,7 +6,6 @@ from app import services
 from app.components.launch.fields import Fields
 from app.session.state import Param
 from backend.runs.history.listing import RunFilter
-from backend.runs.history.records import TRAINED_MODEL
 from backend.runs.request.spec import TrainSpec
 from backend.runs.states import RunState
 
@@ -65,5 +64,5 @@ def _trained(definition: int) -> dict[str, str]:
     wanted = RunFilter(states=(RunState.SUCCEEDED,), kind="train", definition_id=definition)
     runs = services.backend().runs
     newest = [run.id for run in runs.list(wanted, limit=NEWEST).runs]
-    kept = set(runs.artifacts.runs_with(TRAINED_MODEL, newest))
+    kept = runs.artifacts.with_trained_model(newest)
     return {f"run:{id}": f"trained model of run {id}" for id in newest if id in kept}

@@ -1,5 +1,6 @@
 """Checkpoints of trainings: what is kept of a run's state, and where the next attempt begins."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -25,9 +26,25 @@ FAULTS = frozenset(
 a limit caused would come again."""
 
 
+_STAGE_FILE = re.compile(r"stage-(\d+)-pipeline-\d+(-replica-\d+)?\.safetensors")
+
+
+def stage_file(stage: int, pipeline: int, replica: int = 0) -> str:
+    """The name of the file with a pipeline's part of a stage, or with what one of its other
+    replicas has of sharded state."""
+    shard = f"-replica-{replica}" if replica else ""
+    return f"stage-{stage}-pipeline-{pipeline}{shard}.safetensors"
+
+
+def stage_of(name: str) -> int | None:
+    """The stage whose part a file has; before `stage_file` there may be where it came from."""
+    found = _STAGE_FILE.search(name)
+    return int(found[1]) if found else None
+
+
 @dataclass(frozen=True, slots=True)
 class CheckpointFile:
-    """One pipeline's part of one stage; `size` in bytes, `sha256` in hex."""
+    """One pipeline's part of one stage (`stage_file`); `size` in bytes, `sha256` in hex."""
 
     name: str
     size: int

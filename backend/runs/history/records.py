@@ -13,6 +13,8 @@ when they copied weights for a checkpoint in an action."""
 
 TRAINED_MODEL = "model.safetensors"
 """The file of a training's result: all weights under the model's own names."""
+TRAINED_INDEX = "model.safetensors.index.json"
+"""The result of a larger model: which of its files has which weights, as Hugging Face names it."""
 
 LogText = tuple[int | None, float, str]
 """Rank (None = the agent), Unix seconds, text."""

@@ -7,7 +7,6 @@ from backend.definitions.definition import InvalidDefinition
 from backend.definitions.forms import form_of
 from backend.definitions.parameters import checked
 from backend.errors import InvalidInput
-from backend.runs.history.records import TRAINED_MODEL
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.services.runs.stores import Stores
 
@@ -53,7 +52,7 @@ def _check_weights(spec: TrainSpec, stores: Stores, project: int) -> None:
     if spec.weights_run is not None:
         made = stores.runs.get(spec.weights_run)
         _check_project(f"the model of run {made.id}", made.project_id, project)
-        stores.artifacts.path(made.id, TRAINED_MODEL)
+        stores.artifacts.trained_model(made.id)
 
 
 def _check_checkpoint(spec: TrainSpec, stores: Stores, project: int) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select
 from backend.errors import NotFound
 from backend.hashing import copied, to_disk
 from backend.runs.attempts.fence import Fence
-from backend.runs.history.records import StoredArtifact
+from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL, StoredArtifact
 from backend.storage.database import Database
 from backend.storage.errors import of_system
 from backend.storage.fence import held, hold_once
@@ -50,17 +50,34 @@ class SqlArtifacts:
             for row in self._database.rows(query)
         ]
 
-    def runs_with(self, name: str, run_ids: Sequence[int]) -> Sequence[int]:
-        """Those of the runs that have a file of that name."""
-        query = select(ArtifactRow).where(ArtifactRow.run_id.in_(run_ids), ArtifactRow.name == name)
-        return [row.run_id for row in self._database.rows(query)]
+    def with_trained_model(self, run_ids: Sequence[int]) -> set[int]:
+        """Those of the runs that have left a trained model."""
+        is_one = ArtifactRow.name.in_((TRAINED_MODEL, TRAINED_INDEX))
+        query = select(ArtifactRow).where(ArtifactRow.run_id.in_(run_ids), is_one)
+        return {row.run_id for row in self._database.rows(query)}
+
+    def trained_model(self, run_id: int) -> Sequence[StoredArtifact]:
+        """The run's trained model: its only file, or its index and its shards. Raises
+        `NotFound`."""
+        kept = {artifact.name: artifact for artifact in self.list(run_id)}
+        if TRAINED_MODEL in kept or TRAINED_INDEX not in kept:
+            return [self.get(run_id, TRAINED_MODEL)]
+        return [
+            artifact
+            for name, artifact in kept.items()
+            if name == TRAINED_INDEX or (name.endswith(".safetensors") and Path(name).name == name)
+        ]
+
+    def get(self, run_id: int, name: str) -> StoredArtifact:
+        """One kept file. Raises `NotFound`."""
+        for artifact in self.list(run_id):
+            if artifact.name == name:
+                return artifact
+        raise NotFound(f"run {run_id} has no file {name!r}")
 
     def path(self, run_id: int, name: str) -> Path:
         """Where one kept file lies. Raises `NotFound`."""
-        for artifact in self.list(run_id):
-            if artifact.name == name:
-                return artifact.path
-        raise NotFound(f"run {run_id} has no file {name!r}")
+        return self.get(run_id, name).path
 
     def prune(self, digests: Sequence[str]) -> None:
         """Delete the bytes of these files, as far as no run has them any more. Raises
@@ -95,6 +112,7 @@ def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
         handle, name = tempfile.mkstemp(dir=folder, prefix=".unfinished-")
         copy = Path(name)
         try:
+            os.fchmod(handle, 0o644)  # a later run's ranks may be shown it; the folder is closed
             with os.fdopen(handle, "wb") as target, path.open("rb") as source:
                 digest, size = copied(source, target)
                 to_disk(target)

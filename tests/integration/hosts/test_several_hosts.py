@@ -26,9 +26,9 @@ def spread(case: Case, definition_id: int, per_host: int, nodes: tuple[str, ...]
     return replace(spec, definition_id=definition_id, plan=plan, nodes=nodes)
 
 
-def added(hosts, case: Case) -> int:
+def added(hosts, case: Case, before: bytes = b"") -> int:
     file = HERE / "models" / f"{case.model}.py"
-    return hosts.backend.definitions.add(file.name, file.read_bytes()).id
+    return hosts.backend.definitions.add(file.name, before + file.read_bytes()).id
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +42,23 @@ def per_host(hosts) -> int:
     return len(hosts.backend.nodes.list()[0].devices)
 
 
-def test_two_hosts_train_as_one_process_would(two):
+SMALL = b"""
+from workers.runtime.checkpoints import trained_model
+trained_model.SHARD = 200
+"""
+
+
+@pytest.mark.parametrize("before", [b"", SMALL], ids=["one file", "shards"])
+def test_two_hosts_train_as_one_process_would(two, before: bytes):
+    """The second host's weights come through rank 0 into one file, or as files of their own."""
     case = Case("chain", "pipedream", "momentum", (1, 1))
-    spec = spread(case, added(two, case), per_host(two), tuple(two.names))
+    spec = spread(case, added(two, case, before), per_host(two), tuple(two.names))
     run = two.finished(spec)
     assert (run.state, run.error) == (RunState.SUCCEEDED, None), two.logs()
-    saved = load_file(two.backend.runs.artifacts.path(run.id, "model.safetensors"))
+    files = two.backend.runs.artifacts.trained_model(run.id)
+    assert (len(files) > 3) == bool(before)
+    parts = [load_file(file.path) for file in files if not file.name.endswith(".json")]
+    saved = {name: tensor for part in parts for name, tensor in part.items()}
     expected = reference(case)
     for name, weight in expected.weights.items():
         assert (saved[name] - weight).abs().max() < 1e-10

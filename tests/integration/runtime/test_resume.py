@@ -74,6 +74,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
         epochs: int = 2,
         precision: Literal["float32", "bfloat16", "float16"] = "float32",
         state: StatePrecision = "float32",
+        main: str = "workers.runtime.main",
     ):
         optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
         spec = TrainSpec(
@@ -92,7 +93,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
             folder = str(Path(begin.path).parent)
             job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
         file.write_bytes(to_json(Job, job))
-        codes, found, text = ended("workers.runtime.main", file, size=world_size(spec))
+        codes, found, text = ended(main, file, size=world_size(spec))
         assert set(codes) == {0}, text
         return found
 
@@ -121,6 +122,21 @@ def files(checkpoint: Saved) -> list[Path]:
 
 def model(tmp_path: Path) -> dict[str, Tensor]:
     return load_file(tmp_path / "model.safetensors")
+
+
+def test_another_partition_reads_its_own_tensors_and_each_of_them_once(
+    trained: Trained, tmp_path: Path
+):
+    """Three stages go on from the files of two."""
+    plans = [Plan("t", stages(*b), "1f1b-flush", 4, batch=4) for b in ((0, 4, 8), (0, 3, 5, 8))]
+    begin = checkpoints(trained(plans[0], model=PLAIN))[1]
+    kept = [key for file in Path(begin.path).parent.iterdir() for key in load_file(file)]
+    assert len(kept) == len(set(kept)) == 3 * 10  # five layers' weights and biases, with Adam
+    trained(plans[1], begin, model=PLAIN, main="tests.integration.runtime.sized")
+    for rank, layers in enumerate((range(3), range(3, 5), range(5, 8))):
+        read = (tmp_path / f"read-{rank}").read_text().split()
+        own = [key for key in kept if int(key.partition("/")[2].partition(".")[0]) in layers]
+        assert sorted(read) == sorted(own)
 
 
 @pytest.mark.parametrize("name", FLUSHING)

@@ -1,6 +1,7 @@
 """Weights in shards: every partition begins with the same, and trains to the same."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,28 @@ import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from backend.runs.events import Artifact
 from tests.integration.runtime.test_shapes import MODEL, RUNTIME
 from tests.shards import sharded
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
 from workers.definitions.weight_files import INDEX
+
+SIZED = "tests.integration.runtime.sized"
+SHARD = 400_000
+"""Bytes: a block of the model's has 361,200, of which its weight has 360,000."""
+LAST_STAGE = ("blocks.2", "last")
+BIG = 40_007 * 1000 * 4
+"""Bytes of a weight that no piece divides evenly."""
+LOPSIDED = f"""
+def model():
+    big = nn.Linear(1000, {BIG // 4000}).requires_grad_(False)
+    nn.init.constant_(big.weight, 0.5)
+    return nn.Sequential(nn.Linear(4, 1000), big)
+
+def example(n):
+    return torch.rand(n, 4), torch.arange(n) % 3
+"""
 
 
 @pytest.fixture
@@ -51,10 +69,60 @@ def test_one_two_and_four_ranks_train_alike_from_shards(run) -> None:
         assert all(torch.isfinite(t.float()).all() for t in load_file(saved).values())
 
 
-def test_from_pretrained_opens_what_a_config_s_model_has_become(
-    write_job, train_spec, ended, tmp_path: Path
+@pytest.fixture
+def saved_as(ended, write_job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Train so and save in files of at most so many bytes: the tensors by name with the file of
+    each, the files that were reported by rank, and all text."""
+
+    def trained(model: str, spec, shard: int, block: int = 2**22, **fields):
+        monkeypatch.setenv("SHARD", str(shard))
+        monkeypatch.setenv("BLOCK", str(block))
+        for old in tmp_path.glob("model*"):
+            old.unlink()
+        job = write_job(model, spec)
+        job.write_text(json.dumps(json.loads(job.read_bytes()) | fields))
+        codes, events, text = ended(SIZED, job, size=spec.plan.partition.num_devices)
+        assert set(codes) == {0}, text
+        reported = {event.name for event in events if isinstance(event, Artifact)}
+        assert reported == {file.name for file in tmp_path.glob("*") if file.name in reported}
+        weights = sorted(name for name in reported if name.endswith(".safetensors"))
+        stored = {name: load_file(tmp_path / name) for name in weights}
+        found = {n: (tensor, file) for file in weights for n, tensor in stored[file].items()}
+        assert len(found) == sum(map(len, stored.values())), "a tensor is in two files"
+        return found, reported, text
+
+    return trained
+
+
+def test_one_file_and_bounded_shards_of_a_stage_each_hold_the_same(
+    saved_as, train_spec, tmp_path: Path
 ) -> None:
-    """The stages' files are its shards; the output layer is tied to the first stage's words."""
+    """What a rank sends for the one file comes in pieces that divide no tensor evenly."""
+    spec = train_spec(0, 10, 17, schedule="1f1b-flush", epochs=1, samples=64)
+    whole, reported, _ = saved_as(MODEL, spec, 10**9, block=1000)
+    assert reported == {"model.safetensors"}
+    found, reported, _ = saved_as(MODEL, spec, SHARD)
+    assert found.keys() == whole.keys() >= {"unread.weight", "blocks.2.norm.running_mean"}
+    assert not [n for n, (tensor, _) in whole.items() if not torch.equal(tensor, found[n][0])]
+    files = sorted(reported - {INDEX})
+    last = len(files)
+    assert last > 3
+    assert files == [f"model-{n:05}-of-{last:05}.safetensors" for n in range(1, last + 1)]
+    index = json.loads((tmp_path / INDEX).read_text())
+    assert index["weight_map"] == {name: file for name, (_, file) in found.items()}
+    assert index["metadata"]["total_size"] == sum(t.nbytes for t, _ in found.values())
+    for file in files:
+        own = {name: tensor for name, (tensor, place) in found.items() if place == file}
+        assert len(own) == 1 or sum(tensor.nbytes for tensor in own.values()) <= SHARD
+        assert len({name.startswith(LAST_STAGE) for name in own}) == 1
+    assert not (tmp_path / "model.safetensors").exists()
+
+
+@pytest.mark.parametrize("shard", [10**9, 2000])
+def test_from_pretrained_opens_what_a_config_s_model_has_become(
+    saved_as, train_spec, tmp_path: Path, shard: int
+) -> None:
+    """In one file or in shards; the output layer is tied to the first stage's words."""
     sizes = {"n_embd": 16, "n_layer": 3, "n_head": 2, "vocab_size": 50, "n_positions": 32}
     config = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], **sizes}
     (tmp_path / "given").mkdir()
@@ -64,31 +132,47 @@ def test_from_pretrained_opens_what_a_config_s_model_has_become(
     spec = train_spec(
         0, 2, count, schedule="1f1b-flush", batch=2, epochs=1, parameters={"length": 8}
     )
-    job = write_job("mlp", spec)
-    fields = json.loads(job.read_bytes()) | {"definition": str(given.file)}
-    job.write_text(json.dumps(fields))
-    codes, events, text = ended(RUNTIME, job, size=2)
-    assert codes == [0, 0], text
-    assert {"config.json", INDEX} <= {getattr(event, "name", "") for event in events}
-    joined = load_file(tmp_path / "model.safetensors")
-    (tmp_path / "model.safetensors").unlink()
+    found, reported, _ = saved_as("mlp", spec, shard, definition=str(given.file))
+    assert "config.json" in reported
+    assert (INDEX in reported) == (shard == 2000)
     model, told = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(told.values()), told
-    assert not [n for n, t in model.state_dict().items() if not torch.equal(t, joined[n])]
+    state = model.state_dict()
+    assert state.keys() == found.keys()
+    assert not [n for n, t in state.items() if not torch.equal(t, found[n][0])]
 
 
-def test_what_no_stage_reads_has_a_shard_of_its_own(run, tmp_path: Path) -> None:
-    saved, *_ = run(0, 10, 17)
-    whole, places = load_file(saved), json.loads((tmp_path / INDEX).read_text())["weight_map"]
-    assert places.keys() == whole.keys()
-    assert places["unread.weight"] == "unread.safetensors"
-    stored = stored_in_shards(tmp_path, places)
-    assert not [name for name in whole if not torch.equal(stored[name], whole[name])]
+def test_the_next_training_begins_with_the_shards_of_the_last(
+    saved_as, train_spec, tmp_path: Path
+) -> None:
+    """Three ranks go on from what two have saved; nothing is learned, so they save the same."""
+    spec = train_spec(0, 10, 17, schedule="1f1b-flush", epochs=1, samples=64)
+    first, _, _ = saved_as(MODEL, spec, SHARD)
+    base = tmp_path / "base"
+    base.mkdir()
+    for file in tmp_path.glob("model*"):
+        (base / file.name).write_bytes(file.read_bytes())
+    still = train_spec(0, 4, 10, 17, schedule="1f1b-flush", epochs=1, samples=64, rate=1e-30)
+    again, _, _ = saved_as(MODEL, still, SHARD, weights=str(base))
+    assert again.keys() == first.keys()
+    learned = [name for name in first if "running" not in name and "batches" not in name]
+    assert len(learned) > 10
+    assert not [name for name in learned if not torch.equal(first[name][0], again[name][0])]
 
 
-def stored_in_shards(folder: Path, places: dict[str, str]) -> dict[str, torch.Tensor]:
-    files = {file: load_file(folder / file) for file in set(places.values())}
-    return {name: files[file][name] for name, file in places.items()}
+@pytest.mark.parametrize("shard", [10**10, 10**6])
+def test_a_rank_that_saves_holds_no_more_than_its_own_stages(
+    saved_as, train_spec, monkeypatch: pytest.MonkeyPatch, shard: int
+) -> None:
+    """On two hosts: the second stage's weights pass through rank 0, or do not, in pieces."""
+    monkeypatch.setenv("GROUP_WORLD_SIZE", "2")
+    spec = train_spec(0, 1, 2, schedule="gpipe", tracing="symbolic", epochs=1, samples=16)
+    found, _, text = saved_as(LOPSIDED, spec, shard)
+    assert found["1.weight"][0].nbytes == BIG
+    assert found["1.weight"][0].min() == 0.5
+    grown = {int(r): int(n) for r, n in re.findall(r"rank (\d) grew by (\d+) bytes", text)}
+    assert grown.keys() == {0, 1}
+    assert max(grown.values()) < BIG / 4, grown
 
 
 def test_a_truncated_shard_ends_every_rank_before_training(run, folder: Path) -> None:

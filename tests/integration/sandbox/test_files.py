@@ -82,6 +82,47 @@ def test_a_training_begins_with_a_folder_of_the_node_and_the_next_with_its_model
         assert all(torch.equal(ended[name], given[name]) for name in given)
 
 
+SMALL = b"""
+from workers.runtime.checkpoints import trained_model
+trained_model.SHARD = 100_000
+"""
+
+
+@pytest.mark.slow
+def test_a_model_in_shards_is_the_next_run_s_beginning_where_it_lies(lab):
+    """The ranks are another user and see none of the node's files but those: nothing is copied.
+    Files of before could be read by their owner alone."""
+    lab = lab(max_seconds=PATIENCE)
+    definition, count, _ = mlp_weights(lab)
+    source = SMALL + lab.backend.definitions.source(definition)
+    mine = lab.backend.definitions.add("mlp.py", source).id
+    spec = TrainSpec(mine, plan(count), None, DataSpec("digits"), STILL, epochs=1)
+    first = lab.carries(spec)
+    assert first.state is RunState.SUCCEEDED, first.error
+    files = lab.backend.runs.artifacts.trained_model(first.id)
+    assert len(files) > 3
+    for file in files:
+        file.path.chmod(0o600)
+    again = lab.carries(replace(spec, weights_run=first.id, seed=spec.seed + 1))
+    assert again.state is RunState.SUCCEEDED, again.error
+    before, after = (shards(lab, run.id) for run in (first, again))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    folder = lab.settings.run_folder(again.id, 1) / "definition" / f"run-{first.id}"
+    assert [link.is_symlink() for link in folder.iterdir()] == [True] * len(files)
+    files[1].path.unlink()
+    kind, message = failure(lab.carries(replace(spec, weights_run=first.id)))
+    assert kind == "NotFound"
+    assert f"{files[1].name} of the trained model of run {first.id} is not on" in message
+
+
+def shards(lab, run_id: int) -> dict[str, torch.Tensor]:
+    """Every weight of a model in shards."""
+    files = lab.backend.runs.artifacts.trained_model(run_id)
+    parts = [load_file(file.path) for file in files if not file.name.endswith(".json")]
+    return {name: tensor for part in parts for name, tensor in part.items()}
+
+
 @pytest.mark.slow
 def test_weights_that_the_operator_has_not_opened_are_refused(lab, tmp_path):
     lab = lab(data=str(tmp_path / "hub"))

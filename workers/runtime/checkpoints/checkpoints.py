@@ -17,6 +17,7 @@ from pathlib import Path
 from torch import Tensor
 
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.runs.attempts.checkpoints import stage_file
 from backend.runs.events import Chosen, Saved
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.background import BackgroundWorker
@@ -162,16 +163,14 @@ class Checkpoints:
         start = self._clock()
         self._tell()
         pipeline, place = self._coordinates.pipeline, self._place(epoch, done)
-        name = f"stage-{stage}-pipeline-{pipeline}"
-        if replica := self._coordinates.replica:
-            name += f"-replica-{replica}"
+        replica = self._coordinates.replica
         place.mkdir(parents=True, exist_ok=True)
         saved = Saved(
             self._coordinates.rank,
             epoch,
             done * self._spec.plan.microbatch,
             self._step(epoch, done),
-            str(place / f"{name}.safetensors"),
+            str(place / stage_file(stage, pipeline, replica)),
             self._num_files,
         )
         self._writer.put(StageCopy(self._copy_of(stage), pipeline, saved))

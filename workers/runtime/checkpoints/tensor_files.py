@@ -1,4 +1,4 @@
-"""Files of safetensors written as a stream: no tensor is copied before it is its turn.
+"""Files of safetensors written as a stream: a few MiB of a tensor are copied when it is their turn.
 
 The library takes all bytes of a file at once, which is twice the state of a stage. The format:
 eight bytes with the length of a JSON header, the header (per name dtype, shape and the place of
@@ -6,7 +6,8 @@ its bytes), then the bytes (https://huggingface.co/docs/safetensors).
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 BLOCK = 2**22
+"""Bytes of a piece."""
 _ALIGNMENT = 8
 _DTYPES = {
     torch.float64: "F64",
@@ -31,71 +33,56 @@ _DTYPES = {
     torch.complex64: "C64",
 }
 
-Source = tuple[Path, str]
-"""A file and the name of a tensor in it."""
+
+@dataclass(frozen=True, slots=True)
+class TensorForm:
+    """What a file's header says of a tensor; `dtype` in the format's words, `size` in bytes."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+
+    @staticmethod
+    def of(tensor: Tensor) -> "TensorForm":
+        return TensorForm(_DTYPES[tensor.dtype], tuple(tensor.shape), tensor.nbytes)
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write the tensors, wherever they are, one after the other."""
-    described = {
-        name: (_DTYPES[tensor.dtype], tuple(tensor.shape), tensor.nbytes)
-        for name, tensor in tensors.items()
-    }
-    with path.open("wb") as target:
-        _begin(target, described, metadata)
-        for tensor in tensors.values():
-            plain = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-            target.write(plain.numpy().data)
+    forms = {name: TensorForm.of(tensor) for name, tensor in tensors.items()}
+    write_pieces(path, forms, lambda name: pieces(tensors[name]), metadata)
 
 
-def names_in(file: Path) -> Iterator[str]:
-    """The tensors of a file."""
-    return (name for name in _header(file)[0] if name != "__metadata__")
-
-
-def join(path: Path, sources: Mapping[str, Source]) -> None:
-    """Write `path` with these tensors under these names; one source may have several names."""
-    headers = {file: _header(file) for file, _ in sources.values()}
-    described = {}
-    for name, (file, key) in sources.items():
-        known = headers[file][0][key]
-        first, stop = known["data_offsets"]
-        described[name] = known["dtype"], tuple(known["shape"]), stop - first
-    with path.open("wb") as target:
-        _begin(target, described, {})
-        for file, key in sources.values():
-            known, start = headers[file]
-            first, stop = known[key]["data_offsets"]
-            _copy(file, start + first, stop - first, target)
-
-
-def _begin(
-    target: BinaryIO,
-    described: Mapping[str, tuple[str, tuple[int, ...], int]],
+def write_pieces(
+    path: Path,
+    forms: Mapping[str, TensorForm],
+    pieces_of: Callable[[str], Iterable[Tensor]],
     metadata: Mapping[str, str],
 ) -> None:
-    """Write the header of tensors with this dtype, shape and number of bytes."""
+    """Write tensors of these forms; `pieces_of` a name is asked in their order, when it is the
+    tensor's turn, and gives its bytes."""
+    with path.open("wb") as target:
+        _begin(target, forms, metadata)
+        for name in forms:
+            for piece in pieces_of(name):
+                target.write(piece.cpu().numpy().data)
+
+
+def pieces(tensor: Tensor) -> Iterator[Tensor]:
+    """The tensor's bytes where they are, at most `BLOCK` at a time."""
+    plain = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
+    for first in range(0, len(plain), BLOCK):
+        yield plain[first : first + BLOCK]
+
+
+def _begin(target: BinaryIO, forms: Mapping[str, TensorForm], metadata: Mapping[str, str]) -> None:
+    """Write the header."""
     fields: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     place = 0
-    for name, (dtype, shape, size) in described.items():
-        fields[name] = {"dtype": dtype, "shape": shape, "data_offsets": [place, place + size]}
-        place += size
+    for name, form in forms.items():
+        stop = place + form.size
+        fields[name] = {"dtype": form.dtype, "shape": form.shape, "data_offsets": [place, stop]}
+        place = stop
     text = json.dumps(fields).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     target.write(len(text).to_bytes(8, "little") + text)
-
-
-def _header(file: Path) -> tuple[dict[str, Any], int]:
-    """The header, and where the bytes behind it begin."""
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        return json.loads(opened.read(length)), 8 + length
-
-
-def _copy(file: Path, start: int, length: int, target: BinaryIO) -> None:
-    with file.open("rb") as source:
-        source.seek(start)
-        while length:
-            block = source.read(min(length, BLOCK))
-            target.write(block)
-            length -= len(block)

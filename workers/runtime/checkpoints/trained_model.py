@@ -1,101 +1,155 @@
-"""The trained model as safetensors: a file per stage with their index, and one that holds all.
+"""The trained model as Hugging Face lays it out: one file of safetensors, or shards and an index.
 
-The stages' files with `model.safetensors.index.json` are shards as Hugging Face has them: with the
-config that a model came from, `from_pretrained` opens the folder.
+With the config that a model came from, `from_pretrained` opens the folder. No rank holds more of
+the model than its own stages: what another rank writes is sent to it in pieces.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor
 
 from backend.runs.events import Artifact
-from backend.runs.history.records import TRAINED_MODEL
-from workers.definitions.weight_files import INDEX
-from workers.runtime.checkpoints.tensor_files import join, names_in, write
-from workers.runtime.compute.stages import Stages
+from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL
+from workers.runtime.checkpoints.tensor_files import BLOCK, TensorForm, pieces, write_pieces
 from workers.runtime.messages.groups import led_stages
+from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank
 from workers.runtime.reports.reporter import Reporter
 
-UNREAD = "unread.safetensors"
-"""Beside the stages' files: what the model keeps and no stage reads."""
+SHARD = 5 * 10**9
+"""Most bytes of tensors in a file, as `huggingface_hub` has it; a model of no more is one file, and
+a tensor that is larger has a file of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTensor:
+    """Where a tensor is: with `rank`, which calls it `name`."""
+
+    rank: int
+    name: str
+    form: TensorForm
+
+
+Forms = Mapping[str, TensorForm]
+Held = Mapping[int, Forms]
+"""What a rank has, by stage."""
+Layout = Mapping[str, Mapping[str, HeldTensor]]
+"""By file and name in it. The file of several ranks' tensors is rank 0's."""
 
 
 def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Reporter) -> None:
-    """Every stage's first replica writes its weights (with pipelines: the reference); rank 0 then
-    joins the files, which no rank ever holds together, and writes the `companions` beside them.
+    """Write the model into `folder` with its `companions`, and report every file.
 
-    All ranks call it; those of one host share the job's folder, and those of several send
-    rank 0 what they wrote. A file that is reported may be moved away, so that the stages' files are
-    reported after the join.
+    Every stage's first replica has its weights (with pipelines: the first one's, which are the
+    reference). All ranks call it; a rank writes the shards of its own stages, or sends rank 0 what
+    belongs into the only file.
     """
-    own: dict[str, Tensor] = {}
-    shards: dict[str, tuple[str, int]] = {}
-    for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
-        path, state = _stage_file(folder, stage), _stage_state(rank, stage)
-        write(path, state, {})
-        shards |= {name: (path.name, tensor.nbytes) for name, tensor in state.items()}
-        if rank.world.hosts > 1:
-            own |= {name: tensor.cpu() for name, tensor in state.items()}
-    rank.world.barrier()
-    parts = rank.world.gathered(own) if rank.world.hosts > 1 else []
-    places = rank.world.gathered(shards)
-    if rank.world.rank == 0:
-        files = [_stage_file(folder, stage) for stage in range(len(rank.stages.bounds))]
-        if parts:
-            files = [folder / f".part-{number}" for number in range(len(parts))]
-            for file, part in zip(files, parts, strict=True):
-                write(file, part, {})
-        path = folder / TRAINED_MODEL
-        unread = _join(rank.stages, files, path)
-        for file in files if parts else ():
-            file.unlink()
-        texts = {INDEX: _index([*places, unread]), **companions}
-        for name, text in texts.items():
+    held, world, state = _held(rank), rank.world, rank.stages.layered.model.state_dict()
+    every = world.gathered({stage: _forms(tensors) for stage, tensors in held.items()})
+    files = world.told(layout(_forms(state), rank.stages.tied, every) if world.rank == 0 else {})
+    own = {name: tensor for tensors in held.values() for name, tensor in tensors.items()}
+    for name, places in files.items():
+        _write(world, folder / name, places, {**state, **own}, reporter)
+    if world.rank == 0:
+        index = {TRAINED_INDEX: _index(files)} if len(files) > 1 else {}
+        for name, text in {**index, **companions}.items():
             (folder / name).write_text(text)
-        for name in (path.name, *texts, *({file for file, _ in unread.values()})):
             reporter(Artifact(name, str(folder / name)))
-    rank.world.barrier()
-    for name in dict.fromkeys(file for file, _ in shards.values()):
-        reporter(Artifact(name, str(folder / name)))
+    world.barrier()
 
 
-def _index(shards: Iterable[Mapping[str, tuple[str, int]]]) -> str:
-    """Which file holds each tensor: by name its file and bytes."""
-    every = {name: place for part in shards for name, place in part.items()}
-    size = sum(num_bytes for _, num_bytes in every.values())
-    files = {name: file for name, (file, _) in sorted(every.items())}
-    return json.dumps({"metadata": {"total_size": size}, "weight_map": files}, indent=2)
-
-
-def _stage_file(folder: Path, stage: int) -> Path:
-    return folder / f"stage-{stage}.safetensors"
-
-
-def _stage_state(rank: Rank, stage: int) -> dict[str, Tensor]:
-    """What the stage holds of the model's state: parameters and persistent buffers."""
-    parameters = dict(rank.stages.modules[stage].module.named_parameters())
-    state = parameters | rank.stages.buffers(stage) | rank.state.weights[stage].evaluated
+def _held(rank: Rank) -> dict[int, dict[str, Tensor]]:
+    """What this rank answers for of the model's state: parameters and persistent buffers, by
+    stage."""
     wanted = rank.stages.layered.model.state_dict().keys()
-    return {name: tensor.detach() for name, tensor in state.items() if name in wanted}
+    found = {}
+    for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
+        parameters = dict(rank.stages.modules[stage].module.named_parameters())
+        state = parameters | rank.stages.buffers(stage) | rank.state.weights[stage].evaluated
+        found[stage] = {name: tensor.detach() for name, tensor in state.items() if name in wanted}
+    return found
 
 
-def _join(stages: Stages, files: Iterable[Path], path: Path) -> dict[str, tuple[str, int]]:
-    """All stages' tensors under every name that the model's own `state_dict` has; by name the
-    file and bytes of those that no stage has.
+def _forms(tensors: Mapping[str, Tensor]) -> dict[str, TensorForm]:
+    return {name: TensorForm.of(tensor) for name, tensor in tensors.items()}
 
-    A tensor with several names (tied weights) is written under each; a parameter that no
-    layer uses keeps its first value.
-    """
-    found = {name: (file, name) for file in files for name in names_in(file)}
-    initial = stages.layered.model.state_dict()
-    names = {name: next((n for n in stages.tied[name] if n in found), "") for name in initial}
-    unread = {name: initial[name] for name, known in names.items() if not known}
-    rest = path.with_name(UNREAD)
-    write(rest, unread, {})
-    join(path, {name: found.get(known, (rest, name)) for name, known in names.items()})
-    if not unread:
-        rest.unlink()
-    return {name: (rest.name, tensor.nbytes) for name, tensor in unread.items()}
+
+def layout(state: Forms, tied: Mapping[str, Sequence[str]], every: Sequence[Held]) -> Layout:
+    """Every name of the model's own `state`, in files, where rank r holds `every[r]`, by stage. A
+    tensor with several names (`tied`) is there under each; what no stage reads is rank 0's, with
+    its first value."""
+    held = {stage: (r, forms) for r, told in enumerate(every) for stage, forms in told.items()}
+    by_name = {
+        name: (stage, HeldTensor(held[stage][0], name, form))
+        for stage in sorted(held, reverse=True)
+        for name, form in held[stage][1].items()
+    }
+    places: dict[int, dict[str, HeldTensor]] = defaultdict(dict)
+    for name, form in state.items():
+        known = next((other for other in (name, *tied[name]) if other in by_name), None)
+        stage, place = by_name[known] if known else (0, HeldTensor(0, name, form))
+        places[stage][name] = place
+    in_order = {name: place for stage in sorted(places) for name, place in places[stage].items()}
+    shards = [shard for stage in sorted(places) for shard in _shards(places[stage])]
+    if len(shards) < 2 or _size(in_order.values()) <= SHARD:
+        return {TRAINED_MODEL: in_order}
+    last = len(shards)
+    return {
+        f"model-{number:05}-of-{last:05}.safetensors": shard
+        for number, shard in enumerate(shards, start=1)
+    }
+
+
+def _shards(places: Mapping[str, HeldTensor]) -> Iterator[dict[str, HeldTensor]]:
+    """The tensors in their order, in as few files as that allows."""
+    shard, size = dict[str, HeldTensor](), 0
+    for name, place in places.items():
+        if shard and size + place.form.size > SHARD:
+            yield shard
+            shard, size = {}, 0
+        shard[name] = place
+        size += place.form.size
+    if shard:
+        yield shard
+
+
+def _size(places: Iterable[HeldTensor]) -> int:
+    return sum(place.form.size for place in places)
+
+
+def _write(
+    world: World,
+    path: Path,
+    places: Mapping[str, HeldTensor],
+    own: Mapping[str, Tensor],
+    reporter: Reporter,
+) -> None:
+    """Write the file where it is this rank's, or send to rank 0 what it has of it."""
+    holders = {place.rank for place in places.values()}
+    writer = min(holders) if len(holders) == 1 else 0
+
+    def pieces_of(name: str) -> Iterator[Tensor]:
+        place = places[name]
+        if place.rank == world.rank:
+            return pieces(own[place.name])
+        return world.received(place.rank, place.form.size, BLOCK)
+
+    if world.rank == writer:
+        forms = {name: place.form for name, place in places.items()}
+        write_pieces(path, forms, pieces_of, {"format": "pt"})
+        reporter(Artifact(path.name, str(path)))
+        return
+    for place in places.values():
+        if place.rank == world.rank and place.form.size:
+            world.send(pieces(own[place.name]), writer)
+
+
+def _index(files: Layout) -> str:
+    """Which file holds each tensor, and the bytes of all."""
+    names = {name: file for file, places in files.items() for name in places}
+    size = _size(place for places in files.values() for place in places.values())
+    return json.dumps({"metadata": {"total_size": size}, "weight_map": names}, indent=2)

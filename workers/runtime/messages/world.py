@@ -1,7 +1,7 @@
 """The processes of one run: who they are, and what all of them agree on."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol, TypeVar
@@ -43,7 +43,8 @@ class CollectiveTiming(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """This process among the run's. Every method is called by all ranks in the same order."""
+    """This process among the run's. All ranks call every method in the same order, but `send` and
+    `received`."""
 
     rank: int
     size: int
@@ -76,6 +77,26 @@ class World:
         found: list[T] | None = [value] * self.size if self.rank == 0 else None
         dist.gather_object(value, found, dst=0)
         return found or []
+
+    def told(self, value: T) -> T:
+        """Rank 0's value, whatever the others give. The ranks of a run trust each other."""
+        found = [value]
+        dist.broadcast_object_list(found, src=0)
+        return found[0]
+
+    def send(self, pieces: Iterable[Tensor], to: int) -> None:
+        """Send bytes to a rank that has asked for them by `received`; these two call it alone."""
+        for piece in pieces:
+            dist.send(piece.to(self.device), to)
+
+    def received(self, source: int, size: int, block: int) -> Iterator[Tensor]:
+        """The `size` bytes that `source` sends in pieces of `block`, all but the last; each piece
+        is there until the next one is asked for."""
+        space = torch.empty(min(size, block), dtype=torch.uint8, device=self.device)
+        for first in range(0, size, block):
+            piece = space[: min(block, size - first)]
+            dist.recv(piece, source)
+            yield piece
 
     @property
     def everybody(self) -> "Group":

@@ -19,8 +19,9 @@ class Reporter:
         self._ended = threading.Event()
         self._counted: Sized | None = None
 
-    def watch(self, counted: Sized) -> None:
-        """Let the heartbeat tell the length of `counted`, which grows with every action."""
+    def watch(self, counted: Sized | None) -> None:
+        """Let the heartbeat tell the length of `counted`, which grows with every action; None while
+        there are none, and nobody knows how long the rest takes."""
         self._counted = counted
 
     def __call__(self, event: Event) -> None:

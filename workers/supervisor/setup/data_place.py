@@ -52,7 +52,8 @@ def hub_name(spec: RunSpec, settings: Settings) -> str | None:
 
 def shown_of(job: Job) -> tuple[Path, ...]:
     """What of the machine the ranks see for their data and weights: the file or folder itself, of
-    a Python file the folder in which it lies, and what the links in a folder of weights lead to."""
+    a Python file the folder in which it lies, and what the links in a folder of weights lead to
+    (the node's files, or what another run has left)."""
     if not isinstance(job.spec, TrainSpec):
         return ()
     shown = []
@@ -60,8 +61,9 @@ def shown_of(job: Job) -> tuple[Path, ...]:
         path = Path(job.data)
         shown.append(path.parent if job.spec.data.name == "python" else path)
     if job.spec.weights_path:
-        place = Path(job.weights)
-        shown += [place, *(link.resolve() for link in _links(place))]
+        shown.append(Path(job.weights))
+    if job.weights:
+        shown += (link.resolve() for link in _links(Path(job.weights)))
     return tuple(shown)
 
 

@@ -4,12 +4,12 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from backend.bootstrap import Backend
 from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
-from backend.runs.history.records import TRAINED_MODEL
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
@@ -54,25 +54,32 @@ def _weights(backend: Backend, spec: RunSpec, folder: Path) -> str:
     "" where there are none."""
     if isinstance(spec, ProfileSpec):
         return ""
-    path = folder / "weights.safetensors"
     if spec.weights_id is not None:
+        path = folder / "weights.safetensors"
         path.write_bytes(backend.definitions.source(spec.weights_id))
-    elif spec.weights_run is not None:
-        shutil.copyfile(_trained(backend, spec.weights_run), path)
-    else:
-        return weights_place(spec, backend.settings)
-    return str(path)
+        return str(path)
+    if spec.weights_run is not None:
+        return str(_trained(backend, spec.weights_run, folder / f"run-{spec.weights_run}"))
+    return weights_place(spec, backend.settings)
 
 
-def _trained(backend: Backend, run_id: int) -> Path:
-    """The trained model of a run. Raises `NotFound`."""
-    file = backend.runs.artifacts.path(run_id, TRAINED_MODEL)
-    if not file.exists():
+def _trained(backend: Backend, run_id: int, place: Path) -> Path:
+    """The folder `place` with links to the trained model of a run: of many GiB nothing is copied.
+    Raises `NotFound`."""
+    files = backend.runs.artifacts.trained_model(run_id)
+    gone = [file.name for file in files if not file.path.is_file()]
+    if gone:
         raise NotFound(
-            f"the trained model of run {run_id} is not on {backend.settings.node}",
-            "Upload its file, or put it into a folder of STAGEFLOW_DATA there.",
+            f"{', '.join(gone)} of the trained model of run {run_id} "
+            f"{'is' if len(gone) == 1 else 'are'} not on {backend.settings.node}",
+            "Put the model into a folder of STAGEFLOW_DATA there, or upload its file.",
         )
-    return file
+    place.mkdir()
+    for file in files:
+        with suppress(PermissionError):  # of another owner: the ranks say whether they read it
+            file.path.chmod(0o644)  # files of before were their owner's alone
+        (place / file.name).symlink_to(file.path.resolve())
+    return place
 
 
 def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:

@@ -57,6 +57,8 @@ class RankStates:
                 case Heartbeat(_, int() as done):
                     if moved.get(rank, (-1, now))[0] != done:
                         moved[rank] = done, now
+                case Heartbeat():  # it saves, or is not heard for a file on the way
+                    moved.pop(rank, None)
                 case Finished():
                     finished.add(rank)
                 case RankError():

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -19,6 +20,14 @@ ALIVE = {
 """Seconds of silence, seconds between questions, and questions without an answer after which a
 machine that lost its power counts as gone; and the same in milliseconds where something is on
 its way to it, because then nothing is asked."""
+
+
+Moved = Callable[[], None]
+"""Called for every piece of a file that went over."""
+
+
+def still() -> None:
+    """Nobody wants to know how a file moves."""
 
 
 class BadFrame(StageflowError):
@@ -44,13 +53,14 @@ class Connection:
         """Raises `OSError` where the other side is gone."""
         self.tcp.sendall(json.dumps(head).encode() + b"\n")
 
-    def send_file(self, source: BinaryIO, size: int, **head: Any) -> None:
+    def send_file(self, source: BinaryIO, size: int, moved: Moved = still, **head: Any) -> None:
         """The head with the first `size` bytes of a file; raises `OSError`."""
         self.send(**head, size=size)
         while size:
             data = source.read(min(CHUNK, size)) or bytes(size)  # it shrank: they are not missed
             self.tcp.sendall(data)
             size -= len(data)
+            moved()
 
     def receive(self) -> dict[str, Any] | None:
         """The next head; None where the other side has ended. Raises `BadFrame`, `OSError`."""
@@ -65,7 +75,7 @@ class Connection:
             raise BadFrame(f"{line[:60]!r} is no frame")
         return head
 
-    def receive_file(self, target: BinaryIO, size: int) -> None:
+    def receive_file(self, target: BinaryIO, size: int, moved: Moved = still) -> None:
         """Write the bytes behind a head. Raises `BadFrame` where they end before."""
         while size:
             data = self.stream.read(min(CHUNK, size))
@@ -73,6 +83,7 @@ class Connection:
                 raise BadFrame(f"a file ended {size:,} bytes too early")
             target.write(data)
             size -= len(data)
+            moved()
 
     def close(self) -> None:
         """The other side hears the end."""

@@ -18,17 +18,21 @@ from pathlib import Path
 
 from backend.codec import from_plain
 from backend.errors import StageflowError
+from backend.prediction.shapes import steady_shape
+from backend.runs.attempts.checkpoints import stage_of
 from backend.runs.dispatch.placement import Share
-from backend.runs.events import Chosen
+from backend.runs.events import Chosen, Heartbeat, write_line
 from backend.runs.job import Job
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError
 from workers.supervisor.ranks.lines import Lines, PrintedLine
 from workers.supervisor.ranks.place import Place
-from workers.supervisor.team.connection import BadFrame, Connection
+from workers.supervisor.team.connection import BadFrame, Connection, Moved
 
 JOIN = 60.0
 """Seconds within which every other node must have come."""
 LISTEN = 0.2
+BEAT = 2.0
 HELLO = 10.0
 """Seconds in which somebody who connects must say who it is."""
 
@@ -86,11 +90,11 @@ class Team:
         return True
 
     def start(self, lines: Lines, job: Job) -> None:
-        """Let them start their ranks; what those print goes into `lines`. They are sent the
-        checkpoint from which `job` goes on, if it does."""
-        files = sorted(Path(job.checkpoint).iterdir()) if job.checkpoint else []
-        begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
+        """Let them start their ranks; what those print goes into `lines`. They are sent what they
+        need of the checkpoint from which `job` goes on, if it does."""
         for node, connection in self._connections.items():
+            files = _needed(job, self._shares[node][1].ranks)
+            begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
             told = (node, connection, begin, lines, files)
             thread = threading.Thread(target=self._listen, args=told, daemon=True)
             self._threads.append(thread)
@@ -144,11 +148,13 @@ class Team:
         self, node: str, connection: Connection, begin: Begin, lines: Lines, files: Sequence[Path]
     ) -> None:
         """Send what the node begins with, which may take it long to take, and hear it out."""
+        ranks = self._shares[node][1].ranks
         try:
             connection.send(place=asdict(self.place(node)), begin=begin)
             for path in files:
                 with path.open("rb") as data:
-                    connection.send_file(data, path.stat().st_size, file=path.name)
+                    moved, size = _sign_of_life(ranks, lines), path.stat().st_size
+                    connection.send_file(data, size, moved, file=path.name)
             self._begun.add(node)
             while (head := connection.receive()) is not None:
                 self._note(node, head, connection, lines)
@@ -179,7 +185,8 @@ class Team:
                 if rank in share.ranks:
                     lines.add(PrintedLine(rank, when, text))
             case {"file": str() as name, "size": int() as size}:
-                self._keep(f"host-{host}-{Path(name).name}", size, connection)
+                moved = _sign_of_life(share.ranks, lines)
+                self._keep(f"host-{host}-{Path(name).name}", size, connection, moved)
             case {"rank": int() as rank, "exit": int() as code}:
                 if rank in share.ranks:
                     self._codes[rank] = code
@@ -188,12 +195,38 @@ class Team:
             case _:
                 raise BadFrame(f"node {node} said {list(head)}")
 
-    def _keep(self, name: str, size: int, connection: Connection) -> None:
+    def _keep(self, name: str, size: int, connection: Connection, moved: Moved) -> None:
         """A plain new file in the ranks' folder, whatever links they may have put there."""
         place = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(os.open(name, flags, 0o600, dir_fd=place), "wb") as target:
-                connection.receive_file(target, size)
+                connection.receive_file(target, size, moved)
         finally:
             os.close(place)
+
+
+def _needed(job: Job, ranks: tuple[int, ...]) -> list[Path]:
+    """The files of the job's checkpoint that these ranks may read: all of them where it may have
+    been cut into other stages."""
+    files = sorted(Path(job.checkpoint).iterdir()) if job.checkpoint else []
+    if not isinstance(job.spec, TrainSpec) or not job.own_checkpoint:
+        return files
+    coordinates = steady_shape(job.spec.plan).coordinates
+    stages = {stage for rank in ranks for stage in coordinates[rank].stages}
+    return [file for file in files if stage_of(file.name) in {None, *stages}]
+
+
+def _sign_of_life(ranks: tuple[int, ...], lines: Lines) -> Moved:
+    """While a file is on its way nothing else is heard from its node. What this gives, called for
+    every piece, says now and then that the ranks there are not silent, if it takes long."""
+    told = time.monotonic()
+
+    def moved() -> None:
+        nonlocal told
+        if time.monotonic() - told > BEAT:
+            told = time.monotonic()
+            for rank in ranks:
+                lines.add(PrintedLine(rank, time.time(), write_line(Heartbeat(rank))))
+
+    return moved

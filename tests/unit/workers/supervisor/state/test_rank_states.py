@@ -167,6 +167,16 @@ def test_an_exit_that_is_seen_before_the_last_words_is_no_failure():
     assert ranks.cause() is None
 
 
+def test_a_rank_that_has_no_actions_left_may_save_for_as_long_as_that_takes():
+    ranks = two_ranks(stall=30.0)
+    for rank in (0, 1):
+        ranks = heard(ranks, 2.0, Heartbeat(rank, 7))
+    for second in range(4, 400, 2):
+        for rank in (0, 1):
+            ranks = heard(ranks, float(second), Heartbeat(rank, None))
+        assert ranks.error(float(second)) is None
+
+
 def test_a_rank_that_lives_and_finishes_nothing_hangs():
     ranks = two_ranks(stall=30.0)
     for second in range(2, 40, 2):

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.attempts.checkpoints import stage_file
 from backend.runs.dispatch.placement import Share
-from backend.runs.events import Chosen
+from backend.runs.events import Chosen, Heartbeat, read_line
 from backend.runs.job import Job
-from backend.runs.request.spec import ProfileSpec
-from workers.supervisor.ranks.lines import Lines
-from workers.supervisor.team.connection import Connection
+from backend.runs.request.spec import ProfileSpec, TrainSpec
+from workers.supervisor.ranks.lines import Lines, PrintedLine
+from workers.supervisor.team import leader
+from workers.supervisor.team.connection import CHUNK, Connection
 from workers.supervisor.team.leader import NodesMissing, Team
 
 SHARES = (Share("a", (0,), (0,)), Share("b", (1, 2), (0, 1)))
@@ -93,6 +96,64 @@ def test_a_checkpoint_to_go_on_from_comes_with_the_place(member: Member, tmp_pat
         with copy.open("wb") as target:
             member.connection.receive_file(target, 1_000)
         assert copy.read_bytes() == bytes([stage]) * 1_000
+
+
+PLAN = Plan("even", Partition((Stage(0, 2, (0,)), Stage(2, 4, (1, 2)))), "1f1b-flush", 4, batch=2)
+
+
+@pytest.mark.parametrize(("own", "stages"), [(True, [1]), (False, [0, 1])])
+def test_a_node_gets_the_files_of_its_own_stages_where_the_plan_has_not_changed(
+    member: Member, tmp_path: Path, own: bool, stages: list[int]
+) -> None:
+    """Both pipelines' files: how many there are tells whose weights a pipeline goes on from."""
+    kept = tmp_path / "checkpoint"
+    kept.mkdir()
+    for pipeline in (0, 1):
+        for stage in (0, 1):
+            (kept / f"host-1-0-8-{stage_file(stage, pipeline)}").write_bytes(b"x" * stage)
+    spec = TrainSpec(1, PLAN)
+    job = replace(JOB, spec=spec, checkpoint=str(kept), own_checkpoint=own)
+    member.start(Lines(), job)
+    names = [f"host-1-0-8-{stage_file(stage, p)}" for stage in stages for p in (0, 1)]
+    assert member.begin["files"] == len(names)
+    for name in names:
+        head = member.connection.receive()
+        assert head["file"] == name
+        with (tmp_path / "copy").open("wb") as target:
+            member.connection.receive_file(target, head["size"])
+
+
+@pytest.mark.parametrize("way", ["to the leader", "to the member"])
+def test_a_node_is_not_silent_while_a_file_is_on_its_way(
+    member: Member, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Its ranks' own lines wait behind the file."""
+    monkeypatch.setattr(leader, "BEAT", 0.0)
+    lines, file = Lines(), tmp_path / "checkpoint" / "stage-1"
+    file.parent.mkdir()
+    file.write_bytes(bytes(3 * CHUNK))
+    if way == "to the member":
+        member.start(lines, replace(JOB, checkpoint=str(file.parent)))
+        head = member.connection.receive()
+        with (tmp_path / "copy").open("wb") as target:
+            member.connection.receive_file(target, head["size"])
+    else:
+        member.start(lines)
+        with file.open("rb") as data:
+            member.connection.send_file(data, 2 * CHUNK, file="x")
+    heard: list[PrintedLine] = []
+    eventually(lambda: heard.extend(lines.take(0.1)) or {line.rank for line in heard} == {1, 2})
+    assert all(read_line(line.text) == Heartbeat(line.rank) for line in heard)
+
+
+def test_small_files_say_nothing_of_the_ranks(member: Member, tmp_path: Path) -> None:
+    lines = Lines()
+    member.start(lines)
+    (tmp_path / "source").write_bytes(b"x")
+    with (tmp_path / "source").open("rb") as data:
+        member.connection.send_file(data, 1, file="x")
+    member.connection.send(rank=1, time=3.5, text="hello")
+    assert [line.text for line in lines.take(5)] == ["hello"]
 
 
 def test_what_rank_0_chose_is_passed_on_once_the_files_are_there(
