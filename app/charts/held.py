@@ -62,6 +62,7 @@ def _hover(name: str, moment: Moment) -> str:
         ("optimizer", holding.optimizer),
         ("activations", holding.activations),
         ("bundles", holding.buffers),
+        ("layer at work", holding.work),
     )
     lines = [f"{word} {size(part)}" for word, part in parts if part]
     head = f"<b>{name}</b> · {size(holding.total)} from {seconds(moment.time)} on"

@@ -31,6 +31,9 @@ class Sizes(Protocol):
     def activations(self, stage: int) -> float:
         """What a forward of one microbatch keeps for its backward, bundles not counted."""
 
+    def at_work(self, stage: int) -> float:
+        """What its layers have alive while they work, at most, beside all else."""
+
     def boundary(self, stage: int) -> float:
         """The bundle that goes into `stage` for one microbatch."""
 
@@ -41,7 +44,8 @@ class Sizes(Protocol):
 @dataclass(frozen=True, slots=True)
 class Holding:
     """Bytes by kind. `weights` are the newest (and, in pipeline 0, the reference that the pipelines
-    of a device share), `versions` the older ones, `buffers` the bundles at both ends."""
+    of a device share), `versions` the older ones, `buffers` the bundles at both ends, `work` what
+    is alive while a layer computes."""
 
     weights: float = 0.0
     versions: float = 0.0
@@ -49,6 +53,7 @@ class Holding:
     optimizer: float = 0.0
     activations: float = 0.0
     buffers: float = 0.0
+    work: float = 0.0
 
     @property
     def total(self) -> float:
@@ -74,14 +79,15 @@ def memory(program: Program, timeline: Timeline, sizes: Sizes) -> tuple[tuple[Mo
     with recomputation only while it runs, and again from the recomputation on. A bundle that
     comes in is there from the start of its transfer to the end of the backward that used it,
     one that goes out until it has been sent; gradients from the first backward to the step;
-    an old version until its last read. Workspaces of kernels are not counted (ours; the terms
-    are those of PipeDream-2BW, section 3.3).
+    an old version until its last read; what the layer at work needs, during all compute (ours;
+    the other terms are those of PipeDream-2BW, section 3.3).
     """
     book = _Book(program, timeline, sizes)
     book.activations()
     book.bundles()
     book.gradients()
     book.versions()
+    book.work()
     return tuple(book.moments(coordinates) for coordinates in program.shape.coordinates)
 
 
@@ -90,7 +96,7 @@ def peak(moments: Sequence[Moment]) -> Moment:
     return max(moments, key=lambda moment: moment.holding.total)
 
 
-WEIGHTS, VERSIONS, GRADIENTS, OPTIMIZER, ACTIVATIONS, BUFFERS = range(6)
+WEIGHTS, VERSIONS, GRADIENTS, OPTIMIZER, ACTIVATIONS, BUFFERS, WORK = range(7)
 """The places of a `Holding`'s fields."""
 
 
@@ -177,6 +183,12 @@ class _Book:
             amount = change[at] * weights[stages[rank[at]]]
             self.add(at, self.timeline.end[at], VERSIONS, amount)
 
+    def work(self) -> None:
+        """What compute needs beside what it is given and leaves."""
+        computes, most = self.program.rows.are(Is.COMPUTE), self._per_stage(self.sizes.at_work)
+        self.start(computes, WORK, most)
+        self.end(computes, WORK, most)
+
     def moments(self, coordinates: RankCoordinates) -> tuple[Moment, ...]:
         """What one rank holds over time."""
         rank, times, what, amount = (
@@ -185,7 +197,7 @@ class _Book:
         own = rank == coordinates.rank
         times, what, amount = times[own], what[own], amount[own]
         order = np.lexsort((amount, times))
-        held = np.zeros((len(order) + 1, 6))
+        held = np.zeros((len(order) + 1, len(fields(Holding))))
         held[np.arange(len(order)) + 1, what[order]] = amount[order]
         held[0] = self._always(coordinates)
         moments = zip([0.0, *times[order].tolist()], np.cumsum(held, axis=0).tolist(), strict=True)
@@ -196,7 +208,7 @@ class _Book:
         if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0:
             weights += sum(self.sizes.reference(stage) for stage in coordinates.stages)
         state = sum(self.sizes.optimizer(stage) for stage in coordinates.stages)
-        return [weights, 0.0, 0.0, state, 0.0, 0.0]
+        return [weights, 0.0, 0.0, state, 0.0, 0.0, 0.0]
 
     @property
     def _trains(self) -> bool:

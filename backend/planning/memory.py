@@ -5,7 +5,7 @@ A schedule bounds how many microbatches a rank has in flight and how many weight
 planner still searches, `MemoryRule` asks it about a stage with so many devices behind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, lcm
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from backend.pipeline.shape import Shape
 from backend.planning.cost import Floats
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
-from backend.profiles.profile import Profile
+from backend.profiles.profile import Layer, Profile
 from backend.profiles.state_precision import state_precision_named
 from backend.units import bytes_text
 
@@ -43,6 +43,7 @@ class Cuts(Protocol):
     def weights(self, firsts: Ints, stop: int) -> Floats: ...
     def kept(self, firsts: Ints, stop: int) -> Floats: ...
     def constants(self, firsts: Ints, stop: int) -> Floats: ...
+    def at_work(self, firsts: Ints, stop: int) -> Floats: ...
 
 
 def stage_bytes(
@@ -62,8 +63,8 @@ def stage_bytes(
     (`OptimizerKind.copies`); `bundles` come in and go out. With `recompute` only the bundles wait,
     beside the activations of one microbatch (PipeDream-2BW, section 3.3). With a `one_way` cut
     behind it a stage keeps nothing for a backward: of a microbatch in flight the output may wait
-    until it is taken. Workspaces of kernels, allocator losses, and what waits to be sent over a
-    link that is slower than the stage are not known here.
+    until it is taken. The layer at work comes on top (`at_work`). What the allocator loses, and
+    what waits to be sent over a link that is slower than the stage, are not known here.
     """
     into, out = bundles
     kept = in_flight * into + (1 if recompute else in_flight) * outputs
@@ -82,9 +83,10 @@ def stage_memory(
     sharded: bool = False,
 ) -> float:
     """`stage_bytes` of `stage` with `versions` of its weights alive and `in_flight` microbatches
-    whose backward is still to come, and its frozen weights and buffers. Activations are what
-    autograd was measured to keep, else every layer's output; `sharded` state is that of all
-    replicas together. Raises `InvalidInput` on an unknown optimizer."""
+    whose backward is still to come, its frozen weights and buffers, and the layer at work where
+    microbatches are in flight. Activations are what autograd was measured to keep, else every
+    layer's output; `sharded` state is that of all replicas together. Raises `InvalidInput` on an
+    unknown optimizer."""
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
     outputs = sum(layer.activation_bytes for layer in layers)
@@ -95,7 +97,13 @@ def stage_memory(
     constants = sum(layer.constant_bytes for layer in layers)
     one_way = profile.graph.one_way[stage.stop - 1]
     peak = stage_bytes(weights, outputs, bundles, copies, in_flight, recompute, one_way)
-    return float(peak + constants)
+    return float(peak + constants + (at_work(layers) if in_flight else 0))
+
+
+def at_work(layers: Iterable[Layer]) -> int:
+    """Most bytes that one of the layers has alive while it works; those of layers whose work was
+    not measured are not known."""
+    return max((layer.work_bytes or 0 for layer in layers), default=0)
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
@@ -215,7 +223,8 @@ class MemoryRule:
             self.recompute and self.schedule.recomputation_frees,
             bool(cuts.one_way[stop]),
         )
-        fits = needs + cuts.constants(firsts, stop)[:, None] <= self.limit
+        fixed = cuts.constants(firsts, stop) + cuts.at_work(firsts, stop)
+        fits = needs + fixed[:, None] <= self.limit
         return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
 
     def shared_fits(self, cuts: Cuts, firsts: Ints, stop: int, machine: int) -> NDArray[np.bool_]:

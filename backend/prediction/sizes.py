@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from backend.planning.memory import at_work
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition
 from backend.profiles.profile import Layer, Profile
@@ -35,6 +36,10 @@ class PlanSizes:
     def activations(self, stage: int) -> float:
         """What autograd keeps of every layer: as it was measured, else the layer's output."""
         return float(sum(layer.activation_bytes for layer in self._layers(stage)))
+
+    def at_work(self, stage: int) -> float:
+        """The layer that has most alive while it works, as it was measured."""
+        return float(at_work(self._layers(stage)))
 
     def boundary(self, stage: int) -> float:
         """The bundle that goes into the stage; what the loader brings is not in the profile."""

@@ -40,6 +40,10 @@ class Layer:
     buffer_bytes         bytes of running statistics and constants
     frozen_bytes         bytes of parameters that are not trained: they have no gradient, no state
                          of an optimizer and one version
+    work_bytes           most bytes that are alive at once while it works, beside its weights,
+                         their gradients, what it is given, hands on and keeps: temporary tensors,
+                         gradients on their way, those of its weights before they are added to
+                         those of other microbatches; None = not measured
     flops                floating point operations of one forward; None = not counted
     spread               half the range of the seconds of equal layers over their median, where a
                          few were measured for all of them; None = measured by itself
@@ -61,6 +65,7 @@ class Layer:
     out_of_place_update: Annotated[float, Field(alias="renewal")] = 0.0
     frozen_bytes: int = 0
     spread: float | None = None
+    work_bytes: int | None = None
 
     @property
     def constant_bytes(self) -> int:
@@ -85,8 +90,9 @@ class Layer:
     def scaled(self, compute: float = 1.0, weights: float = 1.0, samples: float = 1.0) -> "Layer":
         """The layer with its seconds of compute times `compute`, those of its weights
         (`update`, `adding`, `out_of_place_update`) times `weights`, and what it makes of a
-        microbatch times `samples`."""
-        saved, flops = self.saved_bytes, self.flops
+        microbatch times `samples`: of `work_bytes` what may not be gradients of weights."""
+        saved, flops, work = self.saved_bytes, self.flops, self.work_bytes
+        steady = min(work or 0, self.parameter_bytes)
         return replace(
             self,
             forward=self.forward * compute,
@@ -99,6 +105,7 @@ class Layer:
             output_bytes=round(self.output_bytes * samples),
             saved_bytes=None if saved is None else round(saved * samples),
             flops=None if flops is None else flops * samples,
+            work_bytes=None if work is None else steady + round((work - steady) * samples),
         )
 
 

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.bench_memory [--models vgg,transformer] [--write]
 
-Every schedule gets fresh processes. Measured is the highest resident memory while it trains,
-less the process base: what it held before it made the model (Python, torch, the data). A model
-that does nothing ("empty") shows what the runtime adds to that.
+Every schedule gets fresh processes. Measured is the highest resident memory while it trains.
+Predicted is the plan's memory and the base: the measured one of a model that does nothing
+("empty": Python, torch, the runtime, the data).
 """
 
 import argparse
@@ -12,6 +12,7 @@ import ctypes
 import gc
 import json
 import os
+import statistics
 import sys
 from collections.abc import Iterator
 from itertools import product
@@ -29,14 +30,18 @@ BATCH, PORT, MIB = 8, 29_650, 2**20
 HEAD = [
     "model",
     "schedule",
-    *(f"rank {rank}: {what}" for rank in (0, 1) for what in ("predicted", "measured", "base")),
+    *(
+        f"rank {rank}: {what}"
+        for rank in (0, 1)
+        for what in ("plan", "predicted", "measured", "ratio")
+    ),
 ]
 
 
 def main() -> None:
     page = evidence("prediction", "bench_memory")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="empty,vgg")
+    parser.add_argument("--models", default="vgg,transformer")
     parser.add_argument("--schedules", default=",".join(SCHEDULES))
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -49,13 +54,24 @@ def main() -> None:
 def rows(models: list[str], schedules: list[str]) -> Iterator[list[str]]:
     from tests.benchmarks.ranks import launch
 
+    def told(model: str, name: str) -> list[tuple[float, float]]:
+        return [(plan, peak) for plan, peak in launch(__file__, ["--rank", model, name], 2, PORT)]
+
+    bases = [peak for _, peak in told("empty", schedules[0])]
+    ratios: list[float] = []
     for model, name in product(models, schedules):
-        told = launch(__file__, ["--rank", model, name], 2, PORT)
-        yield [model, name, *(f"{value / MIB:.0f}" for each in told for value in each)]
+        cells = []
+        for base, (plan, peak) in zip(bases, told(model, name), strict=True):
+            ratios.append((base + plan) / peak)
+            cells += [f"{value / MIB:,.0f}" for value in (plan, base + plan, peak)]
+            cells.append(f"{ratios[-1]:.2f}")
+        yield [model, name, *cells]
+    error = statistics.median(abs(ratio - 1) for ratio in ratios)
+    yield [f"median error {error:.0%}", f"{min(ratios):.2f} to {max(ratios):.2f}", *[""] * 8]
 
 
 def rank(model: str, name: str) -> None:
-    """Train two batches twice; rank 0 says (predicted, measured, base) bytes of each rank."""
+    """Train two batches twice; rank 0 says (bytes of the plan, resident at most) of each rank."""
     from tests.benchmarks.contestants import Ours, Race
     from workers.runtime.messages.world import join, leave
     from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
@@ -68,18 +84,14 @@ def rank(model: str, name: str) -> None:
     race = Race(world, file, MICROBATCH[model], BATCH, CUTS[model], CUTS[model])
     race.data(race.microbatch)
     world.barrier()
-    before = resident("VmRSS")
     lap = Ours(race, name)
     forget_peak()
     for _ in range(2):
         lap(BATCH * 2)
-    peak = resident("VmHWM") - before
-    peaks, bases = (
-        world.total([mine if r == world.rank else 0.0 for r in range(world.size)])
-        for mine in (peak, before)
-    )
+    peak = float(resident("VmHWM"))
+    peaks = world.total([peak if r == world.rank else 0.0 for r in range(world.size)])
     if world.rank == 0:
-        found = zip(predicted(race, lap), peaks, bases, strict=True)
+        found = zip(predicted(race, lap), peaks, strict=True)
         print(json.dumps(list(found)), flush=True)
     leave()
 

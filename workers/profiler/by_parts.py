@@ -17,7 +17,9 @@ from workers.definitions.equal_layers import equal_layers
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, Loss
 from workers.definitions.samples import Samples, tensors
+from workers.definitions.trace import untouched
 from workers.profiler.measure import LayerTimes, ModelTimes, bench_for, do_nothing, repeated
+from workers.profiler.sizes import work_bytes
 from workers.runtime.compute.stage import Tensors
 
 MEASURED = 3
@@ -31,11 +33,13 @@ class PartTimes:
     """times   per layer; equal layers have the times of all that were measured of them
     spreads    per layer half the range of the measured layers' seconds over their median; None
                where it is the only one
+    work       per layer `Layer.work_bytes`, of the first of its equals
     measured   how many layers were measured
     """
 
     times: ModelTimes
     spreads: tuple[float | None, ...]
+    work: tuple[int, ...]
     measured: int
 
 
@@ -51,10 +55,12 @@ def measured_by_parts(
     equal = equal_layers(layered)
     found: dict[int, list[LayerTimes]] = {first: [] for first in equal}
     made: dict[int, Tensors] = {}
+    work: dict[int, int] = {}
     bundle = tensors(batch[0])
     for number, first in enumerate(equal):
         if len(found[first]) < MEASURED:
-            times, made[first] = _part(layered, number, (bundle, batch[1]), loss, spec)
+            part = _part(layered, number, (bundle, batch[1]), loss, spec)
+            times, made[first], work[first] = part
             found[first].append(times)
         bundle = _behind(layered, number, bundle, made[first])
         progress(number + 1, len(equal))
@@ -66,7 +72,8 @@ def measured_by_parts(
         _spread(found[first]) if count > 1 else None
         for first, count in zip(equal, counts, strict=True)
     ]
-    return PartTimes(of_model, tuple(spreads), sum(map(len, found.values())))
+    works = tuple(work[first] for first in equal)
+    return PartTimes(of_model, tuple(spreads), works, sum(map(len, found.values())))
 
 
 def _part(
@@ -75,8 +82,8 @@ def _part(
     batch: tuple[Tensors, Samples],
     loss: Loss,
     spec: ProfileSpec,
-) -> tuple[LayerTimes, Tensors]:
-    """The layer's times, and the bundle that it hands on."""
+) -> tuple[LayerTimes, Tensors, int]:
+    """The layer's times, the bundle that it hands on, and the bytes it has at work."""
     assert layered.blueprint is not None, "the model has values already"
     bundle, targets = batch
     module = cut(layered, number, number + 1)
@@ -86,7 +93,9 @@ def _part(
         made, _ = bench.stage.forward(given, bench.weights, targets)
         made = tuple(tensor.detach().clone() for tensor in made)
         repeated(bench, bundle, targets, spec.repetitions)
-    return bench.times, made
+        with untouched(module):
+            (work,) = work_bytes([bench], bundle, targets)
+    return bench.times, made, work
 
 
 def _behind(layered: LayeredModel, number: int, bundle: Tensors, made: Tensors) -> Tensors:

@@ -35,6 +35,7 @@ def layer_costs(
                 buffer_bytes=layer.buffer_bytes,
                 frozen_bytes=layer.frozen_bytes,
                 flops=sizes.flops[index] if sizes else None,
+                work_bytes=sizes.work[index] if sizes and sizes.work else None,
                 spread=spreads[index] if spreads else None,
             )
         )

@@ -216,7 +216,7 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
         bundle, kept = watch.timed([] if halves else bench.times.forward, work)
         held.append(kept)
         bundle = tuple(tensor.detach() for tensor in bundle)
-    gradients = () if benches[-1].stage.loss else _some(held[-1].outputs)
+    gradients = () if benches[-1].stage.loss else some_gradients(held[-1].outputs)
     of_weights: list[dict[str, Tensor]] = []
     for bench, kept in zip(reversed(benches), reversed(held), strict=True):
         times = bench.times if kept.outputs else LayerTimes()  # without a gradient there is none
@@ -238,7 +238,7 @@ def sweep(benches: list[Bench], inputs: Tensors, targets: Samples, halves: bool 
     watch.finish()
 
 
-def _some(outputs: Tensors) -> Tensors:
+def some_gradients(outputs: Tensors) -> Tensors:
     """Gradients as they may come back: small, of either sign."""
     return tuple(1e-3 * torch.randn_like(output) for output in outputs)
 

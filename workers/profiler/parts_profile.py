@@ -1,5 +1,6 @@
 """A profile whose layers were made and timed one by one: for models that no process holds."""
 
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -79,7 +80,8 @@ def parts_profile(
     not_whole = () if fits else (NOT_WHOLE.format(sizes=sizes),)
     peak = _whole(definition, batch, spec, device, parts) if fits else None
     forward, backward, update = parts.times.seconds(parts.times.whole)
-    layers = layer_costs(layered, parts.times, sketch.sizes, parts.spreads)
+    measured = replace(sketch.sizes, work=list(parts.work))
+    layers = layer_costs(layered, parts.times, measured, parts.spreads)
     return Profile(
         name="",
         graph=graph_of(layered, layers),

@@ -1,18 +1,18 @@
 """What each layer keeps for its backward, its operations, and the peak of a whole step."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
-from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from workers.definitions.samples import Samples
-from workers.profiler.measure import Bench, sweep
+from workers.profiler.allocations import allocations
+from workers.profiler.measure import Bench, some_gradients, sweep
 from workers.runtime.compute.stage import Activations, Tensors
 
 
@@ -29,15 +29,13 @@ CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _at
 @dataclass(frozen=True, slots=True)
 class LayerSizes:
     """Per layer what autograd keeps for the backward, in bytes, and the operations of one forward;
-    `peak`: most bytes that one step of the whole model has alive, None = not measured."""
+    `work`: as `Layer.work_bytes`, None = not measured; `peak`: most bytes that one step of the
+    whole model has alive, None likewise."""
 
     saved: list[int]
     flops: list[float]
+    work: list[int] | None = None
     peak: int | None = None
-
-
-SILENT = "6"
-"""Above every level of torch's profiler, which else prints of its start and stop."""
 
 
 def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
@@ -86,20 +84,35 @@ def peak_bytes(whole: Bench, inputs: Tensors, targets: Samples) -> int:
     velocity included, the model's own copy not."""
     sweep([whole], inputs, targets)  # makes the velocity
     resident = 2 * sum(weight.nbytes for weight in whole.weights.values())
-    if inputs[0].is_cuda:
-        torch.cuda.reset_peak_memory_stats()
-        before = torch.cuda.memory_allocated()
-        sweep([whole], inputs, targets)
-        return resident + torch.cuda.max_memory_allocated() - before
-    os.environ.setdefault("KINETO_LOG_LEVEL", SILENT)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        sweep([whole], inputs, targets)
-    alive = peak = 0
-    for event in profiler.profiler.kineto_results.events():
-        if event.name() == "[memory]":
-            alive += event.nbytes()
-            peak = max(peak, alive)
-    return resident + peak
+    with allocations(inputs[0].device) as allocated:
+        allocated.during(partial(sweep, [whole], inputs, targets))
+    return resident + allocated.pieces[0].most
+
+
+def work_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
+    """Most bytes that each layer has alive at once in its forward, beside what it hands on and
+    keeps, or in its backward, the gradients that come to it included; those of its weights are
+    added to sums that are there already."""
+    held: list[Activations] = []
+    coming: list[int] = []
+    with allocations(inputs[0].device) as allocated:
+        bundle = tuple(tensor.clone() for tensor in inputs)
+        for bench in benches:
+            forward = partial(bench.stage.forward, bundle, bench.weights, targets)
+            bundle, kept = allocated.during(forward)
+            held.append(kept)
+            bundle = tuple(tensor.detach() for tensor in bundle)
+        gradients = () if benches[-1].stage.loss else some_gradients(held[-1].outputs)
+        for bench in reversed(benches):
+            kept, sums = held.pop(), [torch.zeros_like(w) for w in bench.weights.values()]
+            coming.append(sum(gradient.nbytes for gradient in gradients))
+            backward = partial(bench.stage.backward_onto, kept, gradients, sums)
+            gradients, _ = allocated.during(backward)
+    half = len(benches)
+    forwards, backwards = allocated.pieces[:half], allocated.pieces[half:]
+    back = (piece.most + more for piece, more in zip(backwards, coming, strict=True))
+    pairs = zip(forwards, reversed([*back]), strict=True)
+    return [max(piece.most - piece.left, most) for piece, most in pairs]
 
 
 def _storage(tensor: Tensor) -> int:

@@ -14,7 +14,7 @@ from workers.profiler.described import graph_of
 from workers.profiler.layer_costs import layer_costs
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure
 from workers.profiler.retrace import traced_again
-from workers.profiler.sizes import LayerSizes, flops, peak_bytes, saved_bytes
+from workers.profiler.sizes import LayerSizes, flops, peak_bytes, saved_bytes, work_bytes
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.reports.reporter import Reporter
 
@@ -81,7 +81,12 @@ def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision
     with untouched(layered.model):
         layers, whole = benches(layered, loss, precision)
         saved = saved_bytes(layers, inputs, targets)
-        return LayerSizes(saved, flops(layers, inputs, targets), peak_bytes(whole, inputs, targets))
+        return LayerSizes(
+            saved,
+            flops(layers, inputs, targets),
+            work_bytes(layers, inputs, targets),
+            peak_bytes(whole, inputs, targets),
+        )
 
 
 def _progress(done: int, repetitions: int) -> Progress:

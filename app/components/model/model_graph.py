@@ -11,6 +11,7 @@ from app.charts.model.model_picture import Box, Picture, picture, tree_of
 from app.charts.model.module_tree import Module, around, first_open
 from app.formats import count, operations, percent, seconds, shorten, size
 from app.session.state import Key
+from backend.planning.memory import at_work
 from backend.profiles.profile import Layer, Profile
 
 HERE = Path(__file__).parent / "graph"
@@ -135,6 +136,7 @@ def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
         ("Frozen", size(frozen) if frozen else ""),
         ("Buffers", size(sum(layer.buffer_bytes for layer in layers))),
         ("Kept for backward", size(kept) if kept is not None else ""),
+        ("Alive at work", size(at_work(layers)) if at_work(layers) else ""),
         ("Operations", operations(flops) if flops else ""),
     ]
     if len(layers) == 1:

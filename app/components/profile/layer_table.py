@@ -31,6 +31,7 @@ FIELDS = {
     "buffer_bytes": "buffer_bytes",
     "output_bytes": "output_bytes",
     "kept_bytes": "saved_bytes",
+    "work_bytes": "work_bytes",
     "flops": "flops",
 }
 """Columns of the CSV file and where their figures come from."""

@@ -85,6 +85,8 @@ class Cells:
         """None are counted, as a lower bound may."""
         return np.zeros(len(firsts))
 
+    at_work = constants
+
 
 @dataclass(frozen=True)
 class Candidates:

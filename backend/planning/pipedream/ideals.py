@@ -90,7 +90,8 @@ class Ideals:
 
     def weights(self, firsts: Ints, stop: int) -> Floats:
         """Parameter bytes of the stages between `firsts` and `stop`; `kept` likewise, of the
-        outputs that they hold, `constants` of what they hold once."""
+        outputs that they hold, `constants` of what they hold once; `at_work` the most of a
+        layer that works."""
         return np.asarray(self.parameters[stop] - self.parameters[firsts])
 
     def kept(self, firsts: Ints, stop: int) -> Floats:
@@ -98,6 +99,20 @@ class Ideals:
 
     def constants(self, firsts: Ints, stop: int) -> Floats:
         return np.asarray(self.held_once[stop] - self.held_once[firsts])
+
+    def at_work(self, firsts: Ints, stop: int) -> Floats:
+        layers, most = self._hardest_first
+        if not len(layers):
+            return np.zeros(len(firsts))
+        inside = self.members[stop, layers] & ~self.members[np.ix_(firsts, layers)]
+        return np.asarray(np.where(inside.any(axis=1), most[inside.argmax(axis=1)], 0.0))
+
+    @cached_property
+    def _hardest_first(self) -> tuple[Ints, Floats]:
+        """The layers whose work was measured, and its bytes, most first."""
+        work = np.array([layer.work_bytes or 0 for layer in self.profile.layers], dtype=np.float64)
+        order = np.argsort(-work, kind="stable")[: np.count_nonzero(work)]
+        return order, work[order]
 
     def nested_in(self, firsts: Ints, stop: int) -> Bools:
         """Which of `firsts`, all of them before it, are proper subsets of `stop`."""

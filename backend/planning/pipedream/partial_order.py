@@ -169,4 +169,5 @@ def bits(mask: int) -> Iterator[int]:
 
 def _is_free(graph: ModelGraph, layer: int) -> bool:
     found = graph.layers[layer]
-    return not (found.compute_and_update or found.parameter_bytes or found.constant_bytes)
+    weights = found.parameter_bytes or found.constant_bytes
+    return not (found.compute_and_update or weights or found.work_bytes)

@@ -24,6 +24,7 @@ class Even:
     activation: float = 0.0
     bundle: float = 0.0
     hop: float = 0.0
+    work: float = 0.0
 
     def weights(self, stage):
         return self.weight
@@ -36,6 +37,9 @@ class Even:
 
     def activations(self, stage):
         return self.activation
+
+    def at_work(self, stage):
+        return self.work
 
     def boundary(self, stage):
         return self.bundle
@@ -72,6 +76,14 @@ def test_one_rank_by_hand():
     }
     assert peak(own).time == 2.0
     assert peak(own).holding.total == 422
+
+
+def test_the_layer_at_work_counts_while_it_computes():
+    program = lower(schedule("gpipe"), Shape((1,), 2, 2))
+    even = Even(weight=100, activation=10, work=7)
+    (own,) = memory(program, simulate(program, even), even)
+    assert {m.time: m.holding.work for m in own} == {0.0: 7, 1.0: 7, 2.0: 7, 3.0: 7, 4.0: 0}
+    assert peak(own).holding.total == 100 + 100 + 2 * 10 + 7
 
 
 P, M = 4, 12
@@ -141,7 +153,7 @@ def test_what_comes_goes(name, replicas, chunks, num_pipelines, recompute, hop):
         program = lower(schedule(name), shape)
     except InvalidInput:
         return
-    even = Even(64.0, 32.0, 8.0, 1.0, hop)
+    even = Even(64.0, 32.0, 8.0, 1.0, hop, work=4.0)
     for own in memory(program, simulate(program, even), even):
         assert all(before.time <= after.time for before, after in pairwise(own))
         assert all(

@@ -19,6 +19,7 @@ layers = st.builds(
     *(numbers, numbers, numbers, numbers),
     buffer_bytes=held_once,
     frozen_bytes=held_once,
+    work_bytes=st.sampled_from((None, 0, 0, 30)),
 )
 
 

@@ -24,6 +24,17 @@ LAYERS = (
 PROFILE = Profile("p", ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2))), 1)
 
 
+def test_the_layer_that_needs_most_is_at_work_where_there_is_work():
+    layers = tuple(
+        replace(x, work_bytes=w) for x, w in zip(PROFILE.layers, (5, 9, None), strict=True)
+    )
+    worked = replace(PROFILE, graph=replace(PROFILE.graph, layers=layers))
+    for stage, more in ((Stage(0, 1, (0,)), 5), (Stage(0, 2, (0,)), 9), (Stage(2, 3, (0,)), 0)):
+        before = stage_memory(PROFILE, stage, 1, 2, "sgd")
+        assert stage_memory(worked, stage, 1, 2, "sgd") == before + more
+        assert stage_memory(worked, stage, 1, 0, "sgd") == stage_memory(PROFILE, stage, 1, 0, "sgd")
+
+
 @pytest.mark.parametrize(("optimizer", "copies"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
 def test_weights_versions_gradients_and_state_are_counted(optimizer, copies):
     bytes_needed = stage_memory(PROFILE, Stage(0, 2, (0,)), 3, 0, optimizer)

@@ -1,6 +1,6 @@
 """One rule says which costs of a layer change with what."""
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 
 from backend.prediction.parallel_pipelines import with_gain
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -11,7 +11,7 @@ from backend.profiles.what_if import at_microbatch
 COMPUTE = {"forward", "backward", "backward_input", "backward_weight"}
 WEIGHTS = {"update", "adding", "out_of_place_update"}
 SAMPLES = {"output_bytes", "saved_bytes", "flops"}
-FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes", "spread"}
+FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes", "spread", "work_bytes"}
 LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | {"name": "l", "kind": "Linear"})
 PROFILE = Profile("p", ModelGraph((LAYER,), ()), 8)
 
@@ -38,10 +38,17 @@ def test_every_field_of_a_layer_is_scaled_with_one_thing_or_stays():
     assert LAYER.scaled() == LAYER
 
 
+def test_of_what_is_at_work_the_gradients_of_weights_stay():
+    layer = Layer("l", "Linear", 1.0, 1.0, 1, parameter_bytes=100, work_bytes=130)
+    assert layer.scaled(samples=2).work_bytes == 100 + 2 * 30
+    assert replace(layer, work_bytes=70).scaled(samples=2).work_bytes == 70
+
+
 def test_what_was_not_measured_stays_so():
     unknown = Layer("l", "Linear", 1.0, 1.0, 1, 1)
     assert unknown.scaled(2, 2, 2).saved_bytes is None
     assert unknown.scaled(2, 2, 2).flops is None
+    assert unknown.scaled(2, 2, 2).work_bytes is None
 
 
 def test_a_microbatch_of_half_the_size_halves_compute_and_what_it_makes():

@@ -100,6 +100,37 @@ def test_sizes_are_measured_and_not_guessed(write) -> None:
     assert profile.graph.cut_bytes == (320, 320, 0)
 
 
+CHAIN = """
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(16, 64, bias=False)
+        self.second = nn.Linear(64, 32, bias=False)
+        self.norm = nn.ReLU()
+    def forward(self, x):
+        return self.norm(self.second(self.first(x)))
+def model():
+    return Wide()
+def loss(output, target):
+    return output.sum()
+def example(batch):
+    return torch.rand(batch, 16), torch.randint(3, (batch,))
+"""
+
+
+def test_a_layer_at_work_has_gradients_alive_that_nobody_counts(write) -> None:
+    """What comes back, what goes on, and the gradients of weights before they are added. The
+    input has no gradient."""
+    profile = profiled("chain", write(CHAIN), ProfileSpec(1, 10, 1), Reporter(0))
+    first, second, last = (layer.work_bytes for layer in profile.layers)
+    assert first == 4 * (10 * 64 + 16 * 64)
+    assert second == 4 * (10 * 32 + 10 * 64 + 64 * 32)
+    assert 4 * 10 * 32 <= last < 4 * 10 * 32 + 64  # that of the loss is one number
+    by_parts = ProfileSpec(1, 10, 1, by_parts=True)
+    alone = profiled("chain", write(CHAIN), by_parts, Reporter(0))
+    assert [layer.work_bytes for layer in alone.layers] == [first, second, last]
+
+
 def test_parameters_change_the_model(write) -> None:
     spec = ProfileSpec(1, 10, 1, parameters={"width": 16})
     profile = profiled("net", write(NET), spec, Reporter(0))

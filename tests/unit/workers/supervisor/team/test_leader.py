@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -105,16 +106,17 @@ PLAN = Plan("even", Partition((Stage(0, 2, (0,)), Stage(2, 4, (1, 2)))), "1f1b-f
 def test_a_node_gets_the_files_of_its_own_stages_where_the_plan_has_not_changed(
     member: Member, tmp_path: Path, own: bool, stages: list[int]
 ) -> None:
-    """Both pipelines' files: how many there are tells whose weights a pipeline goes on from."""
+    """Both pipelines' files: how many there are tells whose weights a pipeline goes on from. The
+    replicas of a stage have a file each where they share its state."""
     kept = tmp_path / "checkpoint"
     kept.mkdir()
-    for pipeline in (0, 1):
-        for stage in (0, 1):
-            (kept / f"host-1-0-8-{stage_file(stage, pipeline)}").write_bytes(b"x" * stage)
+    for part in product((0, 1), repeat=3):
+        (kept / f"host-1-0-8-{stage_file(*part)}").write_bytes(b"x" * part[0])
     spec = TrainSpec(1, PLAN)
     job = replace(JOB, spec=spec, checkpoint=str(kept), own_checkpoint=own)
     member.start(Lines(), job)
-    names = [f"host-1-0-8-{stage_file(stage, p)}" for stage in stages for p in (0, 1)]
+    parts = product(stages, (0, 1), (0, 1))
+    names = sorted(f"host-1-0-8-{stage_file(*part)}" for part in parts)
     assert member.begin["files"] == len(names)
     for name in names:
         head = member.connection.receive()
