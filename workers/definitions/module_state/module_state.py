@@ -9,6 +9,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -34,6 +35,7 @@ LARGE = 2**20
 
 _UNNAMED = re.compile(r"\b_(?:parameters|buffers|modules)(?:\.|$)")
 """The dictionaries of a module, which people do not write."""
+_WEIGHTS = "_parameters"
 _BUFFER = re.compile(r"\b_buffers\.\w+$")
 _ATOMS = (bool, int, float, complex, str, bytes, type(None), torch.Size, torch.dtype, torch.device)
 
@@ -74,8 +76,9 @@ class ModuleState:
     kept: tuple[Kept, ...]
 
     @staticmethod
-    def of(model: nn.Module) -> "ModuleState":
-        return ModuleState(tuple(_Walk().all(model)))
+    def of(model: nn.Module, earlier: "ModuleState | None" = None) -> "ModuleState":
+        """As it is now. Copies that an `earlier` state has of the same numbers are taken over."""
+        return ModuleState(tuple(_Walk(earlier).all(model)))
 
     def restore(self) -> None:
         """Put back what is no longer as it was, object by object."""
@@ -86,6 +89,28 @@ class ModuleState:
                         put_values(each.value, each.values)
                 elif each.fields is not None and not _is_held(each.value, each.fields):
                     put_fields(each.value, each.fields)
+
+    @contextmanager
+    def met_again(self, model: nn.Module) -> Iterator[None]:
+        """Inside, `model` meets this state, its tensors as copies: those of now are not written to,
+        and are in their places after."""
+        now = ModuleState.of(model)
+        self._put_copies()
+        try:
+            yield
+        finally:
+            now.restore()
+
+    def _put_copies(self) -> None:
+        tensors = (each for each in self.kept if isinstance(each.value, Tensor))
+        copies = {id(each.value): each.values.clone() for each in tensors}
+        for each in self.kept:
+            if each.fields is not None:
+                held = {key: copies.get(id(one), one) for key, one in each.fields.items()}
+                if not _is_held(each.value, held):
+                    put_fields(each.value, held)
+            elif id(each.value) not in copies:
+                put_values(each.value, each.values)
 
     def differences(self, other: "ModuleState") -> tuple[Difference, ...]:
         """What another state of the same model, or of a copy of it, has that this one has not, or
@@ -108,8 +133,10 @@ class ModuleState:
 class _Walk:
     """Goes through objects and what they hold, to each once."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: ModuleState | None = None) -> None:
         self._seen: dict[int, object] = {}
+        kept = earlier.kept if earlier else ()
+        self._copies = {id(each.value): each.values for each in kept if each.values is not None}
 
     def all(self, model: nn.Module) -> Iterator[Kept]:
         yield from self.within(model)
@@ -129,15 +156,21 @@ class _Walk:
             module = _named(path).removesuffix(".")
         if _is_foreign(value) or (module is None and _is_large(value)):
             return
-        copied = values(value)
+        copied = self._copied(value)
         held = None if isinstance(value, Tensor) or copied is not None else _fields(value)
         if copied is None and held is None:
             return
         yield Kept(path, module, value, held, copied, _version(value))
-        for key, each in (held or {}).items():
+        for key, each in () if path.endswith(_WEIGHTS) else (held or {}).items():
             yield from self._from(_joined(path, key), module, each)
         if type(value).__module__ == MODULE_NAME:
             yield from self._from(type(value).__qualname__, None, type(value))
+
+    def _copied(self, value: object) -> Any:
+        known = self._copies.get(id(value))
+        if isinstance(value, Tensor) and known is not None and equal_values(known, value):
+            return known
+        return values(value)
 
 
 def objects_in(module: nn.Module) -> set[int]:
