@@ -1,10 +1,5 @@
 """Contract: after k updates by real processes, every weight is what the versions say."""
 
-import os
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -16,8 +11,8 @@ from torch import Tensor
 
 from backend.codec import to_json
 from backend.pipeline.schedules.catalog import SCHEDULES
-from backend.runs.events import Metrics, read_line
 from backend.runs.job import Job
+from tests.contract.launching import launch, losses_by_case
 from tests.contract.runtime_cases import CASES, FACTORS, HERE, SEED, SHAPES, USUAL, Case, fits
 from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_reference import reference
@@ -34,7 +29,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, l
     for size in sorted({case.num_ranks for case in CASES}):
         cases = [case for case in CASES if case.num_ranks == size]
         lines = launch([job_of(root, case) for case in cases], size)
-        losses = _losses(lines)
+        losses = losses_by_case(lines)
         results |= {case.name: (root / case.name, losses[case.name]) for case in cases}
     return results
 
@@ -46,41 +41,6 @@ def job_of(root: Path, case: Case) -> Path:
     job = Job(1, 1, case.name, case.spec(), str(file), str(folder), case.num_ranks)
     (folder / "job.json").write_bytes(to_json(Job, job))
     return folder / "job.json"
-
-
-def launch(jobs: list[Path], size: int) -> Iterator[str]:
-    """Run the jobs on `size` ranks; the lines of all of them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ranks = []
-    for rank in range(size):
-        world = {"RANK": str(rank), "WORLD_SIZE": str(size)}
-        world |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        command = [sys.executable, str(HERE / "train_cases.py"), *map(str, jobs)]
-        log = (jobs[0].parent.parent / f"log-{size}-{rank}").open("w+")
-        environment = {**os.environ, **world, "PYTHONPATH": str(HERE.parents[1])}
-        ranks.append((subprocess.Popen(command, stdout=log, env=environment), log))
-    codes = [process.wait(timeout=600) for process, _ in ranks]
-    texts = []
-    for _, log in ranks:
-        log.seek(0)
-        texts.append(log.read())
-        log.close()
-    assert codes == [0] * size, [text[-3000:] for text in texts]
-    return (line for text in texts for line in text.splitlines())
-
-
-def _losses(lines: Iterator[str]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
-    case = ""
-    for line in lines:
-        event = read_line(line)
-        if line.startswith("case "):
-            case = line.removeprefix("case ")
-        elif isinstance(event, Metrics) and event.name == "loss":
-            found.setdefault(case, []).extend(event.values)
-    return found
 
 
 def distance(saved: dict[str, Tensor], expected: dict[str, Tensor]) -> float:

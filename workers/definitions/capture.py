@@ -15,28 +15,48 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from workers.definitions.symbolic import twin
+from workers.definitions.blueprint.blueprint import mode_of
+from workers.definitions.module_state.contents import equal_values, values
+from workers.definitions.module_state.steady import traced_steadily
+from workers.definitions.module_state.twin import twin
 
 _OF_NO_EFFECT = frozenset({"_assert_tensor_metadata", "_guards_fn"})
-_MODE = "training"
+_MODE, _CONSTANT = "training", "constant_"
 
 
 def captured(model: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[nn.Module, fx.Graph]:
     """A copy of `model` (parameters are shared) and its graph, for both modes.
 
-    Raises `ValueError` where training and evaluation differ in more than constants, and
-    whatever torch.export raises.
+    Raises `ValueError` where training and evaluation differ in more than constants, or where the
+    forward changes what the graph does not see, and whatever torch.export raises.
     """
-    copied = twin(model)
-    graphs = []
-    for mode in (True, False):
-        with _quiet():
-            program = torch.export.export(copied.train(mode), inputs, strict=False)
-        graphs.append(plain_graph(program, copied))
-    learning, evaluating = graphs
+    owner = twin(model)
+    programs = traced_steadily(
+        model, lambda copied: _exported(copied, inputs), _are_equal, sees_buffers=True
+    )
+    learning, evaluating = (plain_graph(program, owner) for program in programs)
     _join_modes(learning, evaluating)
     learning.lint()
-    return copied.train(model.training), learning
+    return owner, learning
+
+
+def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> ExportedProgram:
+    """The program; the model's attributes become those that a forward leaves, which torch.export
+    itself puts back."""
+    with _quiet():
+        program = torch.export.export(model, inputs, strict=False)
+        with torch.no_grad(), torch.random.fork_rng(), mode_of(inputs):
+            model(*(tensor.clone() for tensor in inputs))
+    return program
+
+
+def _are_equal(one: ExportedProgram, other: ExportedProgram) -> bool:
+    mine, theirs = one.constants, other.constants
+    return (
+        str(one.graph) == str(other.graph)
+        and mine.keys() == theirs.keys()
+        and all(equal_values(values(mine[name]), values(theirs[name])) for name in mine)
+    )
 
 
 def plain_graph(program: ExportedProgram, model: nn.Module) -> fx.Graph:
@@ -57,6 +77,15 @@ def plain_graph(program: ExportedProgram, model: nn.Module) -> fx.Graph:
     return graph
 
 
+def captured_constants(model: nn.Module) -> set[str]:
+    """The names of the buffers that `plain_graph` gave the model."""
+    return {
+        name
+        for name in model._buffers
+        if name.startswith(_CONSTANT) and name in model._non_persistent_buffers_set
+    }
+
+
 def module_path(node: fx.Node) -> str:
     """The path of the module that the operation stands in ("" for the model itself)."""
     stack = node.meta.get("nn_module_stack") or {"": ("", None)}
@@ -70,7 +99,7 @@ def _placeholder(
     if spec.kind is InputKind.USER_INPUT:
         return graph.placeholder(node.name)
     if spec.kind is InputKind.CONSTANT_TENSOR:
-        name = "constant_" + str(spec.target).replace(".", "_")
+        name = _CONSTANT + str(spec.target).replace(".", "_")
         model.register_buffer(name, program.constants[spec.target], persistent=False)
         return graph.create_node("get_attr", name)
     if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):

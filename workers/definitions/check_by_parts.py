@@ -14,8 +14,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from workers.definitions.blueprint.blueprint import Blueprint
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Samples, tensors, tensors_of
-from workers.definitions.trace import alike, untouched
+from workers.definitions.trace import alike
 
 UNCHECKED = (
     "Whether the layers compute what the model computes was not checked: a module of it reads "
@@ -45,7 +46,7 @@ def check_by_parts(layered: LayeredModel, inputs: Samples, progress: Progressed)
 
 def _of_model(made: Blueprint, inputs: tuple[Tensor, ...], mode: bool) -> list[Tensor]:
     torch.manual_seed(0)
-    with _filled_while_called(made):
+    with untouched(made.model), _filled_while_called(made):
         return tensors_of(made.model.train(mode)(*(tensor.clone() for tensor in inputs)))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
+import torch
 from torch import Tensor, fx, nn
 
 from workers.definitions.capture import by_mode
@@ -87,19 +88,24 @@ class Cutter:
             yield min(users), max(users)
 
     def _users_of_state(self, changed: set[str]) -> list[list[int]]:
-        """The operations that use each weight of a module that is called as a whole, and each
-        buffer that changes."""
-        states = self._weights | {n: b for n, b in self._buffers.items() if n in changed}
+        """The operations that use each weight of a module that is called as a whole, each buffer
+        that changes, and each generator of the model's own."""
+        states: dict[str, object] = {**self._weights} | {
+            n: b for n, b in self._buffers.items() if n in changed
+        }
         whole = {id(self._buffers[name]) for name in changed & self._buffers.keys()}
         users: dict[int, list[int]] = defaultdict(list)
+        generators = _generators(self.runner)
+        whole |= {id(generator) for generator in generators.values()}
         for node in self.runner.graph.nodes:
             if node.op == "call_module":
                 for name, _ in _states_of(self.runner.get_submodule(str(node.target))):
                     if (state := states.get(f"{node.target}.{name}")) is not None:
                         users[id(state)].append(self.place[node])
                         whole.add(id(state))
-            elif node.op == "get_attr" and node.target in states:
-                users[id(states[str(node.target)])] += map(self._place_of, node.users)
+            elif node.op == "get_attr" and node.target in states | generators:
+                state = (states | generators)[str(node.target)]
+                users[id(state)] += map(self._place_of, node.users)
         return [places for state, places in users.items() if places and state in whole]
 
     def _carried(self) -> dict[fx.Node, Tensor]:
@@ -233,6 +239,13 @@ def _unique(names: list[str]) -> list[str]:
 def _states_of(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_parameters(remove_duplicate=False)
     yield from module.named_buffers(remove_duplicate=False)
+
+
+def _generators(runner: fx.GraphModule) -> dict[str, torch.Generator]:
+    """Those that the graph reads, by the names under which it does."""
+    names = {str(node.target) for node in runner.graph.nodes if node.op == "get_attr"}
+    found = {name: getattr(runner, name, None) for name in names if "." not in name}
+    return {name: each for name, each in found.items() if isinstance(each, torch.Generator)}
 
 
 def num_bytes(parameters: Iterable[Tensor], trained: bool = True) -> int:

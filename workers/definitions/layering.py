@@ -9,9 +9,10 @@ from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors, tensors_of
-from workers.definitions.trace import Inputs, trace, untouched
+from workers.definitions.trace import Inputs, trace
 from workers.definitions.units import Granularity, Units
 
 
@@ -27,7 +28,7 @@ def layered(
     inputs = tensors(example)
     traced = trace(model, inputs, tracing)
     if traced.graph is None:
-        return _one_layer(model, inputs, traced.notes)
+        return one_layer(model, inputs, traced.notes)
     runner = fx.GraphModule(traced.model, traced.graph)
     seen = recorded(runner, inputs)
     fold_sizes(runner.graph, seen.sizes)
@@ -42,7 +43,8 @@ def recorded(runner: fx.GraphModule, inputs: Inputs) -> Record:
         return record(runner.train(), tuple(tensor.clone() for tensor in inputs))
 
 
-def _one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> LayeredModel:
+def one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> LayeredModel:
+    """The model as it is, for inputs of these shapes."""
     with untouched(model), torch.no_grad():
         output = model.train()(*(tensor.clone() for tensor in inputs))
     size = sum(tensor.nbytes for tensor in tensors_of(output))

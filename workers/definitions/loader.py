@@ -6,7 +6,8 @@ from workers.definitions.definition import LoadedDefinition, Loss, Values, cross
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.huggingface import load_config
 from workers.definitions.forms.program import load_program
-from workers.definitions.forms.python import MODULE_NAME, load_python
+from workers.definitions.forms.python import load_python
+from workers.definitions.module_state.module_state import MODULE_NAME
 from workers.definitions.samples import Batch
 
 __all__ = ["MODULE_NAME", "Batch", "LoadedDefinition", "Loss", "cross_entropy", "load"]

@@ -13,8 +13,8 @@ from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Batch, Samples, mapped, positional, tensors
-from workers.definitions.trace import untouched
 from workers.definitions.units import Granularity
 from workers.definitions.weights import FirstWeights
 

@@ -79,8 +79,12 @@ def record(module: fx.GraphModule, inputs: tuple[Tensor, ...]) -> Record:
     before = {name: buffer._version for name, buffer in buffers.items()}
     with torch.enable_grad():
         recorder.run(*inputs)
-    seen = recorder.record
-    seen.changed_buffers = frozenset(n for n, b in buffers.items() if b._version != before[n])
+    seen, after = recorder.record, dict(module.named_buffers(remove_duplicate=False))
+    seen.changed_buffers = frozenset(
+        name
+        for name, buffer in buffers.items()
+        if after.get(name) is not buffer or buffer._version != before[name]
+    )
     return seen
 
 

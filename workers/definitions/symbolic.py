@@ -1,22 +1,50 @@
 """Traces a model with stand-ins (torch.fx): modules of torch.nn stay whole, layers by name."""
 
-import copy
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, fx, nn
 
-from workers.definitions.blueprint.blueprint import shapes_in
+from workers.definitions.blueprint.blueprint import mode_of
+from workers.definitions.module_state.contents import equal_values, values
+from workers.definitions.module_state.module_state import Difference
+from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
+from workers.definitions.module_state.twin import twin
+from workers.definitions.module_state.untouched import untouched
+from workers.definitions.record import record
+
+CONSTANTS = ("_tensor_constant", "_opaque_obj")
+"""How torch.fx begins the names of what it puts into the root module: tensors and generators."""
+KEPT_WHOLE = (
+    "{path} is kept whole, because its forward changes {names}. Where that is no buffer, a "
+    "checkpoint does not hold it: let register_buffer keep it, and change it in place."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trace:
+    graph: fx.Graph
+    constants: dict[str, Any]
+
+    def equals(self, other: "_Trace") -> bool:
+        mine, theirs = self.constants, other.constants
+        return (
+            str(self.graph) == str(other.graph)
+            and mine.keys() == theirs.keys()
+            and all(equal_values(values(mine[name]), values(theirs[name])) for name in mine)
+        )
 
 
 class _Tracer(fx.Tracer):
-    """Traces `forward(*inputs)`; further arguments keep their Python defaults."""
+    """Traces `forward(*inputs)`; further arguments keep their Python defaults. The modules at the
+    paths `whole` are not looked into."""
 
     proxy_buffer_attributes = True
 
-    def __init__(self, num_inputs: int, whole_submodules: bool) -> None:
+    def __init__(self, num_inputs: int, whole_submodules: bool, whole: Collection[str]) -> None:
         super().__init__()
-        self.num_inputs, self.whole_submodules = num_inputs, whole_submodules
+        self.num_inputs, self.whole_submodules, self.whole = num_inputs, whole_submodules, whole
 
     def create_args_for_root(
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
@@ -25,29 +53,90 @@ class _Tracer(fx.Tracer):
         return root_fn, [self.root, *(self.create_proxy("placeholder", n, (), {}) for n in names)]
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        if module_qualified_name in self.whole:
+            return True
         if self.whole_submodules:
             return not isinstance(m, nn.Sequential)
         return super().is_leaf_module(m, module_qualified_name)
 
 
 def symbolic(
-    model: nn.Module, num_inputs: int, whole_submodules: bool = False
-) -> tuple[nn.Module, fx.Graph]:
-    """A copy of `model` (tracing may write to it; parameters are shared) and its graph.
+    model: nn.Module, inputs: tuple[Tensor, ...], whole_submodules: bool = False
+) -> tuple[nn.Module, fx.Graph, tuple[str, ...]]:
+    """A copy of `model` (parameters are shared), its graph, and notes.
 
-    Raises `ValueError` and whatever the user's code raises where the trace would not be sound.
+    Submodules whose forward changes what a trace does not see are called as a whole. Raises
+    `ValueError` and whatever the user's code raises where the trace would not be sound.
     """
-    training, evaluating = (twin(model).train(mode) for mode in (True, False))
-    graph = _Tracer(num_inputs, whole_submodules).trace(training)
-    if str(graph) != str(_Tracer(num_inputs, whole_submodules).trace(evaluating)):
+    keepers: dict[str, list[str]] = {}
+    model = twin(model)
+    _take_constants(model)  # those of an earlier trace
+    while True:
+        try:
+            owner, graph = _traced(model, inputs, whole_submodules, keepers)
+            break
+        except StateChanges as error:
+            _add_keepers(keepers, error.differences)
+    notes = (KEPT_WHOLE.format(path=p, names=names_of(names)) for p, names in keepers.items())
+    return owner, graph, tuple(notes)
+
+
+def _traced(
+    model: nn.Module, inputs: tuple[Tensor, ...], whole_submodules: bool, whole: Collection[str]
+) -> tuple[nn.Module, fx.Graph]:
+    owner = twin(model)
+    learning, evaluating = traced_steadily(
+        model,
+        lambda copied: _trace(copied, _Tracer(len(inputs), whole_submodules, whole)),
+        _Trace.equals,
+    )
+    if str(learning.graph) != str(evaluating.graph):
         raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
-    for name, value in vars(training).items():
-        if isinstance(value, Tensor) and not torch.equal(value, vars(evaluating)[name]):
-            raise ValueError("its forward draws random numbers that depend on no input")
-    return training.train(model.training), graph
+    if not learning.equals(evaluating):
+        raise ValueError("its forward makes other numbers every time that depend on no input")
+    vars(owner).update(learning.constants)
+    _check_constants(owner, learning.graph, inputs)
+    return owner, learning.graph
 
 
-def twin(model: nn.Module) -> nn.Module:
-    """A copy that shares the parameters, and all tensors that have no values."""
-    shared = (*model.parameters(), *shapes_in(model))
-    return copy.deepcopy(model, {id(tensor): tensor for tensor in shared})
+def _check_constants(owner: nn.Module, graph: fx.Graph, inputs: tuple[Tensor, ...]) -> None:
+    """Raise `StateChanges` where the graph changes a tensor that is neither a weight nor a buffer:
+    the next forward, or that of another shape, would meet what this one left."""
+    read = {str(node.target) for node in graph.nodes if node.op == "get_attr"}
+    constants = read - {name for name, _ in _named_state(owner)}
+    if not constants:
+        return
+    runner = fx.GraphModule(owner, graph)
+    with untouched(owner), untouched(runner), mode_of(inputs):
+        seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
+    changed = {str(node.target) for node, _ in seen.changes if node.op == "get_attr"} & constants
+    if changed:
+        raise StateChanges(
+            [Difference(name, name.rpartition(".")[0], owner) for name in sorted(changed)]
+        )
+
+
+def _trace(model: nn.Module, tracer: _Tracer) -> _Trace:
+    """The constants are taken out of the model again, so that the next trace begins as this one."""
+    return _Trace(tracer.trace(model), _take_constants(model))
+
+
+def _take_constants(model: nn.Module) -> dict[str, Any]:
+    names = [name for name in vars(model) if name.startswith(CONSTANTS)]
+    return {name: vars(model).pop(name) for name in names}
+
+
+def _add_keepers(keepers: dict[str, list[str]], differences: tuple[Difference, ...]) -> None:
+    """Note the modules that keep what differs; raises `StateChanges` again where that is no
+    submodule, or one that was not looked into."""
+    owners = [each.module for each in differences]
+    if not all(owners) or set(owners) <= keepers.keys():
+        raise StateChanges(differences)
+    for each in differences:
+        if each.module:
+            keepers.setdefault(each.module, []).append(each.path)
+
+
+def _named_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    yield from model.named_parameters(remove_duplicate=False)
+    yield from model.named_buffers(remove_duplicate=False)

@@ -1,8 +1,6 @@
 """A model as a list of operations in running order, or none where tracing is not sound."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -11,10 +9,15 @@ from torch import Tensor, fx, nn
 from backend.errors import first_line
 from backend.profiles.profile import Tracing
 from workers.definitions.capture import captured
+from workers.definitions.module_state.keepers import check_keepers
+from workers.definitions.module_state.twin import twin
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import tensors_of
-from workers.definitions.symbolic import symbolic, twin
+from workers.definitions.symbolic import symbolic
 
 Inputs = tuple[Tensor, ...]
+Made = tuple[nn.Module, fx.Graph, tuple[str, ...]]
+"""The module that owns what the graph reads, the graph, and notes."""
 CLOSELY, ROUGHLY = 1e-5, 2e-2
 """How far a trace may be from its model, relative to the largest value: by the rounding of
 float32, or of bfloat16 where autocast rounds."""
@@ -47,7 +50,7 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     if tracing:
         return _traced(_made(model, inputs, tracing), tracing)
     first, reason = _tried(model, inputs, "symbolic")
-    if first is not None and not shared_by_modules(*first):
+    if first is not None and not shared_by_modules(*first[:2]):
         return _traced(first, "symbolic")
     second, other = _tried(model, inputs, "captured")
     if second is not None:
@@ -60,14 +63,16 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     return Traced(model, None, (f"The model is one layer and cannot be cut: {last}",))
 
 
-def _traced(made: tuple[nn.Module, fx.Graph], tracing: Tracing, *notes: str) -> Traced:
-    return Traced(*made, notes, by_path=tracing == "captured", tracing=tracing)
+def _traced(made: Made, tracing: Tracing, *notes: str) -> Traced:
+    model, graph, own = made
+    return Traced(model, graph, (*own, *notes), by_path=tracing == "captured", tracing=tracing)
 
 
-def _made(model: nn.Module, inputs: Inputs, tracing: Tracing) -> tuple[nn.Module, fx.Graph]:
-    if tracing == "captured":
-        return captured(model, inputs)
-    return symbolic(model, len(inputs), whole_submodules=tracing == "submodules")
+def _made(model: nn.Module, inputs: Inputs, tracing: Tracing) -> Made:
+    with untouched(model):
+        if tracing == "captured":
+            return *captured(model, inputs), ()
+        return symbolic(model, inputs, whole_submodules=tracing == "submodules")
 
 
 def copied_graph(graph: fx.Graph) -> fx.Graph:
@@ -77,34 +82,19 @@ def copied_graph(graph: fx.Graph) -> fx.Graph:
     return copied
 
 
-def _tried(
-    model: nn.Module, inputs: Inputs, tracing: Tracing
-) -> tuple[tuple[nn.Module, fx.Graph] | None, str]:
+def _tried(model: nn.Module, inputs: Inputs, tracing: Tracing) -> tuple[Made | None, str]:
     """A sound trace, or None and why there is none."""
     try:
-        traced, graph = _made(model, inputs, tracing)
+        traced, graph, notes = _made(model, inputs, tracing)
         if not any(node.op.startswith("call_") for node in graph.nodes):
             raise ValueError("its forward has no operation")
         if not any(tensor.is_meta for tensor in (*inputs, *model.parameters())):
             _check_same_output(model, fx.GraphModule(traced, graph), inputs)
+            with torch.no_grad():
+                check_keepers(model, graph, inputs)
     except Exception as error:  # tracing runs the user's code with stand-ins
         return None, first_line(error)
-    return (traced, graph), ""
-
-
-@contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
-    """Inside, the model may run in any mode; buffers, mode and random state come back after."""
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    training = model.training
-    try:
-        with torch.random.fork_rng():
-            yield
-    finally:
-        model.train(training)
-        with torch.no_grad():
-            for buffer, before in buffers:
-                buffer.copy_(before)
+    return (traced, graph, notes), ""
 
 
 def shared_by_modules(model: nn.Module, graph: fx.Graph) -> bool:

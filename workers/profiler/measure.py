@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, Loss
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, tensors
-from workers.definitions.trace import untouched
 from workers.profiler.layer_timer import layer_timer
 from workers.runtime.compute.stage import Activations, Precision, StageModule, Tensors
 from workers.runtime.state.optimizers import Momentum, Optimizer

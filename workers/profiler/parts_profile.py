@@ -12,9 +12,9 @@ from backend.runs.request.spec import ProfileSpec
 from backend.units import bytes_text
 from workers.definitions.check_by_parts import check_by_parts
 from workers.definitions.definition import LoadedDefinition
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.prepare import outlined, prepare
 from workers.definitions.samples import Batch, tensors
-from workers.definitions.trace import untouched
 from workers.profiler.by_parts import PartTimes, measured_by_parts
 from workers.profiler.described import Sketch, graph_of, sketched
 from workers.profiler.layer_costs import layer_costs

@@ -7,9 +7,9 @@ from backend.runs.events import Progress
 from backend.runs.request.spec import ProfileSpec
 from workers.definitions.definition import LoadedDefinition, Loss
 from workers.definitions.layers import LayeredModel
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.prepare import prepare
 from workers.definitions.samples import Batch, tensors
-from workers.definitions.trace import untouched
 from workers.profiler.described import graph_of
 from workers.profiler.layer_costs import layer_costs
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure

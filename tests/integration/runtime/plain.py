@@ -1,14 +1,18 @@
 """Training as anybody writes it: one process, one model, torch's own optimizer."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from backend.runs.request.spec import TrainSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
+from workers.definitions.module_state.untouched import untouched
+from workers.definitions.samples import tensors
+from workers.runtime.compute.random_numbers import forward_seed
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.segments import cutting_of
 
@@ -22,13 +26,19 @@ class Plain:
     skipped: int
 
 
-def plain(file: Path, spec: TrainSpec, place: str = "") -> Plain:
-    """`spec` in one process: batches of its plan's microbatches, a mean over their samples."""
-    definition = load(file)
+def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -> Plain:
+    """`spec` in one process: batches of its plan's microbatches, a mean over their samples.
+
+    A microbatch's random numbers begin as those of a run's first stage do, and the held-out samples
+    pass through the model after every epoch. Where it `forgets`, every forward in training meets
+    the state that the factory made: the negative control.
+    """
+    definition = load(file, spec.parameters)
     data, cutting = load_data(spec.data, definition, place), cutting_of(spec)
     model = definition.model(spec.seed).train()
     rule, rate = spec.optimizer, spec.optimizer.learning_rate
-    optimizer = torch.optim.SGD(model.parameters(), rate, rule.momentum)
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer = torch.optim.SGD(trained, rate, rule.momentum)
     scaler = torch.amp.GradScaler("cpu", enabled=spec.precision == "float16")
     found = Plain({}, [], 0)
     for number in range(spec.epochs):
@@ -39,20 +49,32 @@ def plain(file: Path, spec: TrainSpec, place: str = "") -> Plain:
             optimizer.zero_grad()
             loss = 0.0
             for k in batch:
-                with _cast(spec):
-                    own = definition.loss(model(epoch.inputs(k)), epoch.targets(k))
+                torch.manual_seed(forward_seed(spec.seed, number, 0, k))
+                with untouched(model) if forgets else nullcontext(), _cast(spec):
+                    own = definition.loss(model(*tensors(epoch.inputs(k))), epoch.targets(k))
                 scaler.scale(own * epoch.share(k)).backward()
-                loss += float(own.detach()) * epoch.share(k) / total
+                loss += float(own.detach()) * epoch.share(k)
             before = scaler.get_scale()
             scaler.unscale_(optimizer)
-            for weight in model.parameters():
-                weight.grad /= total
+            for weight in trained:
+                if weight.grad is not None:
+                    weight.grad /= total
             scaler.step(optimizer)
             scaler.update()
             found.skipped += scaler.get_scale() < before
-            found.losses.append(loss)
+            found.losses.append(loss / total)
+        if data.held_out is not None:
+            _evaluate(model, Epoch.in_order(data.held_out, cutting))
     found.weights = {name: weight.detach() for name, weight in model.state_dict().items()}
     return found
+
+
+def _evaluate(model: nn.Module, epoch: Epoch) -> None:
+    model.eval()
+    with torch.no_grad():
+        for k in range(len(epoch.groups)):
+            model(*tensors(epoch.inputs(k)))
+    model.train()
 
 
 def _cast(spec: TrainSpec) -> torch.autocast:

@@ -14,8 +14,8 @@ import workers.zoo
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, LoadedDefinition, load
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import tensors
-from workers.definitions.trace import untouched
 from workers.runtime.compute.stage import Activations, StageModule
 
 ZOO = Path(workers.zoo.__file__).parent

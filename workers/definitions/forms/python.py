@@ -13,10 +13,9 @@ from torch import nn
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values, cross_entropy
 from workers.definitions.errors import DefinitionFailed, describe, user_traceback
+from workers.definitions.module_state.module_state import MODULE_NAME
 from workers.definitions.samples import Batch, is_samples, num_samples
 from workers.definitions.units import Granularity
-
-MODULE_NAME = "stageflow_definition"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from workers.definitions.loader import Loss
+from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples
 from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
@@ -45,11 +46,13 @@ class StageModule:
     loss: Loss | None = None
     precision: Precision = "float32"
     places: dict[str, Places] = field(init=False)
+    keeps_state: bool = field(init=False)
 
     def __post_init__(self) -> None:
         trained = {n: p for n, p in self.module.named_parameters() if p.requires_grad}
         places = {name: _places(self.module, trained[name]) for name in trained}
         object.__setattr__(self, "places", places)
+        object.__setattr__(self, "keeps_state", _may_keep_state(self.module))
 
     @property
     def weights(self) -> dict[str, Tensor]:
@@ -77,18 +80,10 @@ class StageModule:
                 result = (self.loss(result, target),)
         return result, Activations(_differentiable(inputs), weights, _differentiable(result))
 
-    def again(
-        self, inputs: Tensors, weights: dict[str, Tensor], target: Samples | None
-    ) -> Activations:
-        """The forward once more; running statistics do not count it twice."""
-        states = [(part._buffers, key) for part in self.module.modules() for key in part._buffers]
-        before = [buffers[key] for buffers, key in states]
-        for (buffers, key), buffer in zip(states, before, strict=True):
-            buffers[key] = None if buffer is None else buffer.clone()
-        _, held = self.forward(inputs, weights, target)
-        for (buffers, key), buffer in zip(states, before, strict=True):
-            buffers[key] = buffer
-        return held
+    def state(self, earlier: ModuleState | None = None) -> ModuleState | None:
+        """What a recomputation of the forward to come must meet again; None where the module keeps
+        nothing. `earlier` is that of a forward before."""
+        return ModuleState.of(self.module, earlier) if self.keeps_state else None
 
     def backward(self, held: Activations, gradients: Tensors) -> tuple[Tensors, dict[str, Tensor]]:
         """(gradients of the inputs that have one, gradients of the weights).
@@ -186,6 +181,18 @@ def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:
 
 def _differentiable(tensors: Sequence[Tensor]) -> Tensors:
     return tuple(tensor for tensor in tensors if tensor.requires_grad)
+
+
+def _may_keep_state(module: nn.Module) -> bool:
+    """Whether it has buffers, hooks, generators, or code that is neither torch's nor a graph."""
+    return any(
+        part._buffers
+        or part._forward_hooks
+        or part._forward_pre_hooks
+        or type(part).__module__.partition(".")[0] != "torch"
+        or any(isinstance(value, torch.Generator) for value in vars(part).values())
+        for part in module.modules()
+    )
 
 
 def _places(module: nn.Module, parameter: nn.Parameter) -> Places:

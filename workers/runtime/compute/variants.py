@@ -8,13 +8,12 @@ and so the sizes of all that it will receive.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import nn
-
 from backend.errors import InvalidInput
-from workers.definitions.layering import layered
+from workers.definitions.capture import captured_constants
+from workers.definitions.layering import layered, one_layer
 from workers.definitions.layers import LayeredModel
 from workers.definitions.record import TensorSpec
-from workers.definitions.samples import Samples
+from workers.definitions.samples import Samples, tensors
 from workers.definitions.units import Granularity
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.samples.epoch import Form
@@ -49,6 +48,8 @@ def varied(
 ) -> LayeredModel:
     """The model's layers for another form; no training has changed `base` yet. Raises
     `InvalidInput` where they are others than the base's."""
+    if base.graph is None:
+        return one_layer(base.model, tensors(inputs), base.notes)
     other = layered(base.model, inputs, granularity, base.tracing if base.blueprint else "")
     if base.blueprint is not None:
         base.blueprint.check(other.model)
@@ -61,14 +62,21 @@ def varied(
             "for full ones, so one plan does not cut both",
             "Leave out the samples that are left over (last = drop), or use one bucket.",
         )
-    _share_state(other.model, base.model)
+    _share_state(other, base)
     return other
 
 
-def _share_state(other: nn.Module, base: nn.Module) -> None:
-    """Let what the model keeps from forward to forward be one tensor in both."""
-    if other is base:
+def _share_state(other: LayeredModel, base: LayeredModel) -> None:
+    """Let what the model keeps from forward to forward be one in both: its buffers, and the modules
+    that are called as a whole, with all that these keep. Constants that a capture found belong to
+    the form."""
+    if other.model is base.model or other.graph is None:
         return
-    for name in base.state_dict().keys() & dict(base.named_buffers()).keys():
+    for name in dict(base.model.named_buffers()).keys() - captured_constants(base.model):
         path, _, key = name.rpartition(".")
-        other.get_submodule(path)._buffers[key] = base.get_buffer(name)
+        other.model.get_submodule(path)._buffers[key] = base.model.get_buffer(name)
+    for node in other.graph.nodes:
+        if node.op == "call_module":
+            path, _, key = str(node.target).rpartition(".")
+            called = base.model.get_submodule(str(node.target))
+            other.model.get_submodule(path)._modules[key] = called

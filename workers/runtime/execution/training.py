@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.routing import makes, needs
+from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.samples import Samples
 from workers.runtime.checkpoints.observer import UNOBSERVED, TrainingObserver
 from workers.runtime.compute.random_numbers import forward_seed, set_seed
@@ -51,6 +53,7 @@ class ForwardInput:
     weights: dict[str, Tensor]
     target: Samples | None
     seed: int
+    state: ModuleState | None = None
 
 
 class Training:
@@ -74,6 +77,7 @@ class Training:
         self._updates = Updates(rank, program, epoch.share, observer.averaged)
         self._activations: dict[tuple[int, int], Activations] = {}
         self._to_recompute: dict[tuple[int, int], ForwardInput] = {}
+        self._states: dict[int, ModuleState | None] = {}
         quiet = program.shape.is_one_way
         self._recomputed = ~quiet if program.shape.recompute else np.zeros_like(quiet)
         self._loss_sum = 0.0
@@ -108,6 +112,9 @@ class Training:
     def _forward(self, action: Forward) -> None:
         number, microbatch = action.stage, action.microbatch
         stage, given = self._stage(action), self._gather(action)
+        if self._recomputed[number]:
+            self._states[number] = state = stage.state(self._states.get(number))
+            given = replace(given, state=state)
         with torch.set_grad_enabled(not self._recomputed[number]):
             outputs, kept = self._blaming(number, given.inputs, lambda: self._run(stage, given))
         if stage.loss is not None:
@@ -143,9 +150,9 @@ class Training:
     def _recompute(self, action: Recompute) -> None:
         key = action.stage, action.microbatch
         given = self._to_recompute.pop(key)
-        set_seed(given.seed, self._device)
         stage = self._stage(action)
-        self._activations[key] = stage.again(given.inputs, given.weights, given.target)
+        with given.state.met_again(stage.module) if given.state else nullcontext():
+            self._activations[key] = self._run(stage, given)[1]
 
     def _backward(self, index: int, action: Backward) -> None:
         number = action.stage

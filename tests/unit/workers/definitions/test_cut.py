@@ -10,9 +10,9 @@ from workers.definitions.cut import cut
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, LoadedDefinition
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.prepare import prepare
 from workers.definitions.samples import tensors
-from workers.definitions.trace import untouched
 from workers.runtime.compute.stage import StageModule
 
 Case = tuple[LoadedDefinition, Batch, LayeredModel]

@@ -7,7 +7,7 @@ from torch.nn import functional
 from tests.unit.workers.definitions.linears import Linears, names, of
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
-from workers.definitions.trace import untouched
+from workers.definitions.module_state.untouched import untouched
 
 
 def test_a_branch_on_values_makes_one_layer_with_a_note() -> None:
@@ -92,6 +92,15 @@ def test_what_runs_without_gradient_stays_so() -> None:
 
 
 def test_what_tracing_does_not_see_is_found_by_running() -> None:
+    class Told(Linears):
+        def forward(self, x):
+            x = self.a(x)
+            return self.b(2 * x if isinstance(x, torch.Tensor) else x)
+
+    assert names(of(Told())) == ["a", "mul", "b"]
+
+
+def test_a_count_that_no_buffer_keeps_is_named() -> None:
     class Counting(Linears):
         calls = 0
 
@@ -99,7 +108,7 @@ def test_what_tracing_does_not_see_is_found_by_running() -> None:
             self.calls += 1
             return self.b(self.a(x)) * self.calls
 
-    assert "tracing does not see" in of(Counting()).notes[0]
+    assert "its forward changes calls, which no trace sees" in of(Counting()).notes[0]
 
 
 def test_untouched_restores_buffers_mode_and_random_state() -> None:

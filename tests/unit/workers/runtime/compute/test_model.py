@@ -15,9 +15,9 @@ from workers.data.cutting import Cutting
 from workers.data.split import DataSet, TensorSplit
 from workers.definitions.cut import cut
 from workers.definitions.loader import LoadedDefinition, load
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.prepare import prepare
 from workers.definitions.samples import tensors
-from workers.definitions.trace import untouched
 from workers.runtime.compute import stage as stages
 from workers.runtime.compute.model import Layers, layers_of
 from workers.runtime.state.rounding import rounded

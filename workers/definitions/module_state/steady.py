@@ -1,0 +1,69 @@
+"""Whether a forward that is traced once stands for every forward, whatever its model keeps."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from torch import nn
+
+from workers.definitions.module_state.module_state import Difference, ModuleState
+from workers.definitions.module_state.twin import twin
+
+MOST_NAMES = 3
+
+Made = TypeVar("Made")
+
+
+class StateChanges(ValueError):
+    """A forward may read what forwards change, where its trace does not see it."""
+
+    def __init__(self, differences: Sequence[Difference]) -> None:
+        self.differences = tuple(differences)
+        names = names_of([each.path for each in differences])
+        what = f"changes {names}, which no trace sees; let register_buffer keep it"
+        if all(each.is_random for each in differences):
+            what = f"draws from {names}, which no trace sees; draw by torch's own random operations"
+        super().__init__(f"its forward {what}")
+
+
+def names_of(names: Sequence[str]) -> str:
+    """The first of them, and how many others there are."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def traced_steadily(
+    model: nn.Module,
+    trace: Callable[[nn.Module], Made],
+    is_equal: Callable[[Made, Made], bool],
+    sees_buffers: bool = False,
+) -> tuple[Made, Made]:
+    """What `trace` makes of copies of `model` in training and in evaluation mode.
+
+    Raises `StateChanges` where that may not hold for all forwards to come. A trace runs the
+    forward's Python once. If training changes state 0 into state 1, and from there does the same
+    again and leaves it, then so do all trainings that follow; evaluation must do in state 1 what it
+    does in state 0, and leave it. Random numbers that were drawn meanwhile are others next time.
+    Buffers do not count where the trace itself `sees_buffers` change.
+    """
+
+    learning, evaluating = twin(model).train(), twin(model).eval()
+    changed: list[Difference] = []
+    made: list[Made] = []
+    for copied in (learning, evaluating):
+        before = ModuleState.of(copied)
+        made.append(trace(copied))
+        changed += _unseen(before, copied, sees_buffers)
+    if not changed:
+        return made[0], made[1]
+    before = ModuleState.of(learning)
+    again = trace(learning), trace(learning.eval())
+    left = _unseen(before, learning.train(), sees_buffers)
+    is_random = any(each.is_random for each in changed)
+    if is_random or left or not all(map(is_equal, made, again)):
+        raise StateChanges([*dict.fromkeys((*changed, *left))])
+    return made[0], made[1]
+
+
+def _unseen(before: ModuleState, model: nn.Module, sees_buffers: bool) -> list[Difference]:
+    found = before.differences(ModuleState.of(model))
+    return [each for each in found if not (sees_buffers and each.is_buffer)]
