@@ -16,8 +16,8 @@ from workers.definitions.cut import cut
 from workers.definitions.equal_layers import equal_layers
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, Loss
+from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Samples, tensors
-from workers.definitions.trace import untouched
 from workers.profiler.measure import LayerTimes, ModelTimes, bench_for, do_nothing, repeated
 from workers.profiler.sizes import work_bytes
 from workers.runtime.compute.stage import Tensors
