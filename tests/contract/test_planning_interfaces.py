@@ -215,7 +215,16 @@ NAMES = {
     "data_parallel_bytes": "data_parallel_sent_bytes",
     "bound_seconds": "lower_bound_seconds",
 }
-OF_PLAN = ("planner", "schedule", "microbatch", "batch", "recompute", "lanes", "advance")
+OF_PLAN = (
+    "planner",
+    "schedule",
+    "microbatch",
+    "batch",
+    "recompute",
+    "shard_state",
+    "lanes",
+    "advance",
+)
 
 
 def of_command(found: dict[str, Any]) -> dict[str, Any]:
