@@ -46,7 +46,8 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     `tracing` is given, somebody has tried before, and the model may consist of shapes.
     """
     if isinstance(model, fx.GraphModule):
-        return Traced(twin(model), copied_graph(model.graph), by_path=True)
+        graph = copied_graph(model.graph)
+        return Traced(twin(model), graph, by_path=True, tracing="exported")
     if tracing:
         return _traced(_made(model, inputs, tracing), tracing)
     first, reason = _tried(model, inputs, "symbolic")
