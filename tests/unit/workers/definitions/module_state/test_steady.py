@@ -10,6 +10,7 @@ from tests.unit.workers.definitions.linears import Linears, names, of
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
 from workers.definitions.module_state.keepers import check_keepers
+from workers.definitions.prepare import prepare
 
 
 class Counting(nn.Module):
@@ -59,7 +60,7 @@ def test_what_the_first_forward_alone_does_is_named() -> None:
 
     found = of(Settling())
     assert names(found) == ["Settling"]
-    assert "its forward changes ready, table, which no trace sees" in found.notes[0]
+    assert "its forward changes table, ready, which no trace sees" in found.notes[0]
 
 
 @pytest.mark.parametrize("draw", [random.random, lambda: torch.rand(1).item()])
@@ -141,3 +142,22 @@ def test_a_submodule_that_counts_and_is_called_twice_is_not_parted() -> None:
             return self.count(self.b(self.count(self.a(x))))
 
     assert len(of(Outer()).layers) == 1
+
+
+def test_a_model_of_one_layer_names_what_checkpoints_do_not_hold(define) -> None:
+    definition = define(
+        """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.calls = nn.BatchNorm1d(4), 0
+            def forward(self, x):
+                self.calls += 1
+                return self.a(x) * self.calls
+        def model(): return Net()
+        def example(n): return torch.rand(n, 4), torch.randint(4, (n,))
+        """
+    )
+    found = prepare(definition, definition.example(3))
+    assert "A forward changes calls, which no buffer keeps" in found.notes[1]
+    assert found.model.calls == 0
