@@ -11,9 +11,10 @@ from pydantic import Field
 from backend.errors import InvalidInput
 from backend.profiles.state_precision import StatePrecision
 
-Tracing = Literal["", "symbolic", "captured", "submodules"]
+Tracing = Literal["", "symbolic", "captured", "submodules", "exported"]
 """How a model's operations are found: with stand-ins through every submodule, captured as
-operations, or with stand-ins and the submodules whole. "": by trying, on the running model."""
+operations, with stand-ins and the submodules whole, or not at all: the model is a graph already.
+"": by trying, on the running model."""
 
 
 @dataclass(frozen=True, slots=True)

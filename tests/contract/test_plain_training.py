@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 import workers.zoo
 from backend.codec import to_json
@@ -29,7 +30,7 @@ ZOO = {
     "gpt_tiny": {},
     "awd_lm": {"tokens": 50, "words": 8, "width": 12, "length": 6},
 }
-NAMES = (*KEEPING, *OTHERS, "config", *ZOO)
+NAMES = (*KEEPING, *OTHERS, "config", "program", *ZOO)
 SEED, MICROBATCH = 7, 4
 
 
@@ -71,6 +72,13 @@ def case_of(folder: Path, name: str) -> list[PlainCase]:
 def _file(folder: Path, name: str) -> Path:
     if name in ZOO:
         return Path(workers.zoo.__file__).parent / f"{name}.py"
+    if name == "program":
+        layers = nn.Linear(6, 300), nn.BatchNorm1d(300), nn.Tanh(), nn.Linear(300, 4)
+        any_batch = ({0: torch.export.Dim("batch", min=1, max=64)},)
+        model, inputs = nn.Sequential(*layers).double(), (torch.rand(4, 6).double(),)
+        program = torch.export.export(model, inputs, dynamic_shapes=any_batch)
+        torch.export.save(program, folder / "net.pt2")
+        return folder / "net.pt2"
     file = folder / ("config.json" if name == "config" else f"{name.replace(' ', '_')}.py")
     file.write_text(CONFIG if name == "config" else (KEEPING | OTHERS)[name])
     return file

@@ -13,10 +13,17 @@ from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
+from workers.definitions.module_state.module_state import ModuleState
+from workers.definitions.module_state.steady import names_of
 from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Batch, Samples, mapped, positional, tensors
 from workers.definitions.units import Granularity
 from workers.definitions.weights import FirstWeights
+
+KEPT = (
+    "A forward changes {names}, which no buffer keeps: a run that goes on from a checkpoint begins "
+    "with what the factory makes."
+)
 
 
 def prepare(
@@ -38,9 +45,12 @@ def prepare(
     model = positional(definition.model(seed), inputs)
     notes = weights.load(model) if weights else ()
     model.to(device)
+    changed: tuple[str, ...] = ()
     if not any(tensor.is_meta for tensor in tensors(inputs)):
-        _try(definition, model, inputs, targets)
+        changed = _try(definition, model, inputs, targets)
     found = layered(model, inputs, granularity or definition.granularity)
+    if changed and found.tracing in ("", "submodules"):  # else the trace names what it keeps whole
+        notes += (KEPT.format(names=names_of(changed)),)
     return replace(found, notes=(*found.notes, *notes))
 
 
@@ -66,11 +76,16 @@ def outlined(
     return replace(found, blueprint=made)
 
 
-def _try(definition: LoadedDefinition, model: nn.Module, inputs: Samples, targets: Any) -> None:
+def _try(
+    definition: LoadedDefinition, model: nn.Module, inputs: Samples, targets: Any
+) -> tuple[str, ...]:
+    """Run the model and its loss once; the paths of what a forward changes beside buffers."""
     doing = "the model raised"
     try:
         with untouched(model), torch.no_grad():
-            output = model.train()(*(tensor.clone() for tensor in tensors(inputs)))
+            before = ModuleState.of(model.train())
+            output = model(*(tensor.clone() for tensor in tensors(inputs)))
+            changed = before.differences(ModuleState.of(model))
             doing = "the loss raised"
             loss = definition.loss(output, targets)
     except Exception as error:
@@ -84,3 +99,5 @@ def _try(definition: LoadedDefinition, model: nn.Module, inputs: Samples, target
             f"{definition.file.name}: the loss is {shape_text}, not a single number",
             "Let loss(output, target) return a mean over the batch.",
         )
+    kept = (each for each in changed if each.module is not None or not each.is_random)
+    return tuple(each.path for each in kept if not each.is_buffer)

@@ -38,7 +38,7 @@ class Traced:
 
 def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     """Trace `model`: with stand-ins through every submodule, else captured as operations,
-    else with the submodules whole. A model that is a graph already is taken as it is.
+    else with the submodules whole. A model that is a graph already is taken as it is ("exported").
 
     A trace counts only if training and evaluation mode give one graph and if running it
     gives what the model gives on `inputs`; otherwise `graph` is None and a note says why.
@@ -46,7 +46,8 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     `tracing` is given, somebody has tried before, and the model may consist of shapes.
     """
     if isinstance(model, fx.GraphModule):
-        return Traced(twin(model), copied_graph(model.graph), by_path=True)
+        graph = copied_graph(model.graph)
+        return Traced(twin(model), graph, by_path=True, tracing="exported")
     if tracing:
         return _traced(_made(model, inputs, tracing), tracing)
     first, reason = _tried(model, inputs, "symbolic")

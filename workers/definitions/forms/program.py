@@ -14,6 +14,7 @@ from backend.errors import first_line
 from workers.definitions.capture import plain_graph
 from workers.definitions.definition import Loss, cross_entropy
 from workers.definitions.errors import DefinitionFailed
+from workers.definitions.forms.mapped_weights import weights_mapped
 from workers.definitions.samples import Batch
 from workers.definitions.units import Granularity
 
@@ -85,9 +86,11 @@ class ExportedModel:
 
 
 def load_program(file: Path) -> ExportedModel:
-    """Open `file`; raises `DefinitionFailed` where torch.export cannot."""
+    """Open `file`, whose weights stay there until they are used; raises `DefinitionFailed` where
+    torch.export cannot."""
     try:
-        return ExportedModel(file, torch.export.load(file))
+        with weights_mapped(file):
+            return ExportedModel(file, torch.export.load(file))
     except Exception as error:
         raise DefinitionFailed(f"{file.name} cannot be loaded: {first_line(error)}") from error
 

@@ -3,7 +3,7 @@
 import random
 from collections import OrderedDict, deque
 from functools import partial
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,12 @@ def fields(value: object) -> Fields | None:
         case CellType():
             return _of_cell(value)
         case FunctionType():
-            held = (*(value.__closure__ or ()), *(value.__defaults__ or ()))
-            return dict(enumerate(held)) | (value.__kwdefaults__ or {}) | vars(value)
+            return dict(enumerate(_unchanging(value))) | vars(value)
         case MethodType():
             return {"self": value.__self__, "function": value.__func__}
         case partial():
             return {"function": value.func, "args": value.args, "keywords": value.keywords}
-        case type():
+        case type() | ModuleType():
             return {k: each for k, each in vars(value).items() if not k.startswith("__")}
         case _:
             return _of_object(value)
@@ -63,7 +62,8 @@ def put_fields(value: Any, held: Fields) -> None:
         case type():
             _set(value, held, type)
         case FunctionType():
-            _set(value, {key: held[key] for key in vars(value) if key in held}, object)
+            vars(value).clear()
+            vars(value).update({key: each for key, each in held.items() if isinstance(key, str)})
         case tuple() | MethodType() | partial():
             pass  # what these hold stays the same
         case _:
@@ -124,6 +124,12 @@ def equal_values(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal_values(one[k], other[k]) for k in one)
     return bool(one == other)
+
+
+def _unchanging(function: FunctionType) -> tuple[Any, ...]:
+    """The cells and the defaults of a function."""
+    named = (function.__kwdefaults__ or {}).values()
+    return *(function.__closure__ or ()), *(function.__defaults__ or ()), *named
 
 
 def _of_cell(cell: CellType) -> Fields:

@@ -157,7 +157,7 @@ class _Walk:
         if _is_foreign(value) or (module is None and _is_large(value)):
             return
         copied = self._copied(value)
-        held = None if isinstance(value, Tensor) or copied is not None else _fields(value)
+        held = None if isinstance(value, Tensor) or copied is not None else fields(value)
         if copied is None and held is None:
             return
         yield Kept(path, module, value, held, copied, _version(value))
@@ -176,12 +176,6 @@ class _Walk:
 def objects_in(module: nn.Module) -> set[int]:
     """The ids of all that one module keeps, generators that every module may draw from left out."""
     return {id(each.value) for each in _Walk().within(module)}
-
-
-def _fields(value: object) -> Fields | None:
-    if isinstance(value, ModuleType):
-        return {key: each for key, each in vars(value).items() if not key.startswith("__")}
-    return fields(value)
 
 
 def _is_foreign(value: object) -> bool:
@@ -212,7 +206,7 @@ def _generators() -> dict[str, Any]:
 
 
 def _is_held(value: object, held: Fields) -> bool:
-    now = _fields(value) or {}
+    now = fields(value) or {}
     return [*now] == [*held] and all(now[key] is each for key, each in held.items())
 
 
@@ -240,7 +234,7 @@ def _alike(one: object, two: object) -> bool:
         return one.shape == two.shape and one.dtype == two.dtype
     if isinstance(one, _ATOMS):
         return one == two or (one != one and two != two)
-    return not _is_foreign(one) and (values(one) is not None or _fields(one) is not None)
+    return not _is_foreign(one) and (values(one) is not None or fields(one) is not None)
 
 
 def _meaning(proxy: fx.Proxy) -> str:

@@ -6,11 +6,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor
 
+from backend.profiles.state_precision import STATE_PRECISIONS
+from workers.definitions.cut import cut
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.loader import load
-from workers.definitions.prepare import prepare
+from workers.definitions.prepare import outlined, prepare
 from workers.definitions.weights import FirstWeights
+from workers.runtime.compute.model import Layers
+from workers.runtime.compute.stages import stages
 
 
 class Net(nn.Module):
@@ -55,6 +60,46 @@ def test_a_program_keeps_its_weights(program: Path) -> None:
     one, two = (dict(load(program).model(seed).named_parameters()) for seed in (0, 1))
     assert sorted(one) == sorted(dict(Net().named_parameters()))
     assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_the_weights_of_a_program_are_read_where_they_are_used(program: Path) -> None:
+    definition = load(program)
+    stored = program.read_bytes()
+    weight = torch.export.load(program).state_dict["layers.1.weight"].detach()
+    at = stored.index(weight.numpy().tobytes())
+    with program.open("r+b") as file:  # which nobody does; what comes out tells when it is read
+        file.seek(at)
+        file.write(bytes(weight.nbytes))
+    assert not definition.model().get_parameter("layers.1.weight").any()
+
+
+def test_what_is_written_to_a_weight_does_not_reach_the_file(program: Path) -> None:
+    before = program.read_bytes()
+    with torch.no_grad():
+        for weight in load(program).model().parameters():
+            weight.fill_(3.0)
+    assert program.read_bytes() == before
+
+
+def test_a_rank_has_the_values_of_its_stages_of_a_program_alone(program: Path) -> None:
+    definition = load(program)
+    inputs = definition.example(6)[0]
+    whole = prepare(definition, definition.example(6))
+    assert whole.tracing == "exported"
+    base = outlined(definition, inputs, "exported")
+    assert [layer.name for layer in base.layers] == [layer.name for layer in whole.layers]
+    count = len(base.layers)
+    half = cut(base, 0, count // 2)
+    assert {type(tensor) for tensor in (*half.parameters(), *half.buffers())} == {FakeTensor}
+    kept = STATE_PRECISIONS["float32"]
+    found = stages(definition, Layers(base), [(0, 4), (4, count)], [1], "float32", kept)
+    values = dict(definition.model().named_parameters())
+    own = dict(found.modules[1].module.named_parameters())
+    assert own
+    assert all(torch.equal(own[name], values[name]) for name in own)
+    rest = {name: p for name, p in base.model.named_parameters() if name not in own}
+    assert rest
+    assert all(isinstance(weight, FakeTensor) for weight in rest.values())
 
 
 def test_a_program_of_one_size_says_so(tmp_path: Path) -> None:
