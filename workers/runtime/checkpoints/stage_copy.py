@@ -1,6 +1,5 @@
-"""The file of a stage's copy, written under another name first: one that has its name is whole."""
+"""The file of a stage's copy."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +19,5 @@ class StageCopy:
     event: Saved
 
     def write(self, reporter: Reporter) -> None:
-        path = Path(self.event.path)
-        unfinished = path.with_suffix(".unfinished")
-        write(unfinished, self.tensors, {"lane": str(self.pipeline)})
-        os.replace(unfinished, path)
+        write(Path(self.event.path), self.tensors, {"lane": str(self.pipeline)})
         reporter(self.event)

@@ -6,6 +6,7 @@ its bytes), then the bytes (https://huggingface.co/docs/safetensors).
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,12 +61,15 @@ def write_pieces(
     metadata: Mapping[str, str],
 ) -> None:
     """Write tensors of these forms; `pieces_of` a name is asked in their order, when it is the
-    tensor's turn, and gives its bytes."""
-    with path.open("wb") as target:
+    tensor's turn, and gives its bytes. A file that has its name is whole, and stays what it was for
+    whoever has mapped an earlier one."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    with unfinished.open("wb") as target:
         _begin(target, forms, metadata)
         for name in forms:
             for piece in pieces_of(name):
                 target.write(piece.cpu().numpy().data)
+    os.replace(unfinished, path)
 
 
 def pieces(tensor: Tensor) -> Iterator[Tensor]:

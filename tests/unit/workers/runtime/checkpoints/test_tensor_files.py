@@ -69,6 +69,14 @@ def test_a_file_is_made_of_pieces_that_come_one_after_the_other(
         assert found[name].dtype == tensor.dtype
 
 
+def test_who_reads_an_earlier_file_is_not_disturbed(tmp_path: Path) -> None:
+    write(tmp_path / "all", {"a": torch.zeros(1000)}, {})
+    before = load_file(tmp_path / "all")["a"]  # mapped, not read
+    write(tmp_path / "all", {"a": torch.ones(10)}, {})
+    assert not before.any()
+    assert [file.name for file in tmp_path.iterdir()] == ["all"]
+
+
 def test_the_bytes_begin_where_they_can_be_mapped(tmp_path: Path) -> None:
     for length in range(1, 9):
         write(tmp_path / "all", {"n" * length: torch.rand(3)}, {})
