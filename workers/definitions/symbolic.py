@@ -23,11 +23,11 @@ KEPT_WHOLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Trace:
+class _StandInTrace:
     graph: fx.Graph
     constants: dict[str, Any]
 
-    def equals(self, other: "_Trace") -> bool:
+    def equals(self, other: "_StandInTrace") -> bool:
         mine, theirs = self.constants, other.constants
         return (
             str(self.graph) == str(other.graph)
@@ -88,7 +88,7 @@ def _traced(
     learning, evaluating = traced_steadily(
         model,
         lambda copied: _trace(copied, _Tracer(len(inputs), whole_submodules, whole)),
-        _Trace.equals,
+        _StandInTrace.equals,
     )
     if str(learning.graph) != str(evaluating.graph):
         raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
@@ -116,9 +116,9 @@ def _check_constants(owner: nn.Module, graph: fx.Graph, inputs: tuple[Tensor, ..
         )
 
 
-def _trace(model: nn.Module, tracer: _Tracer) -> _Trace:
+def _trace(model: nn.Module, tracer: _Tracer) -> _StandInTrace:
     """The constants are taken out of the model again, so that the next trace begins as this one."""
-    return _Trace(tracer.trace(model), _take_constants(model))
+    return _StandInTrace(tracer.trace(model), _take_constants(model))
 
 
 def _take_constants(model: nn.Module) -> dict[str, Any]:

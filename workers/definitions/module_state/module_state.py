@@ -78,7 +78,7 @@ class ModuleState:
     @staticmethod
     def of(model: nn.Module, earlier: "ModuleState | None" = None) -> "ModuleState":
         """As it is now. Copies that an `earlier` state has of the same numbers are taken over."""
-        return ModuleState(tuple(_Walk(earlier).all(model)))
+        return ModuleState(tuple(_StateWalk(earlier).all(model)))
 
     def restore(self) -> None:
         """Put back what is no longer as it was, object by object."""
@@ -130,7 +130,7 @@ class ModuleState:
         return tuple(found.values())
 
 
-class _Walk:
+class _StateWalk:
     """Goes through objects and what they hold, to each once."""
 
     def __init__(self, earlier: ModuleState | None = None) -> None:
@@ -175,7 +175,7 @@ class _Walk:
 
 def objects_in(module: nn.Module) -> set[int]:
     """The ids of all that one module keeps, generators that every module may draw from left out."""
-    return {id(each.value) for each in _Walk().within(module)}
+    return {id(each.value) for each in _StateWalk().within(module)}
 
 
 def _is_foreign(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 import random
 
+import numpy as np
 import pytest
 import torch
 from torch import fx, nn
@@ -161,3 +162,14 @@ def test_a_model_of_one_layer_names_what_checkpoints_do_not_hold(define) -> None
     found = prepare(definition, definition.example(3))
     assert "A forward changes calls, which no buffer keeps" in found.notes[1]
     assert found.model.calls == 0
+
+
+@pytest.mark.parametrize("name", ["gpt_tiny", "resnet_digits", "awd_lm"])
+def test_random_numbers_after_probing_are_those_after_building(small_zoo, name: str) -> None:
+    definition = small_zoo(name)
+    batch = definition.example(2)
+    drawn = []
+    for make in (definition.model, lambda seed: prepare(definition, batch, seed)):
+        make(3)
+        drawn.append((random.random(), np.random.rand(), torch.rand(3).tolist()))
+    assert drawn[0] == drawn[1]

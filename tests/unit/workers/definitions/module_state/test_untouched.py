@@ -85,7 +85,7 @@ def kept(model: Everywhere) -> dict[str, object]:
         "own": (model.own.get_state().tolist(), model.python.getstate()),
         "numpy": model.numpy.bit_generator.state,
         "global": (random.getstate(), torch.get_rng_state().tolist()),
-        "numpy.random": np.random.get_state()[1].tolist(),
+        "numpy.random": (np.random.get_state()[1].tolist(), np.random.get_state()[2]),
         "mode": [part.training for part in model.modules()],
     }
 
