@@ -9,6 +9,7 @@ from typing import Protocol
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.cost import ROUNDING
 from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.bisection import Optimum
 from backend.planning.pipedream.candidates import all_ideals
@@ -65,10 +66,17 @@ def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -
     if cuts is None:
         cuts = Ideals(asked.profile, own_order(len(asked.profile.layers)), complete=False)
     found: dict[Partition, None] = {}
-    for rule in rules.values():
+    unlimited, loose = 0.0, set[object]()
+    if any(rule and rule.sharded for rule in rules.values()):
+        unlimited = optimum(asked.profile, asked.cluster, cuts=cuts).seconds
+    for key, rule in rules.items():
+        if rule and _bounds(replace(rule, sharded=False), asked.cluster.num_devices) in loose:
+            continue  # whole state does not make it slower
         with suppress(PlanDoesNotFit):
             best = optimum(asked.profile, asked.cluster, memory=rule, cuts=cuts, tells_excess=False)
             found[best.partition] = None
+            if best.seconds <= unlimited * (1 + ROUNDING):
+                loose.add(key)
     return list(found)
 
 
