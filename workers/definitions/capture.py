@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.module_state.contents import equal_values, values
 from workers.definitions.module_state.steady import traced_steadily
 from workers.definitions.module_state.twin import twin
@@ -41,23 +41,15 @@ def captured(model: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[nn.Module, f
 
 
 def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> ExportedProgram:
-    """The program; the model's attributes become those that a forward leaves, which torch.export
-    itself puts back."""
+    """The program. Where there are values, the model's attributes become those that a forward
+    leaves, which torch.export itself puts back; on shapes alone not every model runs."""
+    has_values = not any(isinstance(t, FakeTensor) or t.is_meta for t in inputs)
     with _quiet():
         program = torch.export.export(model, inputs, strict=False)
-        with torch.no_grad(), torch.random.fork_rng(), mode_of(inputs):
-            _forward(model, tuple(tensor.clone() for tensor in inputs))
+        if has_values:
+            with torch.no_grad(), torch.random.fork_rng():
+                model(*(tensor.clone() for tensor in inputs))
     return program
-
-
-def _forward(model: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-    """Run it once. On tensors without values some forwards ask for one where an export does not:
-    what these leave behind is not known then."""
-    try:
-        model(*inputs)
-    except RuntimeError:
-        if not any(tensor.is_meta for tensor in inputs):
-            raise
 
 
 def _are_equal(one: ExportedProgram, other: ExportedProgram) -> bool:

@@ -14,6 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from workers.definitions.blueprint.blueprint import Blueprint
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
+from workers.definitions.module_state.module_state import ModuleState
+from workers.definitions.module_state.steady import StateChanges, unseen
 from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Samples, tensors, tensors_of
 from workers.definitions.trace import alike
@@ -34,7 +36,10 @@ def check_by_parts(layered: LayeredModel, inputs: Samples, progress: Progressed)
     made = layered.blueprint
     assert made is not None, "the model has values already"
     with torch.no_grad(), torch.random.fork_rng():
-        wanted = [_of_model(made, tensors(inputs), mode) for mode in (True, False)]
+        wanted = [
+            _of_model(made, tensors(inputs), mode, layered.tracing == "captured")
+            for mode in (True, False)
+        ]
         if any(isinstance(tensor, FakeTensor) for result in wanted for tensor in result):
             return (UNCHECKED,)
         found = _of_layers(layered, made, tensors(inputs), progress)
@@ -44,10 +49,27 @@ def check_by_parts(layered: LayeredModel, inputs: Samples, progress: Progressed)
     return ()
 
 
-def _of_model(made: Blueprint, inputs: tuple[Tensor, ...], mode: bool) -> list[Tensor]:
+def _of_model(
+    made: Blueprint, inputs: tuple[Tensor, ...], mode: bool, captured: bool
+) -> list[Tensor]:
+    """Raises `StateChanges` where the model was captured on shapes, which shows no such change."""
     torch.manual_seed(0)
-    with untouched(made.model), _filled_while_called(made):
-        return tensors_of(made.model.train(mode)(*(tensor.clone() for tensor in inputs)))
+    model = made.model.train(mode)
+    with untouched(model):
+        before = ModuleState.of(model)
+        with _filled_while_called(made):
+            result = tensors_of(model(*(tensor.clone() for tensor in inputs)))
+        changed = unseen(before, model, sees_buffers=True) if captured else ()
+    own = [each for each in changed if not _is_of_torch(model, each.module)]
+    if own:
+        raise StateChanges(own)
+    return result
+
+
+def _is_of_torch(model: nn.Module, path: str | None) -> bool:
+    """Whether a module of torch keeps it: such notes change when weights are filled in."""
+    kind = type(model.get_submodule(path)) if path is not None else object
+    return kind.__module__.partition(".")[0] == "torch"
 
 
 @contextmanager

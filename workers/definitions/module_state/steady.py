@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import torch
 from torch import nn
 
 from workers.definitions.module_state.module_state import Difference, ModuleState
@@ -52,18 +53,23 @@ def traced_steadily(
     for copied in (learning, evaluating):
         before = ModuleState.of(copied)
         made.append(trace(copied))
-        changed += _unseen(before, copied, sees_buffers)
+        changed += unseen(before, copied, sees_buffers)
     if not changed:
         return made[0], made[1]
     before = ModuleState.of(learning)
     again = trace(learning), trace(learning.eval())
-    left = _unseen(before, learning.train(), sees_buffers)
+    left = unseen(before, learning.train(), sees_buffers)
     is_random = any(each.is_random for each in changed)
     if is_random or left or not all(map(is_equal, made, again)):
         raise StateChanges([*dict.fromkeys((*changed, *left))])
     return made[0], made[1]
 
 
-def _unseen(before: ModuleState, model: nn.Module, sees_buffers: bool) -> list[Difference]:
+def unseen(before: ModuleState, model: nn.Module, sees_buffers: bool) -> list[Difference]:
+    """What differs by now. Where a trace sees buffers, it sees torch's random operations too."""
     found = before.differences(ModuleState.of(model))
-    return [each for each in found if not (sees_buffers and each.is_buffer)]
+    return [
+        each
+        for each in found
+        if not (sees_buffers and (each.is_buffer or each.holder is torch.default_generator))
+    ]

@@ -141,6 +141,16 @@ def test_what_tracing_does_not_see_is_found(define) -> None:
         check_by_parts(layered, torch.rand(2, 4), none)
 
 
+def test_a_count_that_a_capture_on_shapes_does_not_show_is_found(define) -> None:
+    text = UNSEEN.replace(
+        "x = self.first(x)", "x, self.n = self.first(x), getattr(self, 'n', 0) + 1"
+    )
+    text = text.replace("2 * x if isinstance(x, torch.Tensor) else x", "x * (1 + self.n // 8)")
+    layered = outlined(define(text), torch.rand(2, 4), "captured", large=1)
+    with pytest.raises(ValueError, match="its forward changes n, which no trace sees"):
+        check_by_parts(layered, torch.rand(2, 4), none)
+
+
 def test_what_does_not_fit_is_made_by_parts_and_says_that_the_whole_was_not_run(
     define, monkeypatch: pytest.MonkeyPatch
 ) -> None:
