@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from backend.codec import from_json
 from backend.runs.job import Job
@@ -13,17 +14,20 @@ from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
 
 
-def main() -> int:
-    """Exit code 0 when the run is done; otherwise a `Failed` line was printed."""
+def main() -> NoReturn:
+    """Exit code 0 when the run is done; otherwise a `Failed` line was printed.
+
+    The process ends without the interpreter's own end: that stops daemon threads where they are,
+    and one inside torch's C++ then aborts the process. Nor must messages to ranks that are gone
+    hold it.
+    """
     die_with_parent()
     use_one_thread()
     keep_freed_memory()
     reporter = Reporter(int(os.environ.get("RANK", "0")))
     code = reporter.report(lambda: run(Path(sys.argv[1]), reporter))
     sys.stdout.flush()
-    if code:
-        os._exit(code)  # messages to ranks that are gone must not hold the process
-    return code
+    os._exit(code)
 
 
 def run(job_file: Path, reporter: Reporter) -> int:
@@ -36,4 +40,4 @@ def run(job_file: Path, reporter: Reporter) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

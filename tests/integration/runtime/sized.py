@@ -34,10 +34,10 @@ def measured(*given) -> None:
 class Noted(stage_state._Kept):
     """Writes down what is read."""
 
-    def _read(self, key: str) -> Tensor:
+    def _read(self, key: str, like: Tensor | None) -> Tensor:
         with Path(sys.argv[1]).with_name(f"read-{RANK}").open("a") as notes:
             notes.write(f"{key}\n")
-        return super()._read(key)
+        return super()._read(key, like)
 
 
 if __name__ == "__main__":
@@ -45,4 +45,4 @@ if __name__ == "__main__":
     trained_model.BLOCK = int(os.environ.get("BLOCK", trained_model.BLOCK))
     tensor_files.BLOCK = trained_model.BLOCK
     run.save, stage_state._Kept = measured, Noted
-    sys.exit(main.main())
+    main.main()
