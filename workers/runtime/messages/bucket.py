@@ -9,9 +9,9 @@ from torch import Tensor
 from workers.runtime.messages.world import Pending
 
 ALIGNED = 128
-"""Bytes at whose multiples weights begin and are cut where replicas share state: two vectors of the
-widest kind, which torch's kernels take at a time. So every number is updated by the instructions
-that would update it without sharing, and comes out the same to the last bit."""
+"""Bytes at whose multiples weights begin and are cut where there are several replicas: two vectors
+of the widest kind, which torch's kernels take at a time. So every number is updated by the
+instructions that would update it without sharing, and comes out the same to the last bit."""
 
 _LEAST = torch.float32.itemsize
 """Bytes of a number that a loss is told in: in fewer it would lose its digits."""

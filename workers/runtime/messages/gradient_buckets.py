@@ -21,14 +21,15 @@ with a first bucket of 1; on gloo 4 MiB were as fast and started earlier)."""
 
 
 class Buckets:
-    """The gradient sums of a stage, by the names of its weights. With `sharded` each bucket is cut
-    into a shard per replica."""
+    """The gradient sums of a stage, by the names of its weights. Each bucket is laid out for a
+    shard per replica, also where they share no state: in which order a collective adds depends on
+    the place, and so the sums are the same to the last bit with and without."""
 
-    def __init__(self, weights: Mapping[str, Tensor], group: Group, sharded: bool = False) -> None:
+    def __init__(self, weights: Mapping[str, Tensor], group: Group) -> None:
         self.group = group
         size = BUCKET_BYTES if group.timing is None else group.timing.bucket_bytes
         device = next((weight.device for weight in weights.values()), torch.device("cpu"))
-        replicas = len(group.ranks) if sharded else 1
+        replicas = len(group.ranks)
         self.buckets = [bucket_of(each, device, replicas) for each in portions(weights, size)]
         self._home = {name: bucket for bucket in self.buckets for name in bucket.parts}
         self._names = tuple(weights)

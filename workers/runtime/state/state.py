@@ -58,7 +58,7 @@ def trained_state(
         return Weights(
             kept,
             RoundedUpdates(rule, kind) if kind.is_rounded else rule(),
-            None if group is None else Buckets(kept, group, is_sharded),
+            None if group is None else Buckets(kept, group),
             member.consistent,
             factor,
             masters(first, kind),

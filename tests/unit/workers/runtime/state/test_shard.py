@@ -73,7 +73,7 @@ def held(name: str, optimizer: str, group: ThreadGroup | None = None) -> Weights
     return Weights(
         kept,
         RoundedUpdates(rule, kind) if kind.is_rounded else rule(),
-        Buckets(kept, group, True) if group else None,
+        Buckets(kept, group) if group else None,
         masters=masters(given_first, kind),
         is_sharded=group is not None,
     )
