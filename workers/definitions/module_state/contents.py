@@ -14,6 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 _FOREIGN = frozenset({"torch", "logging", "threading", "_thread", "weakref"})
 """Packages whose objects, other than those below, keep nothing that a forward reads."""
 
+_WEIGHT_LISTS = frozenset({"_flat_weights", "_flat_weight_refs"})
+
 GENERATORS = (torch.Generator, random.Random, np.random.RandomState, np.random.Generator)
 
 Fields = dict[Any, Any]
@@ -23,6 +25,8 @@ Fields = dict[Any, Any]
 def fields(value: object) -> Fields | None:
     """The objects that this one holds; None where it holds none that could be others."""
     match value:
+        case nn.RNNBase():  # its own lists of its weights, written anew with every weight
+            return {key: each for key, each in vars(value).items() if key not in _WEIGHT_LISTS}
         case nn.Module():
             return dict(vars(value))
         case dict():
