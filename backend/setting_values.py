@@ -20,6 +20,11 @@ def absolute(path: Path) -> Path:
     return found
 
 
+def folder(text: str) -> str:
+    """A folder from the root on, or none. Raises `ValueError`."""
+    return str(absolute(Path(text))) if text else ""
+
+
 def folders(text: str) -> str:
     """Folders as the system separates them, each of which there could be. Raises `ValueError`."""
     for part in text.split(os.pathsep):

@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
-from backend.setting_values import Amount, Seconds, absolute, folders, url
+from backend.setting_values import Amount, Seconds, absolute, folder, folders, url
 
 PREFIX = "STAGEFLOW_"
 SECRETS = "STAGEFLOW_SECRETS"
@@ -53,7 +53,9 @@ class Settings(BaseSettings):
     """Where things are. Every field can be set as STAGEFLOW_<FIELD>, or as a file: `SECRETS`.
     Fields without `repr` may hold a secret: no message shows them.
 
-    home          state directory: database, Redis, run folders, artifacts
+    home          state directory: database, Redis, run folders; one host's own
+    shared        what the hosts of one database share: checkpoints, artifacts, spools; empty =
+                  in `home`
     database_url  SQLAlchemy URL; empty = SQLite in `home`
     redis_url     Redis of one's own; empty = the embedded server in `home`
     node          this machine's name as a node agent
@@ -80,11 +82,13 @@ class Settings(BaseSettings):
     stall         seconds within which a rank that works must finish an action, or it counts as
                   hung
     sandbox       the weakest sandbox in which a run may be carried
+    devices       how many devices a node without GPUs has; 0 = one for each of its cores
     data          folders whose files runs on this node may read, separated by the system's path
                   separator (":"); empty = none
-    max_*         what one run may use on a node (docs/guide/sandbox.md): seconds, bytes of memory
+    max_*         what runs may use on a node (docs/guide/sandbox.md): seconds, bytes of memory
                   (0 = four fifths of the machine's), processes and threads, bytes of one file,
-                  bytes and number of all files in its folder
+                  bytes and number of all files in its folder. Memory and the bytes of all files
+                  are the node's: a run has the share of the devices that it holds
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
@@ -92,6 +96,7 @@ class Settings(BaseSettings):
     home: Annotated[Path, AfterValidator(absolute)] = Field(
         default_factory=lambda: user_state_path("stageflow")
     )
+    shared: Annotated[str, AfterValidator(folder)] = ""
     database_url: str = Field(default="", repr=False)
     redis_url: Annotated[str, AfterValidator(url)] = Field(default="", repr=False)
     node: str = Field(default_factory=socket.gethostname, min_length=1)
@@ -115,6 +120,7 @@ class Settings(BaseSettings):
     lease: Seconds = 30.0
     stall: Seconds = 600.0
     sandbox: SandboxLevel = SandboxLevel.LIMITS
+    devices: int = Field(default=0, ge=0, le=4096)
     data: Annotated[str, AfterValidator(folders)] = ""
     max_seconds: Seconds = 7 * 24 * 3600.0
     max_memory: int = Field(default=0, ge=0, le=2**62)
@@ -197,14 +203,24 @@ class Settings(BaseSettings):
         return self.home / "hub"
 
     @property
+    def shared_folder(self) -> Path:
+        """Where the next three are, on every host."""
+        return Path(self.shared) if self.shared else self.home
+
+    @property
     def artifacts_folder(self) -> Path:
         """Files kept with runs, each named by the SHA-256 of its content."""
-        return self.home / "artifacts"
+        return self.shared_folder / "artifacts"
 
     @property
     def checkpoints_folder(self) -> Path:
         """Checkpoints of trainings, a folder for each."""
-        return self.home / "checkpoints"
+        return self.shared_folder / "checkpoints"
+
+    @property
+    def spool_folder(self) -> Path:
+        """What the agents of this name have not told the database: no two live at once."""
+        return self.shared_folder / "spool" / quote(self.node, safe="")
 
     def run_folder(self, run_id: int, attempt: int) -> Path:
         return self.home / "runs" / str(run_id) / f"attempt-{attempt}"

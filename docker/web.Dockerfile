@@ -2,7 +2,7 @@
 FROM python:3.11-slim-bookworm
 
 RUN useradd --uid 10001 --create-home stageflow \
-    && install -d -o stageflow -g stageflow /state
+    && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
 COPY pyproject.toml constraints.txt README.md ./
 COPY app app

@@ -6,7 +6,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap=0.8.* \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home stageflow \
-    && install -d -o stageflow -g stageflow /state
+    && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
 COPY pyproject.toml constraints.txt README.md ./
 COPY app app

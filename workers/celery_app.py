@@ -45,8 +45,8 @@ def _register(app: Celery, agent: NodeAgent) -> None:
     """Answer the messages of `backend.queue`: an id comes in, a call is made."""
 
     @app.task(name=RUN)  # type: ignore[untyped-decorator]  # celery has no types
-    def run(run_id: int) -> None:
-        agent.run(run_id)
+    def run(run_id: int) -> None:  # whose turn it is the database says
+        agent.look()
 
     @app.task(name=LOOK)  # type: ignore[untyped-decorator]  # celery has no types
     def look() -> None:

@@ -1,33 +1,35 @@
-"""What this machine has to compute with, asked without importing torch."""
+"""What this agent has to compute with, asked without importing torch."""
 
+import os
+from collections.abc import Sequence
 from importlib import metadata
 from platform import python_version
 
-import psutil
-
 from backend.cluster.cluster import Device
+from backend.cores import usable_cores
 from workers import use
+from workers.allocation import allowed, memory
+from workers.use import Gpu
 
 FIRST = 20.0
 """Seconds for nvidia-smi, which may have to load the driver."""
 
 
-def devices() -> tuple[Device, ...]:
-    """The CUDA devices where there are any, else one device per CPU core with an even
-    share of the machine's memory."""
-    return gpus() or cores()
+def devices(found: Sequence[Gpu], count: int = 0) -> tuple[Device, ...]:
+    """The GPUs that were `found`, their memory None where the driver gives no number; else so many
+    devices of the CPU (0 = one per core) with an even share of the memory."""
+    return tuple(Device(gpu.use.name, gpu.use.total) for gpu in found) or cores(count)
 
 
-def gpus() -> tuple[Device, ...]:
-    """The GPUs that nvidia-smi names; memory None where the driver gives no number."""
-    return tuple(Device(gpu.name, gpu.total) for gpu in use.gpus(FIRST))
+def gpus() -> tuple[Gpu, ...]:
+    """Those of the GPUs that nvidia-smi names which this agent may use. Raises `InvalidInput`."""
+    return allowed(use.gpus(FIRST), os.environ)
 
 
-def cores() -> tuple[Device, ...]:
-    """One device per logical core."""
-    count = psutil.cpu_count() or 1
-    share = float(psutil.virtual_memory().total // count)
-    return (Device("cpu", share),) * count
+def cores(count: int = 0) -> tuple[Device, ...]:
+    """One device per logical core that this process may use, or so many as are given."""
+    count = count or usable_cores()
+    return (Device("cpu", float(memory() // count)),) * count
 
 
 def versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The node agent: looks for runs in the database, carries them one at a time, reports the node.
+"""The node agent: looks for runs in the database, carries them on the node's devices, reports it.
 
 The database is the truth; a message from the queue only makes the agent look sooner.
 """
@@ -6,23 +6,26 @@ The database is the truth; a message from the queue only makes the agent look so
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from math import inf
 from pathlib import Path
 
 from backend.bootstrap import Backend
-from backend.errors import StageflowError
+from backend.errors import InvalidInput, StageflowError
 from backend.links.link_test import LinkTest
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
 from workers.address import own_address
+from workers.carried_runs import CarriedRuns
 from workers.devices import devices, gpus, versions
 from workers.links.participant import Participant
 from workers.sandbox.sandbox import detect
+from workers.stop import Stop
 from workers.supervisor.ranks import orphans
-from workers.supervisor.reporting.spool_recovery import left_spools, recovered, spool_folder
+from workers.supervisor.reporting.spool_recovery import left_spools, recovered
 from workers.supervisor.supervision import Supervision
 from workers.supervisor.team.member import TeamMember
 from workers.use import use
@@ -33,21 +36,35 @@ LOOK_OUT = 2.0
 log = logging.getLogger(__name__)
 
 
-class NodeAgent:
-    """One per process. `start` returns at once; `run` blocks until its run has ended.
+def _make(shared: Path) -> None:
+    """The folder, for its owner alone; raises `InvalidInput` where it can be none."""
+    try:
+        shared.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as fault:
+        raise InvalidInput(
+            f"{shared}: {fault.strerror}", "Correct STAGEFLOW_SHARED, or mount that folder."
+        ) from None
 
-    It carries one run at a time, which has the node's devices to itself: its times are
-    compared with a prediction. While the database was away, or the agent stood still itself,
-    nobody could renew a lease: for the length of one after that it gives no run up.
+
+class NodeAgent:
+    """One per process. `start` and `look` return at once. Raises `InvalidInput` where there can be
+    no shared folder.
+
+    It carries several runs at once, each on devices of its own. While the database was away, or
+    the agent stood still itself, nobody could renew a lease: for the length of one after that it
+    gives no run up.
     """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._devices = devices()
-        self._num_gpus = len(gpus())
+        found = gpus()
+        self._devices = devices(found, backend.settings.devices)
+        self._gpus = tuple(gpu.uuid for gpu in found)
+        _make(backend.settings.shared_folder)
         self._sandbox = detect(backend.settings)
-        self._stop = threading.Event()
-        self._slot = threading.Lock()
+        self._stop = Stop()
+        self._looking = threading.Lock()
+        self._carried = CarriedRuns(self._look_again)
         self._reporting = threading.Lock()
         self._link_tests: set[int] = set()
         self._left: list[Path] = []
@@ -59,106 +76,94 @@ class NodeAgent:
         """End what a dead agent left behind, then report the node and look out for runs."""
         log.info("sandbox: %s %s", self._sandbox.level, self._sandbox.reason)
         settings = self._backend.settings
-        self._left = left_spools(spool_folder(settings))
+        self._left = left_spools(settings.spool_folder)
         with suppress(StageflowError, OSError):  # it is tried again
             self._reap()
         self._repeat(self._beat, settings.heartbeat)
         self._repeat(self._clean, PERIOD)
         self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
 
-    def run(self, run_id: int) -> None:
-        """Asked for a run, carry one: whose turn it is; nothing where somebody else has it."""
-        while not self._stop.is_set():
-            if self._slot.acquire(timeout=0.5):
-                node = self._backend.settings.node
-                self._carry([*self._backend.dispatch.waiting_for(node), run_id])
+    def look(self) -> None:
+        """Start every run, and every share of one, that is this node's to carry now."""
+        with self._looking:
+            if self._stop.is_near or self._carried.is_measuring:
                 return
+            self._take_part()
+            for run_id in self._backend.dispatch.waiting_for(self._backend.settings.node):
+                self._claim(run_id)
+
+    def _look_again(self) -> None:
+        """There are free devices: another run need not wait for the next look-out."""
+        try:
+            self.look()
+        except StageflowError as fault:  # the look-out meets it again
+            log.warning("%s", fault)
 
     def look_for_links(self) -> None:
         """Take part in the oldest test of links that waits for this node, each once, unless
         a run is carried."""
         node = self._backend.settings.node
         waiting = [t for t in self._backend.links.waiting(node) if t.id not in self._link_tests]
-        if waiting and self._slot.acquire(blocking=False):
-            self._link_tests.add(waiting[0].id)
-            threading.Thread(target=self._measure, args=(waiting[0],), daemon=True).start()
+        with self._looking:
+            if waiting and not self._stop.is_near and self._carried.is_idle:
+                self._link_tests.add(waiting[0].id)
+                self._carried.measure(partial(self._measure, waiting[0]))
 
     def stop(self) -> None:
         """Ask every run to end its ranks; `join` waits for them."""
         self._stop.set()
 
+    def warn(self, seconds: float) -> None:
+        """This agent will be ended in `seconds`: it takes up nothing any more, and ends a run
+        that it leads with a last checkpoint. A share that another node leads, the leader ends."""
+        self._stop.warn(seconds)
+
     def join(self, seconds: float = 8.0) -> None:
-        """Wait, after `stop`, until no run is carried any more; then leave the list of nodes."""
-        if self._slot.acquire(timeout=seconds):
-            self._slot.release()
+        """Wait, after `stop` or `warn`, until no run is carried any more, for so long or what is
+        left of a warning; then leave the list of nodes."""
+        self._carried.join(max(seconds, self._stop.seconds_left or 0.0))
         node = self._backend.settings.node
         with self._reporting, suppress(StageflowError):
             self._backend.nodes.leave(node)
             self._backend.dispatch.leave(node)
 
-    def _carry(self, run_ids: Sequence[int]) -> None:
-        """The share that this node is asked to take, else the first of the runs that it gets.
-        With the slot in hand, which is given back."""
-        try:
-            if self._took_part():
-                return
-            for run_id in run_ids:
-                if self._carried(run_id):
-                    return
-        finally:
-            self._slot.release()
-
-    def _carried(self, run_id: int) -> bool:
-        """Whether the run was this node's to carry."""
-        mine = False
-        while (attempt := self._claimed(run_id)) is not None:
-            mine = True
+    def _claim(self, run_id: int) -> None:
+        """Carry the run, if it is this node's to carry."""
+        if self._stop.is_near:
+            return
+        attempt = self._backend.dispatch.claim(run_id, self._backend.settings.node)
+        if attempt is not None:
             log.info("run %d claimed, attempt %d", run_id, attempt.number)
-            Supervision(
-                self._backend, attempt, self._stop, self._num_gpus, sandbox=self._sandbox
-            ).run()
-            log.info("run %d: attempt %d ended", run_id, attempt.number)
-        return mine
+            self._carried.carry(attempt.shares[0].held, partial(self._supervise, attempt))
 
-    def _took_part(self) -> bool:
-        """Carry a share of a run that another node leads, where this one is asked to."""
-        node, reservations = self._backend.settings.node, self._backend.dispatch.reservations
-        asked = reservations.summons(node)
-        if asked is None or self._stop.is_set() or not reservations.answered(asked, node):
-            return False
-        log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
-        TeamMember(self._backend, asked, self._stop, self._num_gpus, self._sandbox).run()
-        log.info("run %d: the share ended", asked.run_id)
-        return True
+    def _supervise(self, attempt: Attempt) -> None:
+        Supervision(self._backend, attempt, self._stop, self._gpus, sandbox=self._sandbox).run()
+        log.info("run %d: attempt %d ended", attempt.run.id, attempt.number)
 
-    def _claimed(self, run_id: int) -> Attempt | None:
-        """An attempt at the run, again and again where one ends in a restart."""
-        if self._stop.is_set():
-            return None
-        return self._backend.dispatch.claim(run_id, self._backend.settings.node)
+    def _take_part(self) -> None:
+        """Carry the shares of runs that other nodes lead, where this one is asked to."""
+        node, dispatch = self._backend.settings.node, self._backend.dispatch
+        while (asked := dispatch.reservations.summons(node)) is not None:
+            if not dispatch.reservations.answered(asked, node):
+                return
+            log.info("run %d: a share of attempt %d", asked.run_id, asked.attempt)
+            held = dispatch.devices(asked.run_id, asked.attempt, node)
+            member = TeamMember(self._backend, asked, self._stop, self._gpus, self._sandbox)
+            self._carried.carry(held, member.run)
 
     def _measure(self, test: LinkTest) -> None:
-        """With the slot in hand, which is given back."""
-        settings = self._backend.settings
-        try:
-            log.info("link test %d", test.id)
-            address = own_address(settings.node_address)
-            links = self._backend.links
-            Participant(links, test, settings.node, address, lambda: not self._stop.is_set()).play()
-        finally:
-            self._slot.release()
+        settings, links = self._backend.settings, self._backend.links
+        log.info("link test %d", test.id)
+        address = own_address(settings.node_address)
+        Participant(links, test, settings.node, address, lambda: not self._stop.is_set()).play()
 
     def _look_out(self) -> None:
-        """Give up runs whose agent is lost; carry the oldest that waits if none is carried."""
+        """Give up runs whose agent is lost; carry those that wait for this node."""
         sees = self._sees(time.monotonic())
         if self._left or self._gone or (sees and self._backend.dispatch.expire()):
             self._reap()
-        node = self._backend.settings.node
-        self._backend.dispatch.go_by(node)
-        waiting = self._backend.dispatch.waiting_for(node)
-        asked = self._backend.dispatch.reservations.summons(node)
-        if (waiting or asked) and self._slot.acquire(blocking=False):
-            threading.Thread(target=self._carry, args=(waiting,), daemon=True).start()
+        self._backend.dispatch.go_by(self._backend.settings.node)
+        self.look()
         self.look_for_links()
 
     def _sees(self, now: float) -> bool:
@@ -176,7 +181,7 @@ class NodeAgent:
                 node = self._backend.settings.node
                 self._backend.dispatch.go_by(node)
                 address = own_address(self._backend.settings.node_address)
-                self._backend.nodes.beat(node, self._devices, found, use(), address)
+                self._backend.nodes.beat(node, self._devices, found, use(self._gpus), address)
 
     def _clean(self) -> None:
         """What the projects' rules of retention say is taken away."""

@@ -2,6 +2,8 @@
 
 import shutil
 import subprocess
+from collections.abc import Container
+from dataclasses import dataclass
 
 import psutil
 
@@ -9,16 +11,33 @@ from backend.runs.dispatch.nodes import Use
 
 QUERY = (
     "nvidia-smi",
-    "--query-gpu=name,utilization.gpu,memory.used,memory.total,temperature.gpu",
+    "--query-gpu=index,uuid,mig.mode.current,"
+    "name,utilization.gpu,memory.used,memory.total,temperature.gpu",
     "--format=csv,noheader,nounits",
 )
 SECONDS = 5.0
 MIB = 1024**2
 
 
-def use() -> tuple[Use, ...]:
-    """The machine's use since the last call, then that of each GPU now."""
-    return (machine(), *gpus())
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One that nvidia-smi lists: its number there, its UUID ("GPU-..."), and whether it is cut into
+    slices (MIG)."""
+
+    index: int
+    uuid: str
+    is_sliced: bool
+    use: Use
+
+    def goes_by(self, name: str) -> bool:
+        """Whether CUDA_VISIBLE_DEVICES may call it so: by its number, or by the beginning of its
+        UUID."""
+        return name == str(self.index) or (name.startswith("GPU-") and self.uuid.startswith(name))
+
+
+def use(shown: Container[str]) -> tuple[Use, ...]:
+    """The machine's use since the last call, then that of each GPU now whose UUID is `shown`."""
+    return (machine(), *(gpu.use for gpu in gpus() if gpu.uuid in shown))
 
 
 def machine() -> Use:
@@ -41,7 +60,7 @@ def hottest() -> float | None:
     return max((float(sensor.current) for group in groups for sensor in group), default=None)
 
 
-def gpus(seconds: float = SECONDS) -> tuple[Use, ...]:
+def gpus(seconds: float = SECONDS) -> tuple[Gpu, ...]:
     """By nvidia-smi; none where it is missing, fails or takes too long."""
     if shutil.which(QUERY[0]) is None:
         return ()
@@ -52,20 +71,21 @@ def gpus(seconds: float = SECONDS) -> tuple[Use, ...]:
     return parse(answer.stdout)
 
 
-def parse(table: str) -> tuple[Use, ...]:
-    """Lines "name, %, MiB, MiB, degrees"; None where the driver gives no number ("[N/A]")."""
+def parse(table: str) -> tuple[Gpu, ...]:
+    """Lines "number, UUID, Enabled or not, name, %, MiB, MiB, degrees"; None where the driver gives
+    no number ("[N/A]")."""
     found = []
     for line in filter(str.strip, table.splitlines()):
-        name, share, memory, total, celsius = line.rsplit(",", 4)
-        found.append(
-            Use(
-                name.strip(),
-                _number(share, 0.01),
-                _number(memory, MIB),
-                _number(total, MIB),
-                _number(celsius),
-            )
+        index, uuid, sliced, rest = line.split(",", 3)
+        name, share, memory, total, celsius = rest.rsplit(",", 4)
+        used = Use(
+            name.strip(),
+            _number(share, 0.01),
+            _number(memory, MIB),
+            _number(total, MIB),
+            _number(celsius),
         )
+        found.append(Gpu(int(index), uuid.strip(), sliced.strip() == "Enabled", used))
     return tuple(found)
 
 

@@ -55,15 +55,6 @@ def thinned(moments: Sequence[Moment]) -> Sequence[Moment]:
 
 def _hover(name: str, moment: Moment) -> str:
     holding: Holding = moment.holding
-    parts = (
-        ("weights", holding.weights),
-        ("older versions", holding.versions),
-        ("gradients", holding.gradients),
-        ("optimizer", holding.optimizer),
-        ("activations", holding.activations),
-        ("bundles", holding.buffers),
-        ("layer at work", holding.work),
-    )
-    lines = [f"{word} {size(part)}" for word, part in parts if part]
+    lines = [f"{word} {size(part)}" for word, part in holding.named.items()]
     head = f"<b>{name}</b> · {size(holding.total)} from {seconds(moment.time)} on"
     return "<br>".join([head, *lines])

@@ -40,6 +40,20 @@ COLOURS = {
 }
 
 
+MEMORY = {
+    "weights": BACKWARD_WEIGHT,
+    "older versions": DATA,
+    "gradients": BACKWARD,
+    "optimizer": OPTIMIZER,
+    "activations": FORWARD,
+    "bundles": COMMUNICATION,
+    "layer at work": BACKWARD_INPUT,
+    "frozen weights and buffers": CHECKPOINT,
+    "process": NEUTRAL,
+}
+"""What a device holds, by the words of `backend.pipeline.memory`."""
+
+
 def on(colour: str) -> str:
     """Black or white, whichever reads better on `colour`."""
     return "#FFFFFF" if colour in (FORWARD, BACKWARD_WEIGHT, RECOMPUTE) else "#1B2430"

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -159,14 +160,22 @@ def _database(settings: Settings) -> Finding:
 
 
 def _disk(settings: Settings) -> Finding:
-    folder = next(p for p in (settings.home, *settings.home.parents) if p.exists())
-    free = shutil.disk_usage(folder).free
+    places = {"STAGEFLOW_HOME": settings.home}
+    if settings.shared:
+        places["STAGEFLOW_SHARED"] = settings.shared_folder
+    free = {name: _free(place) for name, place in places.items()}
+    low = " or ".join(name for name, size in free.items() if size <= LOW_DISK)
     return Finding(
         "disk",
-        free > LOW_DISK,
-        f"{formats.size(free)} free for {settings.home}",
-        "" if free > LOW_DISK else "Free some space, or point STAGEFLOW_HOME elsewhere.",
+        not low,
+        ", ".join(f"{formats.size(free[name])} free for {place}" for name, place in places.items()),
+        f"Free some space, or point {low} elsewhere." if low else "",
     )
+
+
+def _free(place: Path) -> int:
+    """Bytes, on the disk where the folder is or will be."""
+    return shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free
 
 
 def _workers(settings: Settings) -> Finding:

@@ -10,15 +10,21 @@ from app import formats
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
-from app.commands.options.shared import Detach, Json, taking
-from app.commands.options.training import checkpoint_spec, data_spec, optimizer_spec
+from app.commands.options.shared import AloneOption, Detach, Json, taking
+from app.commands.options.training import (
+    PartialOption,
+    ShardOption,
+    StateOption,
+    checkpoint_spec,
+    data_spec,
+    optimizer_spec,
+)
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
 from backend.definitions.parameters import parsed
 from backend.errors import InvalidInput
 from backend.profiles.document import write_profile
-from backend.profiles.state_precision import StatePrecision
 from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import (
     CheckpointSpec,
@@ -66,6 +72,7 @@ def profile(
     by_parts: Annotated[
         bool, typer.Option("--by-parts", help="Make and time one layer after the other.")
     ] = False,
+    alone: AloneOption = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Measure again what has been measured.")
     ] = False,
@@ -102,6 +109,7 @@ def profile(
             "further": further,
             "peak": peak,
             "by_parts": by_parts,
+            "whole_nodes": alone,
         },
     )
     stored = _profiled(backend, spec, definition.name, fresh)
@@ -172,13 +180,8 @@ def run(
     precision: Annotated[
         Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
     ] = "float32",
-    state_precision: Annotated[
-        StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
-    ] = "float32",
-    shard_state: Annotated[
-        bool | None,
-        typer.Option(help="Shard the optimizer's state over replicas (default: as the plan says)."),
-    ] = None,
+    state_precision: StateOption = "float32",
+    shard_state: ShardOption = None,
     seed: int = 0,
     weights: Annotated[
         str,
@@ -187,14 +190,7 @@ def run(
             "model of a run (run:12), or with a file or folder of shards on the node (node:PATH)."
         ),
     ] = "",
-    weights_partial: Annotated[
-        bool,
-        typer.Option(
-            "--weights-partial",
-            help="The weights may lack tensors of the model and have others: a base model under a "
-            "new head.",
-        ),
-    ] = False,
+    weights_partial: PartialOption = False,
     nodes: Annotated[
         str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
     ] = "",
@@ -207,6 +203,7 @@ def run(
             "links slowed in proportion. Any number of ranks fits on any machine.",
         ),
     ] = 0.0,
+    alone: AloneOption = False,
     name: str = "",
     detach: Detach = False,
     as_json: Json = False,
@@ -215,9 +212,7 @@ def run(
 
     Examples:
 
-        stageflow run --plan 1 --epochs 10 --target 0.97
-
-        stageflow run --plan 1 --lr 0.02 --detach
+        stageflow run --plan 1 --epochs 10 --target 0.97 --lr 0.02 --detach
 
         stageflow run --plan 2 --emulate 0.5 --epochs 1
 
@@ -248,6 +243,7 @@ def run(
         seed=seed,
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
+        whole_nodes=alone,
         checkpoints=checkpoints,
         weights_partial=weights_partial,
     )

@@ -8,6 +8,7 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
+from app.commands.options.training import StateOption
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import named_preset, this_machine
@@ -19,7 +20,6 @@ from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
-from backend.profiles.state_precision import StatePrecision
 from backend.whole import is_whole
 
 ClusterFile = Annotated[
@@ -112,9 +112,7 @@ def options(
     precision: Annotated[
         str, typer.Option(help="Of the compute, for --on (default: the profile's).")
     ] = "",
-    state_precision: Annotated[
-        StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
-    ] = "float32",
+    state_precision: StateOption = "float32",
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from app import services
+from app.components.cluster.holding_list import holding_list
 from app.components.cluster.links_view import links_view
 from app.components.cluster.node_list import node_list, queue_list
 from app.components.launch.node_notice import node_notice
@@ -11,7 +12,7 @@ from app.components.shell.layout import Figure, card, empty_state, figures, page
 from app.formats import count
 from app.server.sessions import refresh_interval
 from backend.runs.states import RunState
-from backend.services.runs.occupancy import SHOWN, carried, queue
+from backend.services.runs.occupancy import SHOWN, holdings, queue
 
 REFRESH = 3.0
 
@@ -34,11 +35,11 @@ def _live() -> None:
         )
     else:
         node_notice()
-    working = carried(backend.runs)
     waiting = queue(backend.runs)
     alive = [node for node in nodes if node.alive]
-    held = backend.runs.loads.busy()
-    busy = sum(node.name in held for node in alive)
+    held = holdings(backend.runs)
+    num_held = {node: sum(len(each.devices) for each in found) for node, found in held.items()}
+    busy = sum(num_held.get(node.name, 0) for node in alive)
     queued = backend.runs.count().get(RunState.QUEUED, 0)
     devices = sum(len(node.devices) for node in alive)
     if nodes or waiting:
@@ -46,14 +47,17 @@ def _live() -> None:
             (
                 Figure("Nodes alive", count(len(alive)), f"of {count(len(nodes))} known"),
                 Figure("Devices", count(devices), "of nodes that are alive"),
-                Figure("Busy", count(busy), f"{count(len(alive) - busy)} free"),
+                Figure("Held", count(busy), f"{count(max(0, devices - busy))} devices free"),
                 Figure("Queue", count(queued), "oldest first"),
             ),
             "nodes",
         )
     if nodes:
         with card("Nodes", "the latest report first"):
-            node_list(nodes, working, held)
+            node_list(nodes, num_held)
+        if held:
+            with card("Held devices", "by which run, and until when at its recent pace"):
+                holding_list(held)
         with card("Links", "bandwidth and latency between devices"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):

@@ -118,7 +118,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
             further_links(wanted)
         if shown.answer is not None:
             why_view(shown.answer)
-            memory_view(shown.answer.prediction, question.cluster)
+            memory_view(shown.answer.prediction, question)
 
 
 def _everyone(question: Question) -> list[Search]:

@@ -1,10 +1,10 @@
 """Clusters known by name: this machine's cores, and those of the PipeDream paper."""
 
-import os
 from collections.abc import Callable
 from typing import NamedTuple
 
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.cores import usable_cores
 from backend.errors import InvalidInput
 from backend.whole import is_whole
 
@@ -29,8 +29,8 @@ def local(num_devices: int, cores: int | None = None) -> Cluster:
 
 
 def this_machine(num_devices: int) -> Cluster:
-    """`local` on the cores that this machine has."""
-    return local(num_devices, os.cpu_count())
+    """`local` on the cores of this machine that the process may use."""
+    return local(num_devices, usable_cores())
 
 
 def cluster_a(servers: int = 4) -> Cluster:

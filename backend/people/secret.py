@@ -1,6 +1,7 @@
 """Passwords and random secrets: made, checked, and kept only as digests."""
 
 import hashlib
+from functools import cache
 from secrets import token_urlsafe
 
 from argon2 import PasswordHasher
@@ -13,7 +14,13 @@ MAX_LENGTH = 256
 """More would only make the server hash for nothing."""
 
 _hasher = PasswordHasher()  # argon2id with RFC 9106's second recommendation: 64 MiB, 3 passes
-_NOBODYS = _hasher.hash(token_urlsafe())
+
+
+@cache
+def _nobodys() -> str:
+    """A hash behind which there is no password. Made at the first sign-in: it takes 0.1 s, which
+    commands need not spend."""
+    return _hasher.hash(token_urlsafe())
 
 
 def new_secret() -> str:
@@ -44,7 +51,8 @@ def hashed(password: str, name: str) -> str:
 def matches(password: str, kept: str | None) -> bool:
     """Whether `password` is the one behind the hash `kept`. Takes as long where there is none,
     so that its time does not tell which names exist."""
+    nobodys = _nobodys()  # for every name, so that the first sign-in tells nothing either
     try:
-        return _hasher.verify(kept or _NOBODYS, password[:MAX_LENGTH]) and kept is not None
+        return _hasher.verify(kept or nobodys, password[:MAX_LENGTH]) and kept is not None
     except (VerificationError, InvalidHashError):
         return False

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from operator import add, attrgetter
 from typing import Protocol
 
 import numpy as np
@@ -31,8 +32,17 @@ class Sizes(Protocol):
     def activations(self, stage: int) -> float:
         """What a forward of one microbatch keeps for its backward, bundles not counted."""
 
+    def deferred(self, stage: int) -> float:
+        """Gradients of one microbatch between both halves of its backward."""
+
     def at_work(self, stage: int) -> float:
         """What its layers have alive while they work, at most, beside all else."""
+
+    def constants(self, stage: int) -> float:
+        """Frozen weights and buffers."""
+
+    def process(self) -> float:
+        """What a rank's process holds beside its model."""
 
     def boundary(self, stage: int) -> float:
         """The bundle that goes into `stage` for one microbatch."""
@@ -45,7 +55,8 @@ class Sizes(Protocol):
 class Holding:
     """Bytes by kind. `weights` are the newest (and, in pipeline 0, the reference that the pipelines
     of a device share), `versions` the older ones, `buffers` the bundles at both ends, `work` what
-    is alive while a layer computes."""
+    is alive while a layer computes, `constants` frozen weights and the model's buffers, `process`
+    what a rank's process holds beside its model."""
 
     weights: float = 0.0
     versions: float = 0.0
@@ -54,14 +65,39 @@ class Holding:
     activations: float = 0.0
     buffers: float = 0.0
     work: float = 0.0
+    constants: float = 0.0
+    process: float = 0.0
 
     @property
     def total(self) -> float:
-        return float(sum(getattr(self, one.name) for one in fields(self)))
+        return float(sum(_bytes(self)))
+
+    @property
+    def named(self) -> dict[str, float]:
+        """What there is of it, in people's words."""
+        return {word: held for word, held in zip(WORDS, _bytes(self), strict=True) if held}
 
     def __add__(self, other: "Holding") -> "Holding":
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return Holding(*(mine + more for mine, more in pairs))
+        return Holding(*map(add, _bytes(self), _bytes(other)))
+
+    def times(self, count: int) -> "Holding":
+        """That of so many."""
+        return Holding(*(count * held for held in _bytes(self)))
+
+
+WORDS = (
+    "weights",
+    "older versions",
+    "gradients",
+    "optimizer",
+    "activations",
+    "bundles",
+    "layer at work",
+    "frozen weights and buffers",
+    "process",
+)
+"""Of a `Holding`'s fields, in their order."""
+_bytes: Callable[[Holding], tuple[float, ...]] = attrgetter(*(one.name for one in fields(Holding)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +112,8 @@ def memory(program: Program, timeline: Timeline, sizes: Sizes) -> tuple[tuple[Mo
     """Per rank what it holds over time; the first moment is before the first action.
 
     A forward's activations are there from its start to the end of its (weights') backward;
-    with recomputation only while it runs, and again from the recomputation on. A bundle that
+    with recomputation only while it runs, and again from the recomputation on; what waits for the
+    weights' half from the inputs' half on. A bundle that
     comes in is there from the start of its transfer to the end of the backward that used it,
     one that goes out until it has been sent; gradients from the first backward to the step;
     an old version until its last read; what the layer at work needs, during all compute (ours;
@@ -130,6 +167,9 @@ class _Book:
         if self.program.shape.recompute or not self._trains:
             self.end(forward, ACTIVATIONS, kept)
         self.end(rows.are(Is.LEARNING), ACTIVATIONS, kept)
+        deferred = self._per_stage(self.sizes.deferred)
+        self.start(rows.kind == Kind.BACKWARD_INPUT, ACTIVATIONS, deferred)
+        self.end(rows.kind == Kind.BACKWARD_WEIGHT, ACTIVATIONS, deferred)
 
     def bundles(self) -> None:
         """A bundle is there from the start of what makes it, or of its transfer; it goes when it
@@ -197,7 +237,7 @@ class _Book:
         own = rank == coordinates.rank
         times, what, amount = times[own], what[own], amount[own]
         order = np.lexsort((amount, times))
-        held = np.zeros((len(order) + 1, len(fields(Holding))))
+        held = np.zeros((len(order) + 1, len(WORDS)))
         held[np.arange(len(order)) + 1, what[order]] = amount[order]
         held[0] = self._always(coordinates)
         moments = zip([0.0, *times[order].tolist()], np.cumsum(held, axis=0).tolist(), strict=True)
@@ -208,7 +248,8 @@ class _Book:
         if self.program.shape.num_pipelines > 1 and coordinates.pipeline == 0:
             weights += sum(self.sizes.reference(stage) for stage in coordinates.stages)
         state = sum(self.sizes.optimizer(stage) for stage in coordinates.stages)
-        return [weights, 0.0, 0.0, state, 0.0, 0.0, 0.0]
+        constants = sum(self.sizes.constants(stage) for stage in coordinates.stages)
+        return [weights, 0.0, 0.0, state, 0.0, 0.0, 0.0, constants, self.sizes.process()]
 
     @property
     def _trains(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.cluster.cluster import Cluster, Device
+from backend.pipeline.memory import Holding
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.depth import StageDepth
 from backend.pipeline.schedules.schedule import Schedule
@@ -55,49 +56,67 @@ def stage_bytes(
     recompute: bool = False,
     one_way: bool = False,
 ) -> Any:
-    """Peak bytes of one replica of a stage, numbers or arrays.
-
-        |w| copies + in_flight (activations + input bundle) + MESSAGES (input + output bundle)
+    """Peak bytes of one replica of a stage, numbers or arrays: |w| copies + `waiting_bytes`.
 
     `copies` of the weights are their versions, one gradient, masters and the optimizer's state
-    (`OptimizerKind.copies`); `bundles` come in and go out. With `recompute` only the bundles wait,
-    beside the activations of one microbatch (PipeDream-2BW, section 3.3). With a `one_way` cut
-    behind it a stage keeps nothing for a backward: of a microbatch in flight the output may wait
-    until it is taken. The layer at work comes on top (`at_work`). What the allocator loses, and
-    what waits to be sent over a link that is slower than the stage, are not known here.
+    (`OptimizerKind.copies`). The layer at work comes on top (`at_work`), and what the process
+    holds. What the allocator loses, and what waits to be sent over a link that is slower than the
+    stage, are not known here.
+    """
+    return weights * copies + sum(waiting_bytes(outputs, bundles, in_flight, recompute, one_way))
+
+
+def waiting_bytes(
+    outputs: Any, bundles: tuple[Any, Any], in_flight: Any, recompute: bool, one_way: bool
+) -> tuple[Any, Any]:
+    """Bytes that microbatches in flight keep, numbers or arrays: those of activations, and of
+    bundles.
+
+        in_flight (activations + input bundle) + MESSAGES (input + output bundle)
+
+    `bundles` come in and go out. With `recompute` only the bundles wait, beside the activations of
+    one microbatch (PipeDream-2BW, section 3.3). With a `one_way` cut behind it a stage keeps
+    nothing for a backward: of a microbatch in flight the output may wait until it is taken.
     """
     into, out = bundles
-    kept = in_flight * into + (1 if recompute else in_flight) * outputs
+    messages = MESSAGES * (in_flight > 0) * (into + out)
     if one_way:
-        kept = in_flight * out
-    return weights * copies + kept + MESSAGES * (in_flight > 0) * (into + out)
+        return 0.0, in_flight * out + messages
+    return (1 if recompute else in_flight) * outputs, in_flight * into + messages
 
 
-def stage_memory(
-    profile: Profile,
-    stage: Stage,
-    versions: int,
-    in_flight: int,
-    optimizer: str,
-    recompute: bool = False,
-    sharded: bool = False,
-) -> float:
-    """`stage_bytes` of `stage` with `versions` of its weights alive and `in_flight` microbatches
-    whose backward is still to come, its frozen weights and buffers, and the layer at work where
-    microbatches are in flight. Activations are what autograd was measured to keep, else every
-    layer's output; `sharded` state is that of all replicas together. Raises `InvalidInput` on an
-    unknown optimizer."""
+def held_once(
+    profile: Profile, stage: Stage, versions: int, optimizer: str, sharded: bool = False
+) -> Holding:
+    """What a replica of `stage` holds with `versions` of its weights alive, however many
+    microbatches are in flight; `sharded` state is that of all replicas together. Raises
+    `InvalidInput` on an unknown optimizer."""
     layers = profile.layers[stage.first : stage.stop]
     weights = sum(layer.parameter_bytes for layer in layers)
-    outputs = sum(layer.activation_bytes for layer in layers)
-    cuts = profile.graph.cut_bytes
-    bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
     sharers = stage.replicas if sharded else 1
-    copies = versions + optimizer_named(optimizer).copies(profile.state_precision, sharers)
-    constants = sum(layer.constant_bytes for layer in layers)
-    one_way = profile.graph.one_way[stage.stop - 1]
-    peak = stage_bytes(weights, outputs, bundles, copies, in_flight, recompute, one_way)
-    return float(peak + constants + (at_work(layers) if in_flight else 0))
+    copies = optimizer_named(optimizer).copies(profile.state_precision, sharers)
+    return Holding(
+        weights=weights * min(versions, 1),
+        versions=weights * max(versions - 1, 0),
+        gradients=weights,
+        optimizer=weights * (copies - 1),
+        constants=sum(layer.constant_bytes for layer in layers),
+    )
+
+
+def held_in_flight(
+    profile: Profile, stage: Stage, in_flight: int, recompute: bool = False, deferred: int = 0
+) -> Holding:
+    """What it holds with so many microbatches whose backward is still to come, of `deferred` ones
+    the weights' half alone. Activations are what autograd was measured to keep, else every
+    layer's output."""
+    layers = profile.layers[stage.first : stage.stop]
+    outputs = sum(layer.activation_bytes for layer in layers)
+    cuts, one_way = profile.graph.cut_bytes, profile.graph.one_way[stage.stop - 1]
+    bundles = cuts[stage.first - 1] if stage.first else 0, cuts[stage.stop - 1]
+    kept, messages = waiting_bytes(outputs, bundles, in_flight, recompute, one_way)
+    kept += deferred * sum(layer.deferred_bytes or 0 for layer in layers)
+    return Holding(activations=kept, buffers=messages, work=at_work(layers) if in_flight else 0.0)
 
 
 def at_work(layers: Iterable[Layer]) -> int:
@@ -106,29 +125,35 @@ def at_work(layers: Iterable[Layer]) -> int:
     return max((layer.work_bytes or 0 for layer in layers), default=0)
 
 
-def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
-    """Peak bytes of the devices that hold each stage, by the bounds that the schedule promises.
+def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[Holding, ...]:
+    """What the devices of each stage hold at the peak, by the bounds that the schedule promises.
 
     A device with several chunks holds the weights of all of them, and as many activations as
     its schedule has in flight, counted at its largest chunk. Parallel pipelines hold everything
     each, and a reference of the weights together (AvgPipe). In which precision the state is kept
-    says the profile.
+    says the profile, and what a process holds beside.
     """
     rule, ordered = schedule_named(plan.schedule), profile.in_order(plan.partition.order)
     finest = state_precision_named(profile.state_precision).finest
-    totals: list[float] = []
+    again = plan.recompute and rule.recomputation_frees
+    found: list[Holding] = []
     for pipeline_rank in range(shape.pipeline_size):
         at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
         stages = plan.partition.stages[pipeline_rank :: shape.pipeline_size]
-        live, held = rule.live(at), rule.in_flight(at)
-        again, sharded = plan.recompute and rule.recomputation_frees, plan.shard_state
-        fixed = [stage_memory(ordered, s, live, 0, optimizer, False, sharded) for s in stages]
-        full = [stage_memory(ordered, s, live, held, optimizer, again, sharded) for s in stages]
-        waiting = max(whole - part for whole, part in zip(full, fixed, strict=True))
+        live, held, late = rule.live(at), rule.in_flight(at), rule.deferred(at)
+        once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
+        waiting = [held_in_flight(ordered, stage, held, again, late) for stage in stages]
+        own = sum(once, max(waiting, key=lambda holding: holding.total))
+        alone = own + Holding(process=profile.process_bytes)
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
-        shared = finest * reference if plan.num_pipelines > 1 else 0
-        totals.append(plan.num_pipelines * (sum(fixed) + waiting) + shared)
-    return tuple(totals[stage % shape.pipeline_size] for stage in range(shape.num_stages))
+        shared = finest * reference if plan.num_pipelines > 1 else 0.0
+        found.append(alone.times(plan.num_pipelines) + Holding(weights=shared))
+    return tuple(found[stage % shape.pipeline_size] for stage in range(shape.num_stages))
+
+
+def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
+    """Peak bytes of the devices that hold each stage: the sums of `memory_parts`."""
+    return tuple(held.total for held in memory_parts(profile, plan, shape, optimizer))
 
 
 def smallest_devices(cluster: Cluster, partition: Partition) -> tuple[Device, ...]:
@@ -139,9 +164,10 @@ def smallest_devices(cluster: Cluster, partition: Partition) -> tuple[Device, ..
     )
 
 
-def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
-    """Raise `PlanDoesNotFit` where a stage needs more than its device has; `needs` is bytes per
-    stage, `devices` the smallest device of each. Unknown memory is not checked."""
+def check_memory(held: Sequence[Holding], devices: Sequence[Device]) -> None:
+    """Raise `PlanDoesNotFit` where a stage needs more than its device has; `held` is what the
+    devices of each stage hold, `devices` the smallest of each. Unknown memory is not checked."""
+    needs = [holding.total for holding in held]
     excess = [
         0.0 if device.memory is None else need - device.memory
         for need, device in zip(needs, devices, strict=True)
@@ -152,9 +178,16 @@ def check_memory(needs: Sequence[float], devices: Sequence[Device]) -> None:
         raise PlanDoesNotFit(
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
             f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
-            "Recompute activations, use fewer microbatches in flight, more stages, a smaller "
-            "microbatch, 2BW's two weight versions, or state in bfloat16 or sharded over replicas.",
+            f"Of it are {parts_text(held[worst])}. Recompute activations, use fewer microbatches "
+            "in flight, more stages, a smaller microbatch, 2BW's two weight versions, or state in "
+            "bfloat16 or sharded over replicas.",
         )
+
+
+def parts_text(held: Holding) -> str:
+    """The parts, the largest first: "weights 3.10 GiB, optimizer 2.00 GiB"."""
+    parts = sorted(held.named.items(), key=lambda part: -part[1])
+    return ", ".join(f"{word} {bytes_text(part)}" for word, part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +203,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRule:
-    """What a planner keeps within under `schedule`, while the pipeline is not known yet.
+    """What a planner keeps within under `schedule`, while the pipeline is not known yet. What
+    waits for the weights' half of a backward is left to the check of the whole plan (`fits`).
 
     limit      bytes of a device whose memory is not known, and the most of the others
     batch      microbatches per weight update
@@ -179,6 +213,7 @@ class MemoryRule:
                known: none are counted in front of a stage, which bounds from below
     precision  of the state, as the profile has it
     sharded    over the replicas of a stage is its state
+    process    bytes that a rank's process holds beside its stages
     """
 
     limit: float
@@ -189,6 +224,7 @@ class MemoryRule:
     total: int = 0
     precision: str = "float32"
     sharded: bool = False
+    process: float = 0.0
 
     def holds(self, replicas: int, after: int) -> tuple[int, int]:
         """Microbatches in flight and weight versions of one of `replicas` with `after` devices
@@ -223,7 +259,7 @@ class MemoryRule:
             self.recompute and self.schedule.recomputation_frees,
             bool(cuts.one_way[stop]),
         )
-        fixed = cuts.constants(firsts, stop) + cuts.at_work(firsts, stop)
+        fixed = cuts.constants(firsts, stop) + cuts.at_work(firsts, stop) + self.process
         fits = needs + fixed[:, None] <= self.limit
         return np.where(fits.any(axis=1), bounds.replicas[fits.argmax(axis=1)], inf)
 
@@ -236,7 +272,8 @@ class MemoryRule:
         outputs = 0.0 if cuts.one_way.any() else cuts.kept(firsts, stop)
         copies = versions + (1 if self.sharded else self._copies(1))
         needed = stage_bytes(weights, outputs, (0.0, 0.0), copies, 1)
-        return np.asarray(needed + cuts.constants(firsts, stop) <= machine * self.limit)
+        needed = needed + cuts.constants(firsts, stop)
+        return np.asarray(needed <= machine * (self.limit - self.process))
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
         """Whether every stage of `partition` keeps within the memory of its devices, as

@@ -10,7 +10,7 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel
 from backend.planning.catalog import SEARCHES
 from backend.planning.cuts import BY_HAND, read_cut
-from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain
@@ -20,6 +20,7 @@ from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.search import UNWATCHED, Watch, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
+from backend.units import bytes_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +161,12 @@ def _answer(name: str, question: Question, watch: Watch) -> Answer:
 
 
 def _reasons(question: Question, plan: Plan) -> Iterator[str]:
-    """What the bottleneck is, what memory made of the plan, and, where it does not interleave,
-    what it would cost to move its layers away."""
+    """What the bottleneck is, what is held, what memory made of the plan, and, where it does not
+    interleave, what it would cost to move its layers away."""
     profile, cluster = question.profile_of(plan), question.cluster
     durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
     yield explain(durations, plan, steady_shape(plan))
+    yield _most_held(question, plan)
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
@@ -180,11 +182,20 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
         yield from sensitivity(profile, cluster, plan, question.optimizer)
 
 
+def _most_held(question: Question, plan: Plan) -> str:
+    """Which stage's devices hold most, and of what."""
+    profile = question.at(plan.microbatch)
+    held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
+    stage = max(range(len(held)), key=lambda each: held[each].total)
+    most = held[stage]
+    return f"Stage {stage} holds most, {bytes_text(most.total)}: {parts_text(most)}."
+
+
 def _excess(question: Question, plan: Plan) -> PlanDoesNotFit | None:
     """Why `plan` does not fit the memory; None where it does."""
-    needs = memory_bytes(question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer)
+    held = memory_parts(question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer)
     try:
-        check_memory(needs, smallest_devices(question.cluster, plan.partition))
+        check_memory(held, smallest_devices(question.cluster, plan.partition))
     except PlanDoesNotFit as fault:
         return fault
     return None

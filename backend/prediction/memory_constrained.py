@@ -95,6 +95,7 @@ def memory_rule(asked: PlanInputs, schedule: str, savings: Savings = NONE) -> Me
         savings.recompute,
         precision=asked.profile.state_precision,
         sharded=savings.shard_state,
+        process=asked.profile.process_bytes,
     )
 
 

@@ -10,7 +10,7 @@ from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.pipeline.timeline import Timeline
-from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
@@ -38,13 +38,14 @@ def predict(
     shape = with_one_way(steady_shape(plan), profile, plan.partition)
     rule = schedule(plan.schedule)
     rule.check(shape)
-    memory = memory_bytes(profile, plan, shape, optimizer)
-    check_memory(memory, smallest_devices(cluster, plan.partition))
+    held = memory_parts(profile, plan, shape, optimizer)
+    check_memory(held, smallest_devices(cluster, plan.partition))
     found = segment(plan.schedule, shape)
     timeline, durations = on_cluster(found.program, profile, cluster, plan)
     # the slope of a finite segment may still hold a little of its beginning
     slope = seconds_per_microbatch(timeline, shape, microbatch_unit(plan))
     seconds = plan.batch * max(slope, busiest(durations, plan, shape))
+    memory = tuple(holding.total for holding in held)
     return described(plan, found, timeline, durations, seconds, memory)
 
 

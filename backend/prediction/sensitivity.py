@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
-from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.planning.pipedream.bottleneck import CostModel
 from backend.planning.plan import Plan, PlanDoesNotFit, Stage
 from backend.prediction.shapes import steady_shape
@@ -50,9 +50,9 @@ def _too_much(
 ) -> str:
     """Why the plan with these stages does not fit; "" where it does."""
     moved = replace(plan, partition=replace(plan.partition, stages=stages))
-    needs = memory_bytes(profile, moved, steady_shape(moved), optimizer)
+    held = memory_parts(profile, moved, steady_shape(moved), optimizer)
     try:
-        check_memory(needs, smallest_devices(cluster, moved.partition))
+        check_memory(held, smallest_devices(cluster, moved.partition))
     except PlanDoesNotFit as fault:
         return f", but {fault}"
     return ""

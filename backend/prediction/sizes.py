@@ -37,9 +37,21 @@ class PlanSizes:
         """What autograd keeps of every layer: as it was measured, else the layer's output."""
         return float(sum(layer.activation_bytes for layer in self._layers(stage)))
 
+    def deferred(self, stage: int) -> float:
+        """As it was measured."""
+        return float(sum(layer.deferred_bytes or 0 for layer in self._layers(stage)))
+
     def at_work(self, stage: int) -> float:
         """The layer that has most alive while it works, as it was measured."""
         return float(at_work(self._layers(stage)))
+
+    def constants(self, stage: int) -> float:
+        """Frozen weights and buffers, of which there is one version."""
+        return float(sum(layer.constant_bytes for layer in self._layers(stage)))
+
+    def process(self) -> float:
+        """As it was measured with the profile."""
+        return float(self.profile.process_bytes)
 
     def boundary(self, stage: int) -> float:
         """The bundle that goes into the stage; what the loader brings is not in the profile."""

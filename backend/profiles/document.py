@@ -16,7 +16,7 @@ SECONDS = (
 )
 BYTES = (
     *("output_bytes", "parameter_bytes", "saved_bytes", "buffer_bytes", "frozen_bytes"),
-    "work_bytes",
+    *("work_bytes", "deferred_bytes"),
 )
 MOST = dict.fromkeys(SECONDS, 1e9) | dict.fromkeys(BYTES, 1e18) | {"flops": 1e30}
 """Of a layer: 32 years, an exabyte. What is larger is a slip, and no sum of these overflows."""

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend.errors import InvalidInput
+from backend.profiles.crossing import Crossing, TiedWeight
+from backend.profiles.message_overhead import MessageOverhead
 from backend.profiles.state_precision import StatePrecision
 
 Tracing = Literal["", "symbolic", "captured", "submodules", "exported"]
@@ -41,10 +43,11 @@ class Layer:
     buffer_bytes         bytes of running statistics and constants
     frozen_bytes         bytes of parameters that are not trained: they have no gradient, no state
                          of an optimizer and one version
-    work_bytes           most bytes that are alive at once while it works, beside its weights,
-                         their gradients, what it is given, hands on and keeps: temporary tensors,
-                         gradients on their way, those of its weights before they are added to
-                         those of other microbatches; None = not measured
+    work_bytes           most bytes alive at once while it works, beside its weights, their sums
+                         of gradients, what it is given, hands on and keeps: temporary tensors,
+                         gradients on their way; None = not measured
+    deferred_bytes       gradients that the input's half of a backward leaves for the weights'
+                         half; None = not measured
     flops                floating point operations of one forward; None = not counted
     spread               half the range of the seconds of equal layers over their median, where a
                          few were measured for all of them; None = measured by itself
@@ -67,6 +70,7 @@ class Layer:
     frozen_bytes: int = 0
     spread: float | None = None
     work_bytes: int | None = None
+    deferred_bytes: int | None = None
 
     @property
     def constant_bytes(self) -> int:
@@ -92,7 +96,7 @@ class Layer:
         """The layer with its seconds of compute times `compute`, those of its weights
         (`update`, `adding`, `out_of_place_update`) times `weights`, and what it makes of a
         microbatch times `samples`: of `work_bytes` what may not be gradients of weights."""
-        saved, flops, work = self.saved_bytes, self.flops, self.work_bytes
+        flops, work = self.flops, self.work_bytes
         steady = min(work or 0, self.parameter_bytes)
         return replace(
             self,
@@ -103,57 +107,16 @@ class Layer:
             update=self.update * weights,
             adding=self.adding * weights,
             out_of_place_update=self.out_of_place_update * weights,
-            output_bytes=round(self.output_bytes * samples),
-            saved_bytes=None if saved is None else round(saved * samples),
             flops=None if flops is None else flops * samples,
             work_bytes=None if work is None else steady + round((work - steady) * samples),
+            output_bytes=round(self.output_bytes * samples),
+            saved_bytes=_times(self.saved_bytes, samples),
+            deferred_bytes=_times(self.deferred_bytes, samples),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageOverhead:
-    """What a message costs the processors of its ranks, however long it is on the link: seconds,
-    and seconds per byte (o and G of LogGP), at the sender and at the receiver."""
-
-    send: Annotated[float, Field(alias="posting")]
-    send_per_byte: Annotated[float, Field(alias="posting_byte")]
-    receive: Annotated[float, Field(alias="taking")]
-    receive_per_byte: Annotated[float, Field(alias="taking_byte")]
-
-    def sending(self, num_bytes: float) -> float:
-        """Seconds of the sender."""
-        return self.send + self.send_per_byte * num_bytes
-
-    def receiving(self, num_bytes: float) -> float:
-        """Seconds of the receiver."""
-        return self.receive + self.receive_per_byte * num_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """One tensor that crosses cuts: the layer that makes it, those that read it later, and whether
-    its gradient comes back: not where nothing before it is trained."""
-
-    producer: int
-    readers: tuple[int, ...]
-    bytes: int
-    has_gradient: bool = True
-
-    @property
-    def exchanged_bytes(self) -> int:
-        """There and back."""
-        return 2 * self.bytes if self.has_gradient else self.bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TiedWeight:
-    """A weight that several layers read: the first of them owns it and sends it on, so that it
-    is among the crossings too."""
-
-    owner: int
-    readers: tuple[int, ...]
-    weight: str
-    bytes: int
+def _times(size: int | None, samples: float) -> int | None:
+    return None if size is None else round(size * samples)
 
 
 @dataclass(frozen=True)
@@ -242,6 +205,9 @@ class Profile:
     notes          what a reader should know (a fallback to a coarser cut, ...)
     whole_update   seconds of the uncut model's optimizer update
     peak_bytes     measured peak of one training step in a process; None = not measured
+    process_bytes  what a rank's process holds beside what is alive of its model: Python, torch, a
+                   definition's imports, a GPU's context, what allocators leave unused; 0 = not
+                   measured
     parameters, granularity, precision   what the definition was given and how it was run
     versions       of what the times depend on
     tracing        how the layers can be found again without running the model or making its
@@ -263,6 +229,7 @@ class Profile:
     notes: tuple[str, ...] = ()
     whole_update: float = 0.0
     peak_bytes: int | None = None
+    process_bytes: int = 0
     parameters: dict[str, bool | int | float | str] = field(default_factory=dict)
     granularity: Literal["", "fine", "blocks"] = ""
     precision: Literal["float32", "bfloat16"] = "float32"

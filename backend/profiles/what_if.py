@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Profile
+from backend.profiles.crossing import Crossing
+from backend.profiles.profile import Profile
 from backend.profiles.state_precision import StatePrecision, state_precision_named
 
 

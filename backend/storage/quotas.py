@@ -51,8 +51,7 @@ def check_running(connection: Connection, project_id: int, plain: Any) -> None:
         return
     name = connection.scalar(_locked(PROJECTS.c.name, project_id))
     holdings = held(connection).get(project_id, [])
-    running = len({run for run, _, _ in holdings})
-    devices = sum(count for _, _, count in holdings)
+    running, devices = len({run for run, _ in holdings}), len(holdings)
     if quota.running is not None and running > quota.running:
         raise QuotaReached(f"{name} would have {running} live runs; {quota.running} are allowed")
     if quota.devices is not None and devices > quota.devices:

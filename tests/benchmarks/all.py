@@ -39,7 +39,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 """Arguments of each run of a benchmark; those that are not named run as they are."""
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
-    *("pipeline", "planner", "profiles", "roofline", "sandbox", "timeline"),
+    *("pipeline", "planner", "profiles", "roofline", "sandbox", "shared_node", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

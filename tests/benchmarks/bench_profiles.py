@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 import workers.zoo
-from backend.planning.memory import stage_memory
+from backend.planning.memory import held_in_flight, held_once
 from backend.planning.plan import Stage
 from backend.profiles.profile import Profile
 from backend.runs.events import Event
@@ -111,7 +111,8 @@ def differences(one: Profile, other: Profile) -> list[float]:
 
 def predicted(profile: Profile) -> float:
     """By the planner's model: one stage, one version, one microbatch, momentum."""
-    return stage_memory(profile, Stage(0, len(profile.layers), (0,)), 1, 1, "momentum")
+    whole = Stage(0, len(profile.layers), (0,))
+    return (held_once(profile, whole, 1, "momentum") + held_in_flight(profile, whole, 1)).total
 
 
 def curve(away: list[float], most: float = 0.2) -> str:

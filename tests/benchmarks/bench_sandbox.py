@@ -32,6 +32,7 @@ import psutil
 from backend.codec import to_json
 from backend.definitions.zoo import zoo_file
 from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Metrics, Progress, RankError, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
@@ -43,7 +44,7 @@ from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
 from workers.supervisor.ranks.environment import rank_environment
 from workers.supervisor.ranks.place import Place
-from workers.supervisor.setup.preparation import job_file, rank_command, room_of, world_size
+from workers.supervisor.setup.preparation import job_file, rank_command, room_of
 from workers.supervisor.supervision import TICK
 
 CUT = 8
@@ -158,7 +159,7 @@ def plain(job: Job, clock: Clock) -> Reader:
 
 
 def wrapped(job: Job, clock: Clock) -> Reader:
-    room = room_of(job, job_file(job).parents[3])
+    room = room_of(job, Settings(home=job_file(job).parents[3]))
     order = LaunchRequest(tuple(rank_command(job)), tuple(environments(job, wrapped=True)), LIMITS)
     cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
     reader = Reader(cell.outputs)

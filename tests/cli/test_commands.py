@@ -102,6 +102,15 @@ def test_doctor_finds_a_missing_database_and_then_none(stageflow: Command) -> No
     assert all(finding["ok"] is not False for finding in after.json)
 
 
+def test_doctor_tells_the_room_of_a_shared_folder(
+    stageflow: Command, database: None, tmp_path: Path
+) -> None:
+    fields = {"STAGEFLOW_PORT": str(_free_port()), "STAGEFLOW_SHARED": str(tmp_path / "share")}
+    said = stageflow("doctor", "--json", env=fields)
+    (disk,) = (finding for finding in said.json if finding["name"] == "disk")
+    assert f"free for {tmp_path / 'share'}" in disk["found"]
+
+
 def test_doctor_says_who_cannot_have_the_port(stageflow: Command, database: None) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""Real processes that run many jobs one after the other."""
+"""Real processes, a rank each, that run jobs."""
 
 import os
 import socket
@@ -12,8 +12,12 @@ from backend.runs.events import Metrics, read_line
 HERE = Path(__file__).parent
 
 
-def launch(jobs: list[Path], size: int) -> Iterator[str]:
-    """Run the jobs on `size` ranks; the lines of all of them."""
+CASES = (str(HERE / "train_cases.py"),)
+"""Trains job after job in the same processes."""
+
+
+def launch(jobs: list[Path], size: int, program: tuple[str, ...] = CASES) -> Iterator[str]:
+    """Let `program` run the jobs on `size` ranks; the lines of all of them."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -21,7 +25,7 @@ def launch(jobs: list[Path], size: int) -> Iterator[str]:
     for rank in range(size):
         world = {"RANK": str(rank), "WORLD_SIZE": str(size)}
         world |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        command = [sys.executable, str(HERE / "train_cases.py"), *map(str, jobs)]
+        command = [sys.executable, *program, *map(str, jobs)]
         log = (jobs[0].parent.parent / f"log-{size}-{rank}").open("w+")
         environment = {**os.environ, **world, "PYTHONPATH": str(HERE.parents[1])}
         ranks.append((subprocess.Popen(command, stdout=log, env=environment), log))

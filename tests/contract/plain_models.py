@@ -6,6 +6,8 @@ classes, or of five words of twelve.
 
 import json
 
+from tests.unit.workers.architectures import CONFIGS
+
 _HEAD = "import random\nimport torch\nfrom torch import nn\n"
 _NUMBERS = """
 def example(n): return torch.randn(n, 6).double(), torch.randint(4, (n,))
@@ -142,17 +144,5 @@ OTHERS = {
     "Python's random numbers": _root("pass", "x = x * 2 if random.random() < 0.5 else x"),
 }
 
-CONFIG = json.dumps(
-    {
-        "model_type": "gpt2",
-        "architectures": ["GPT2LMHeadModel"],
-        "n_embd": 16,
-        "n_layer": 2,
-        "n_head": 2,
-        "n_positions": 32,
-        "vocab_size": 60,
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-    }
-)
+CONFIG = json.dumps({"model_type": "gpt2"} | CONFIGS["gpt2"])
 """GPT-2 with tied weights and dropout, in single precision."""

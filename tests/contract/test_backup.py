@@ -103,6 +103,23 @@ def test_a_backup_comes_back_whole_while_runs_go_on(full: Settings, tmp_path: Pa
     backend.close()
 
 
+def test_what_hosts_share_is_in_it_and_comes_back_into_a_shared_folder(
+    settings: Settings, tmp_path: Path
+):
+    apart = settings.model_copy(update={"shared": str(tmp_path / "share")})
+    fill(apart)
+    manifest = back_up(apart, tmp_path / "monday.zip", "1.2.3")
+    assert manifest.missing == ()
+    assert {name.partition("/")[0] for name in manifest.files} == {"artifacts", "checkpoints"}
+    share = tmp_path / "other share"
+    other = elsewhere(apart, tmp_path).model_copy(update={"shared": str(share)})
+    restore(other, tmp_path / "monday.zip")
+    assert all((share / name).stat().st_size == f.size for name, f in manifest.files.items())
+    for place in (apart, other):
+        assert not {"artifacts", "checkpoints"} & {path.name for path in place.home.iterdir()}
+    assert not [path for path in share.iterdir() if path.name.startswith(".")]
+
+
 @pytest.mark.postgres
 def test_a_move_takes_every_row_and_leaves_the_old_database_alone(
     settings: Settings, home: Path, server: Postgres, tmp_path: Path

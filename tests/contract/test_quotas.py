@@ -60,12 +60,10 @@ def _awake(backend: Backend) -> "object":
     return service
 
 
-def test_devices_count_by_the_nodes_that_are_held(
-    backend: Backend, vision: Project, inside: Backend
-):
+def test_devices_count_that_are_held(backend: Backend, vision: Project, inside: Backend):
     for node in ("a", "b"):
         backend.nodes.beat(node, CORES)
-    limit(backend, vision, devices=7)
+    limit(backend, vision, devices=1)
     first, second = ask(inside, 2)
     attempt = backend.dispatch.claim(first.id, "a")
     assert attempt is not None

@@ -8,6 +8,7 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.dispatch.turns import Turn
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
@@ -39,7 +40,7 @@ def test_all_nodes_or_none(backend: Backend, ask) -> None:
     attempt = backend.dispatch.claim(first.id, "a")
     assert attempt is not None
     assert backend.dispatch.claim(second.id, "c") is None
-    assert "b is held by run" in backend.runs.why_apart(backend.runs.get(second.id))
+    assert backend.runs.line().turns[second.id] == Turn(second.id, ("c", "b"))
     assert backend.dispatch.claim(third.id, "b") is None  # b is held, though it carries nothing
     attempt.finish(RunState.CANCELLED, RunSummary())
     assert backend.dispatch.claim(second.id, "c") is not None
@@ -57,7 +58,7 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
     attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None
     assert backend.dispatch.reservations.summons("b") is None
-    backend.dispatch.summon(run, attempt, "10.0.0.1", 4711, "secret")
+    backend.dispatch.summon(attempt, "10.0.0.1", 4711, "secret")
     asked = backend.dispatch.reservations.summons("b")
     assert asked is not None
     assert (asked.run_id, asked.address, asked.port, asked.secret) == (
@@ -72,10 +73,13 @@ def test_an_summons_is_answered_once_while_the_run_is_live(backend: Backend, ask
 
 
 def test_nobody_overtakes_a_run_that_needs_the_node(backend: Backend, ask) -> None:
-    one, both, later = ask(), ask("a", "b"), ask()
-    assert backend.dispatch.waiting_for("a") == [one.id, both.id]
-    assert backend.dispatch.waiting_for("b") == [one.id]
-    assert backend.dispatch.waiting_for("c") == [one.id, later.id]
+    attempt = backend.dispatch.claim(ask().id, "b")
+    assert attempt is not None
+    both, later = ask("a", "b"), ask()
+    assert backend.dispatch.waiting_for("a") == backend.dispatch.waiting_for("b") == []
+    assert backend.dispatch.waiting_for("c") == [later.id]
+    attempt.finish(RunState.CANCELLED, RunSummary())
+    assert backend.dispatch.waiting_for("a") == [both.id]
 
 
 @pytest.fixture
@@ -121,8 +125,8 @@ def test_a_free_node_with_the_same_devices_stands_in(backend: Backend, restarted
     attempt = backend.dispatch.claim(run.id, "a")
     assert attempt is not None
     assert attempt.run.spec.nodes == ("a", "c")
-    assert [share.node for share in backend.dispatch.shares(attempt.run.spec)] == ["a", "c"]
-    assert backend.runs.loads.busy() == {"a": run.id, "c": run.id}
+    assert [share.node for share in attempt.shares] == ["a", "c"]
+    assert backend.runs.held() == {"a": {0: run.id}, "c": {0: run.id}}
     assert backend.runs.get(run.id).spec.nodes == ("a", "b")  # as it was asked for
 
 

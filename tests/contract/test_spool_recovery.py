@@ -1,12 +1,13 @@
 """What an agent had not written when it died is written by the next one, once."""
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from backend.bootstrap import Backend
+from backend.bootstrap import Backend, connect
 from backend.pipeline.actions import Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
@@ -18,7 +19,7 @@ from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
 from workers.sandbox.room import work_folder
-from workers.supervisor.reporting.spool_recovery import left_spools, recovered, spool_folder
+from workers.supervisor.reporting.spool_recovery import left_spools, recovered
 from workers.supervisor.spool.entries import CopiedCheckpoint, EventLine, LogLines
 from workers.supervisor.spool.spool import Spool
 
@@ -54,7 +55,7 @@ def path(backend: Backend, attempt: Attempt) -> Path:
     attempt.spans(
         "measured", 0, 0, encode(Timeline.of([Span(0, 0, Forward(0, 0), 0.0, 1.0)])), 1, 2
     )
-    folder = spool_folder(backend.settings)
+    folder = backend.settings.spool_folder
     spool = Spool.of(folder, attempt.fence)
     spool.add(entries)
     spool.close()
@@ -72,6 +73,29 @@ def test_the_rest_is_written_once(backend: Backend, attempt: Attempt, path: Path
     assert [kept.mark.step for kept in backend.runs.checkpoints.list(run_id)] == [1]
     assert attempt.written() == 6
     assert not path.exists()
+
+
+def test_an_agent_of_that_name_with_another_home_finds_it_in_the_shared_folder(
+    backend: Backend, attempt: Attempt, path: Path, tmp_path: Path
+):
+    """The first agent's home went with its machine; what only lay there is lost, and said."""
+    settings = backend.settings
+    shutil.rmtree(settings.run_folder(attempt.run.id, 1))
+    elsewhere = {
+        "home": tmp_path / "other",
+        "shared": str(settings.home),
+        "database_url": backend.settings.sql_url,
+    }
+    other = connect(settings.model_copy(update=elsewhere))
+    (found,) = left_spools(other.settings.spool_folder)
+    assert found == path
+    assert recovered(other, found) == (attempt.run.id, 1)
+    run_id = attempt.run.id
+    assert [line.text for line in other.runs.logs.list(run_id)] == ["the agent", "a rank"]
+    assert [kept.mark.step for kept in other.runs.checkpoints.list(run_id)] == [1]
+    assert not other.runs.artifacts.list(run_id)
+    assert attempt.written() == 6
+    other.close()
 
 
 def test_what_comes_after_another_attempt_is_refused(

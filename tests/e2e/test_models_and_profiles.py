@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
+from backend.profiles.crossing import Crossing, TiedWeight
+from backend.profiles.profile import Layer, ModelGraph, Profile
 from tests.app import seed
 from tests.e2e.conftest import keep_screenshot, settled
 from tests.e2e.tour import dashboard

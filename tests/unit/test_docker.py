@@ -60,6 +60,17 @@ def test_our_services_have_few_rights_and_their_secrets_from_files(name: str) ->
         assert "postgresql:" not in str(value)
 
 
+@pytest.mark.parametrize("name", OURS)
+def test_our_services_share_what_hosts_share_and_no_home(name: str) -> None:
+    service = SERVICES[name]
+    assert service["volumes"] == ["shared:/shared"]
+    assert service["environment"]["STAGEFLOW_SHARED"] == "/shared"
+    image = ROOT / "docker" / Path(service["build"]["dockerfile"]).name
+    assert "STAGEFLOW_HOME=/state" in image.read_text()
+    assert lines(image, "VOLUME") == ["/state"]
+    assert any("/state /shared" in run for run in lines(image, "RUN"))
+
+
 def test_every_secret_and_volume_that_is_used_is_declared() -> None:
     for service in SERVICES.values():
         assert set(service.get("secrets", [])) <= set(COMPOSE["secrets"])

@@ -25,6 +25,19 @@ def test_home_is_absolute_whatever_was_given(home: Path, monkeypatch: pytest.Mon
     assert load_settings().home == Path.home() / "there"
 
 
+def test_what_hosts_share_may_lie_elsewhere(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("STAGEFLOW_NODE", "a/b")
+    here = load_settings()
+    assert here.shared_folder == home
+    monkeypatch.setenv("STAGEFLOW_SHARED", "~/share")
+    there, share = load_settings(), Path.home() / "share"
+    assert there.artifacts_folder == share / "artifacts"
+    assert there.checkpoints_folder == share / "checkpoints"
+    assert there.spool_folder == share / "spool" / "a%2Fb"
+    assert there.run_folder(3, 2) == here.run_folder(3, 2)
+    assert there.sql_url == here.sql_url
+
+
 @pytest.mark.parametrize("depth", range(60, 160, 7))
 def test_the_socket_is_always_short_enough(depth: int):
     socket = Settings(home=Path("/" + "d" * depth)).redis_socket

@@ -19,7 +19,7 @@ from workers.definitions.loader import Batch, Loss
 from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Samples, tensors
 from workers.profiler.measure import LayerTimes, ModelTimes, bench_for, do_nothing, repeated
-from workers.profiler.sizes import work_bytes
+from workers.profiler.sizes import deferred_bytes, work_bytes
 from workers.runtime.compute.stage import Tensors
 
 MEASURED = 3
@@ -33,13 +33,14 @@ class PartTimes:
     """times   per layer; equal layers have the times of all that were measured of them
     spreads    per layer half the range of the measured layers' seconds over their median; None
                where it is the only one
-    work       per layer `Layer.work_bytes`, of the first of its equals
+    work       per layer `Layer.work_bytes`, of the first of its equals; `deferred` likewise
     measured   how many layers were measured
     """
 
     times: ModelTimes
     spreads: tuple[float | None, ...]
     work: tuple[int, ...]
+    deferred: tuple[int, ...]
     measured: int
 
 
@@ -55,12 +56,12 @@ def measured_by_parts(
     equal = equal_layers(layered)
     found: dict[int, list[LayerTimes]] = {first: [] for first in equal}
     made: dict[int, Tensors] = {}
-    work: dict[int, int] = {}
+    sizes: dict[int, tuple[int, int]] = {}
     bundle = tensors(batch[0])
     for number, first in enumerate(equal):
         if len(found[first]) < MEASURED:
             part = _part(layered, number, (bundle, batch[1]), loss, spec)
-            times, made[first], work[first] = part
+            times, made[first], sizes[first] = part
             found[first].append(times)
         bundle = _behind(layered, number, bundle, made[first])
         progress(number + 1, len(equal))
@@ -72,8 +73,8 @@ def measured_by_parts(
         _spread(found[first]) if count > 1 else None
         for first, count in zip(equal, counts, strict=True)
     ]
-    works = tuple(work[first] for first in equal)
-    return PartTimes(of_model, tuple(spreads), works, sum(map(len, found.values())))
+    works, deferred = zip(*(sizes[first] for first in equal), strict=True)
+    return PartTimes(of_model, tuple(spreads), works, deferred, sum(map(len, found.values())))
 
 
 def _part(
@@ -82,8 +83,8 @@ def _part(
     batch: tuple[Tensors, Samples],
     loss: Loss,
     spec: ProfileSpec,
-) -> tuple[LayerTimes, Tensors, int]:
-    """The layer's times, the bundle that it hands on, and the bytes it has at work."""
+) -> tuple[LayerTimes, Tensors, tuple[int, int]]:
+    """The layer's times, the bundle that it hands on, and the bytes it has at work and defers."""
     assert layered.blueprint is not None, "the model has values already"
     bundle, targets = batch
     module = cut(layered, number, number + 1)
@@ -95,7 +96,8 @@ def _part(
         repeated(bench, bundle, targets, spec.repetitions)
         with untouched(module):
             (work,) = work_bytes([bench], bundle, targets)
-    return bench.times, made, work
+            (deferred,) = deferred_bytes([bench], bundle, targets)
+    return bench.times, made, (work, deferred)
 
 
 def _behind(layered: LayeredModel, number: int, bundle: Tensors, made: Tensors) -> Tensors:

@@ -36,6 +36,7 @@ def layer_costs(
                 frozen_bytes=layer.frozen_bytes,
                 flops=sizes.flops[index] if sizes else None,
                 work_bytes=sizes.work[index] if sizes and sizes.work else None,
+                deferred_bytes=sizes.deferred[index] if sizes and sizes.deferred else None,
                 spread=spreads[index] if spreads else None,
             )
         )

@@ -19,6 +19,7 @@ from workers.devices import versions
 from workers.profiler.described import described
 from workers.profiler.message_overhead import message_overhead
 from workers.profiler.parts_profile import parts_profile, sketch_for_parts
+from workers.profiler.process_memory import private_bytes, process_bytes
 from workers.profiler.whole_profile import Stopped, whole_profile
 from workers.runtime.process import (
     device,
@@ -80,6 +81,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     drawn = catalog.example(definition, spec.microbatch)
     inputs, targets = (mapped(samples, lambda t: t.to(chosen)) for samples in drawn)
     sketch = sketch_for_parts(definition, spec, chosen)
+    private = private_bytes()  # all is imported, nothing of the model's size is made
     if sketch is None:
         profile = whole_profile(definition, (inputs, targets), spec, chosen, reporter)
     else:
@@ -93,6 +95,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         granularity=spec.granularity,
         precision=spec.precision,
         versions=versions(),
+        process_bytes=profile.process_bytes + process_bytes(private, chosen),
         message_overhead=message_overhead() if is_timed else None,
     )
     reporter.log(_summary(profile))

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import HashStore, ProcessGroupGloo
 
-from backend.profiles.profile import MessageOverhead
+from backend.profiles.message_overhead import MessageOverhead
 
 SMALL, LARGE = 64 << 10, 1 << 20
 """Bytes of the messages between which, and beyond which, seconds grow evenly."""

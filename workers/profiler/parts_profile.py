@@ -20,7 +20,7 @@ from workers.profiler.described import Sketch, graph_of, sketched
 from workers.profiler.layer_costs import layer_costs
 from workers.profiler.measure import bench_of, repeated
 from workers.profiler.room import free, needed
-from workers.profiler.sizes import peak_bytes
+from workers.profiler.sizes import StepPeak, step_peak
 from workers.runtime.compute.stage import autocast
 from workers.runtime.reports.reporter import Reporter
 
@@ -80,7 +80,7 @@ def parts_profile(
     not_whole = () if fits else (NOT_WHOLE.format(sizes=sizes),)
     peak = _whole(definition, batch, spec, device, parts) if fits else None
     forward, backward, update = parts.times.seconds(parts.times.whole)
-    measured = replace(sketch.sizes, work=list(parts.work))
+    measured = replace(sketch.sizes, work=list(parts.work), deferred=list(parts.deferred))
     layers = layer_costs(layered, parts.times, measured, parts.spreads)
     return Profile(
         name="",
@@ -91,7 +91,8 @@ def parts_profile(
         whole_update=update,
         repetitions=spec.repetitions,
         notes=(*layered.notes, *unchecked, told, *not_whole),
-        peak_bytes=peak,
+        peak_bytes=peak.alive if peak else None,
+        process_bytes=peak.unused if peak else 0,
         tracing=tracing,
         by_parts=True,
     )
@@ -121,8 +122,8 @@ def _whole(
     spec: ProfileSpec,
     device: torch.device,
     parts: PartTimes,
-) -> int:
-    """Time the uncut model into `parts`; the bytes of its peak."""
+) -> StepPeak:
+    """Time the uncut model into `parts`; its peak."""
     with autocast(device, spec.precision):
         granularity = spec.granularity or None
         layered = prepare(definition, batch, device=device, granularity=granularity)
@@ -131,4 +132,4 @@ def _whole(
     repeated(bench, inputs, batch[1], spec.repetitions)
     parts.times.whole.add(bench.times)
     with untouched(layered.model):
-        return peak_bytes(bench, inputs, batch[1])
+        return step_peak(bench, inputs, batch[1])

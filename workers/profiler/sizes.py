@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from workers.definitions.samples import Samples
 from workers.profiler.allocations import allocations
 from workers.profiler.measure import Bench, some_gradients, sweep
+from workers.profiler.process_memory import unused_bytes
 from workers.runtime.compute.stage import Activations, Tensors
 
 
@@ -27,15 +28,25 @@ CPU_ATTENTION = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _at
 
 
 @dataclass(frozen=True, slots=True)
+class StepPeak:
+    """Bytes at the peak of one step of the whole model: those that are `alive`, weights and the
+    optimizer's velocity included, the model's own copy not; and those that the allocator holds
+    beside, `unused`."""
+
+    alive: int
+    unused: int
+
+
+@dataclass(frozen=True, slots=True)
 class LayerSizes:
     """Per layer what autograd keeps for the backward, in bytes, and the operations of one forward;
-    `work`: as `Layer.work_bytes`, None = not measured; `peak`: most bytes that one step of the
-    whole model has alive, None likewise."""
+    `work`, `deferred`: as `Layer.work_bytes` and so on, None = not measured; `peak` likewise."""
 
     saved: list[int]
     flops: list[float]
     work: list[int] | None = None
-    peak: int | None = None
+    peak: StepPeak | None = None
+    deferred: list[int] | None = None
 
 
 def saved_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
@@ -79,14 +90,16 @@ def flops(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[f
     return result
 
 
-def peak_bytes(whole: Bench, inputs: Tensors, targets: Samples) -> int:
-    """Most bytes that one step of the whole model has alive, weights and the optimizer's
-    velocity included, the model's own copy not."""
-    sweep([whole], inputs, targets)  # makes the velocity
+def step_peak(whole: Bench, inputs: Tensors, targets: Samples) -> StepPeak:
+    """Of the model as one layer."""
+    step = partial(sweep, [whole], inputs, targets)
+    step()  # makes the velocity
     resident = 2 * sum(weight.nbytes for weight in whole.weights.values())
-    with allocations(inputs[0].device) as allocated:
-        allocated.during(partial(sweep, [whole], inputs, targets))
-    return resident + allocated.pieces[0].most
+    device = inputs[0].device
+    with allocations(device) as allocated:
+        allocated.during(step)
+    most = allocated.pieces[0].most
+    return StepPeak(resident + most, unused_bytes(step, most, device))
 
 
 def work_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
@@ -113,6 +126,27 @@ def work_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> l
     back = (piece.most + more for piece, more in zip(backwards, coming, strict=True))
     pairs = zip(forwards, reversed([*back]), strict=True)
     return [max(piece.most - piece.left, most) for piece, most in pairs]
+
+
+def deferred_bytes(benches: Sequence[Bench], inputs: Tensors, targets: Samples) -> list[int]:
+    """Bytes of gradients per layer that the input's half of a backward leaves for the weights':
+    each storage once, at the last layer that keeps it."""
+    held: list[Activations] = []
+    bundle = tuple(tensor.clone() for tensor in inputs)
+    for bench in benches:
+        bundle, kept = bench.stage.forward(bundle, bench.weights, targets)
+        held.append(kept)
+        bundle = tuple(tensor.detach() for tensor in bundle)
+    gradients = () if benches[-1].stage.loss else some_gradients(held[-1].outputs)
+    counted: set[int] = set()
+    result: list[int] = []
+    for bench, kept in zip(reversed(benches), reversed(held), strict=True):
+        gradients = bench.stage.backward_input(kept, gradients)
+        assert kept.deferred is not None, "the input's half has just been"
+        new = {_storage(one): one for one in kept.deferred.held if _storage(one) not in counted}
+        counted |= set(new)
+        result.append(sum(one.untyped_storage().nbytes() for one in new.values()))
+    return result[::-1]
 
 
 def _storage(tensor: Tensor) -> int:

@@ -14,7 +14,14 @@ from workers.profiler.described import graph_of
 from workers.profiler.layer_costs import layer_costs
 from workers.profiler.measure import WARM_UP, ModelTimes, benches, measure
 from workers.profiler.retrace import traced_again
-from workers.profiler.sizes import LayerSizes, flops, peak_bytes, saved_bytes, work_bytes
+from workers.profiler.sizes import (
+    LayerSizes,
+    deferred_bytes,
+    flops,
+    saved_bytes,
+    step_peak,
+    work_bytes,
+)
 from workers.runtime.compute.stage import Precision, autocast
 from workers.runtime.reports.reporter import Reporter
 
@@ -42,6 +49,7 @@ def whole_profile(
     measured, counted = _measured(layered, batch, definition.loss, spec, reporter)
     is_partial = counted < spec.repetitions
     sizes = None if is_partial else _sizes(layered, batch, definition.loss, spec.precision)
+    peak = sizes.peak if sizes else None
     forward, backward, update = measured.seconds(measured.whole)
     return Profile(
         name="",
@@ -52,7 +60,8 @@ def whole_profile(
         whole_update=update,
         repetitions=counted,
         notes=layered.notes + notes,
-        peak_bytes=sizes.peak if sizes else None,
+        peak_bytes=peak.alive if peak else None,
+        process_bytes=peak.unused if peak else 0,
         tracing=tracing,
         is_partial=is_partial,
     )
@@ -85,7 +94,8 @@ def _sizes(layered: LayeredModel, batch: Batch, loss: Loss, precision: Precision
             saved,
             flops(layers, inputs, targets),
             work_bytes(layers, inputs, targets),
-            peak_bytes(whole, inputs, targets),
+            step_peak(whole, inputs, targets),
+            deferred_bytes(layers, inputs, targets),
         )
 
 

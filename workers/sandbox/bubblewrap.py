@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import count
 from pathlib import Path
 
 import workers
@@ -21,6 +22,7 @@ ROOT_KEEPS = ("CAP_SETUID", "CAP_SETGID", "CAP_KILL")
 
 FIRST_USER = 64_000
 NUM_USERS = 1_000
+_STARTED = count()
 
 
 def program() -> str | None:
@@ -29,17 +31,18 @@ def program() -> str | None:
 
 
 def rank_user() -> int | None:
-    """Whom the ranks run as: an agent that is root gives them a user of their own, since
-    the kernel does not limit root's processes. None: the agent's own user."""
-    return FIRST_USER + os.getpid() % NUM_USERS if os.getuid() == 0 else None
+    """Whom the ranks of the next run are: an agent that is root gives each run a user of its own,
+    since the kernel does not limit root's processes, and counts a user's together. None: the
+    agent's own user."""
+    return FIRST_USER + (os.getpid() + next(_STARTED)) % NUM_USERS if os.getuid() == 0 else None
 
 
 def command(
     bwrap: str, room: Room, inner: Sequence[str], gpus: bool = False, outside: bool = False
 ) -> list[str]:
     """`inner` inside the sandbox, with the machine's network where it goes `outside`. Each
-    mount comes after those above it, so that the mask over the state directory holds wherever
-    that lies."""
+    mount comes after those above it, so that the masks over the state directory and over what
+    hosts share hold wherever those lie."""
     mounts = list(_mounts(room, gpus))
     mounts = sorted([*mounts, *_above(mounts)], key=lambda mount: len(Path(mount[-1]).parts))
     return [
@@ -49,7 +52,7 @@ def command(
         *("--hostname", "stageflow"),
         *(_capabilities() if os.getuid() == 0 else ()),
         *(word for mount in mounts for word in mount),
-        *("--remount-ro", str(room.state), "--remount-ro", "/dev", "--remount-ro", "/"),
+        *(word for path in (*room.hidden, "/dev", "/") for word in ("--remount-ro", str(path))),
         *("--chdir", str(room.work), "--"),
         *inner,
     ]
@@ -75,7 +78,8 @@ def _mounts(room: Room, gpus: bool) -> Iterable[tuple[str, ...]]:
         yield _shown(path)
     for name in ("hosts", "nsswitch.conf", "passwd", "group"):
         yield ("--ro-bind", str(room.etc / name), f"/etc/{name}")
-    yield ("--tmpfs", str(room.state))
+    for path in room.hidden:
+        yield ("--tmpfs", str(path))
     for path in (*room.shown, *room.data):
         yield _shown(path)
     yield ("--bind", str(room.work), str(room.work))

@@ -2,10 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO
 
@@ -37,13 +38,15 @@ class SandboxFailed(StageflowError):
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
     """What to start: one command, in one environment per rank. `gpus`: the ranks use them.
-    `outside`: they have the machine's network, because they meet ranks of other machines."""
+    `outside`: they have the machine's network, because they meet ranks of other machines. `cores`
+    to which they are bound; () = any."""
 
     command: tuple[str, ...]
     environments: tuple[Mapping[str, str], ...]
     limits: Limits
     gpus: bool = False
     outside: bool = False
+    cores: tuple[int, ...] = ()
 
 
 class Cell:
@@ -100,6 +103,7 @@ class Cell:
             "ranks": [{"environment": dict(e), "out": out, "err": err} for e, out, err in pairs],
             "status": status,
             "user": user,
+            "cores": order.cores,
             "grace": GRACE,
         }
 
@@ -111,7 +115,7 @@ class Cell:
             self._process.stdin.flush()
 
     def _popen(self, command: Sequence[str], ends: Sequence[int]) -> "subprocess.Popen[bytes]":
-        with (self._room.folder / LOG).open("wb") as log:
+        with (self._room.folder / LOG).open("wb") as log, _without_warnings():
             return subprocess.Popen(
                 command,
                 env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
@@ -173,6 +177,18 @@ class Cell:
         self._process.wait()
         self._hear()
         self._status.close()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """SIGUSR1 does not reach what is started meanwhile. Schedulers warn every process of a job by
+    it, and the agent alone acts on that. A mask of signals survives exec: it holds for bubblewrap,
+    the launcher and the ranks, from their first moment."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _num_own() -> int:

@@ -34,6 +34,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stay)
     _adopt_orphans()
     _limit(order["limits"])
+    if order["cores"]:
+        os.sched_setaffinity(0, order["cores"])
     started = [_start(order, rank) for rank in order["ranks"]]
     _say(order["status"], UP)
     threading.Thread(target=_end_with_leash, args=(order["grace"],), daemon=True).start()

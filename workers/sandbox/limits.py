@@ -1,12 +1,11 @@
-"""What one run may use on this node, and the words for a run that used it up."""
+"""What one run may use of this node, and the words for a run that used it up."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import psutil
-
 from backend.runs.run import RunError
 from backend.settings import Settings
+from workers.allocation import memory
 
 MEMORY_WORDS = (
     "outofmemory",
@@ -33,14 +32,15 @@ class Limits:
     files: int
 
     @staticmethod
-    def of(settings: Settings) -> "Limits":
-        """Where no memory is given: four fifths of the machine's."""
+    def of(settings: Settings, share: float = 1.0) -> "Limits":
+        """Memory and disk of a run that has this share of the node's devices. Where no memory is
+        given: of four fifths of what the agent may use."""
         return Limits(
             seconds=settings.max_seconds,
-            memory=settings.max_memory or psutil.virtual_memory().total * 4 // 5,
+            memory=int((settings.max_memory or memory() * 4 // 5) * share),
             processes=settings.max_processes,
             file=settings.max_file,
-            disk=settings.max_disk,
+            disk=int(settings.max_disk * share),
             files=settings.max_files,
         )
 

@@ -17,13 +17,20 @@ def work_folder(folder: Path) -> Path:
 @dataclass(frozen=True, slots=True)
 class Room:
     """`folder` belongs to the agent. Of the `state` directory around it the ranks see
-    `shown`, read-only, and `work`. `data` (and weights) lie elsewhere on the machine and are shown
-    read-only as they are: their owner and their permissions stay."""
+    `shown`, read-only, and `work`, of what hosts have `shared` nothing. `data` (and weights) lie
+    elsewhere on the machine and are shown read-only as they are: their owner and their permissions
+    stay."""
 
     folder: Path
     state: Path
     shown: tuple[Path, ...] = ()
     data: tuple[Path, ...] = ()
+    shared: Path | None = None
+
+    @property
+    def hidden(self) -> tuple[Path, ...]:
+        """What is masked, wherever it lies."""
+        return tuple(dict.fromkeys((self.state, self.shared or self.state)))
 
     @property
     def work(self) -> Path:

@@ -55,7 +55,8 @@ def detect(settings: Settings) -> Sandbox:
         return Sandbox(SandboxLevel.LIMITS, "bubblewrap is not installed")
     try:
         with tempfile.TemporaryDirectory(prefix="stageflow-trial-") as folder:
-            _try(Room(Path(folder), settings.home), Limits.of(settings))
+            room = Room(Path(folder), settings.home, shared=settings.shared_folder)
+            _try(room, Limits.of(settings))
     except (StageflowError, OSError, subprocess.SubprocessError) as fault:
         return Sandbox(SandboxLevel.LIMITS, f"bubblewrap does not work here: {fault}")
     return Sandbox(SandboxLevel.BUBBLEWRAP)

@@ -4,7 +4,6 @@ What is to be done next, `state.step` says; this performs it.
 """
 
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,8 +13,8 @@ from functools import partial
 
 from backend.bootstrap import Backend
 from backend.runs.attempts.fence import LeaseLost
-from backend.runs.dispatch.placement import Share
 from backend.runs.job import Job
+from backend.runs.request.spec import TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
@@ -24,28 +23,22 @@ from workers.sandbox.cell import SandboxFailed
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox, detect
+from workers.stop import Stop
 from workers.supervisor.lease import Lease
 from workers.supervisor.ranks.lines import Lines, PrintedLine
-from workers.supervisor.ranks.ranks import Ranks
+from workers.supervisor.ranks.ranks import Given, Ranks
 from workers.supervisor.ranks.rendezvous import rendezvous
 from workers.supervisor.ranks.requests import SAVE_NOW, request
 from workers.supervisor.reporting import ballast
 from workers.supervisor.reporting.conclusion import conclude
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed
-from workers.supervisor.reporting.spool_recovery import spool_folder
+from workers.supervisor.setup.given import cores_for, gpus_for, share_of, sharing
 from workers.supervisor.setup.hub import fetched
-from workers.supervisor.setup.preparation import (
-    gpus_for,
-    prepare,
-    rank_command,
-    room_of,
-    sharing,
-    world_size,
-)
+from workers.supervisor.setup.preparation import prepare, rank_command, room_of
 from workers.supervisor.setup.resuming import resumed
 from workers.supervisor.spool.spool import Spool
-from workers.supervisor.state.ending import CANCELLED, Ending
+from workers.supervisor.state.ending import CANCELLED, Ending, asked_of_agent
 from workers.supervisor.state.events import (
     AttemptEvent,
     Interrupted,
@@ -69,7 +62,7 @@ log = logging.getLogger(__name__)
 class Supervision:
     """Starts the ranks, watches them, writes what they say, ends them.
 
-    `stop` is set when the agent itself must end; `silence` in seconds (see `RankStates`). The
+    `stop`: when the agent itself must end; `silence` in seconds (see `RankStates`). The
     sandbox is the best that this node has where none is given.
     """
 
@@ -77,8 +70,8 @@ class Supervision:
         self,
         backend: Backend,
         attempt: Attempt,
-        stop: threading.Event,
-        num_gpus: int = 0,
+        stop: Stop,
+        gpus: Sequence[str] = (),
         command: Command = rank_command,
         silence: float = SILENCE,
         sandbox: Sandbox | None = None,
@@ -87,14 +80,15 @@ class Supervision:
         self._attempt = attempt
         self._run = attempt.run
         self._stop = stop
-        self._num_gpus = num_gpus
+        self._gpus = gpus
         self._command = command
         self._silence = silence
         self._sandbox = sandbox or detect(backend.settings)
-        self._limits = Limits.of(backend.settings)
+        share = share_of(attempt.shares[0].held, gpus, backend.settings.devices)
+        self._limits = Limits.of(backend.settings, share)
         self._folder = backend.settings.run_folder(attempt.run.id, attempt.number)
         self._work = work_folder(self._folder)
-        spool = Spool.of(spool_folder(backend.settings), attempt.fence)
+        spool = Spool.of(backend.settings.spool_folder, attempt.fence)
         self._writer = EventWriter(attempt, self._work, spool)
         self._lease = Lease(attempt, backend.settings)
         self._lines = Lines()
@@ -158,24 +152,22 @@ class Supervision:
         self._make_team()
         level = self._isolated()
         if not fetched(self._run.spec, settings, self._goes_on):
-            return Interrupted(CANCELLED)
+            return Interrupted(self._asked())
         with self._lease.renewing():
             job = prepare(self._backend, self._run, self._folder)
             job = resumed(self._attempt, job, self._writer.say)
-        summon = partial(self._backend.dispatch.summon, self._run, self._attempt)
+        summon = partial(self._backend.dispatch.summon, self._attempt)
         if not self._team.gather(summon, self._goes_on):
-            return Interrupted(CANCELLED)
+            return Interrupted(self._asked())
         self._start(job, level)
         now = time.monotonic()
         return Launched(RankStates(job.world_size, now, self._silence, settings.stall))
 
     def _make_team(self) -> None:
         """A run that names no nodes is this one's alone."""
-        settings, spec = self._backend.settings, self._run.spec
-        shares = self._backend.dispatch.shares(spec)
-        address = own_address(settings.node_address) if shares else LOOPBACK
-        everybody = tuple(range(world_size(spec)))
-        shares = shares or (Share(settings.node, everybody, everybody),)
+        settings, shares = self._backend.settings, self._attempt.shares
+        named = isinstance(self._run.spec, TrainSpec) and self._run.spec.nodes
+        address = own_address(settings.node_address) if named else LOOPBACK
         port = self._started.enter_context(rendezvous(address))
         self._team = Team(shares, address, port, self._work)
         self._started.callback(self._team.end)
@@ -184,15 +176,17 @@ class Supervision:
     def _start(self, job: Job, level: SandboxLevel) -> None:
         settings, place = self._backend.settings, self._team.place(self._backend.settings.node)
         num_ranks = len(place.ranks)
-        available = 0 if job.emulation else self._num_gpus
+        available = () if job.emulation else self._gpus
         ballast.hold_back(self._folder)
-        self._writer.say(f"starting {num_ranks} rank(s) on {settings.node}")
-        for warning in () if job.emulation else sharing(num_ranks, available):
+        held = ", ".join(map(str, place.held))
+        self._writer.say(f"starting {num_ranks} rank(s) on {settings.node}, device(s) {held}")
+        for warning in () if job.emulation else sharing(place, available):
             self._writer.say(warning)
         self._lease.renew()
-        room, command, lines = room_of(job, settings.home), self._command(job), self._lines
-        world, num_gpus = job.world_size, gpus_for(num_ranks, available)
-        self._ranks = Ranks(room, command, place, world, lines, self._limits, level, num_gpus)
+        room, command, lines = room_of(job, settings), self._command(job), self._lines
+        world = job.world_size
+        given = Given(gpus_for(place, available), cores_for(place, self._gpus))
+        self._ranks = Ranks(room, command, place, world, lines, self._limits, level, given)
         self._started.callback(self._end_ranks)
         self._started.callback(self._team.stop)
         self._team.start(self._lines, job)
@@ -216,7 +210,8 @@ class Supervision:
             lines, exits = self._told(self._lines.take(TICK)), self._exits()
         now = time.monotonic()
         limit = self._ranks.exceeded(now) or self._team.error
-        return Observed(now, lines, exits, limit, self._lease.has_lapsed, self._stop.is_set())
+        stop, left = self._stop.is_set(), self._stop.seconds_left
+        return Observed(now, lines, exits, limit, self._lease.has_lapsed, stop, left)
 
     def _told(self, lines: Sequence[PrintedLine]) -> tuple[Told, ...]:
         return tuple((line.rank, self._writer.hear(line)) for line in lines)
@@ -254,7 +249,11 @@ class Supervision:
     def _goes_on(self) -> bool:
         """Before there are ranks: renew the lease when it is time; shall they be started?"""
         cancelled = self._lease.is_due and self._lease.renew()
-        return not cancelled and not self._stop.is_set()
+        return not cancelled and not self._stop.is_near
+
+    def _asked(self) -> Ending:
+        """Who does not let it go on before there are ranks: the agent's own end, else a person."""
+        return asked_of_agent(self._stop.is_set(), self._stop.seconds_left) or CANCELLED
 
     def _end_ranks(self) -> None:
         if stubborn := self._ranks.end():

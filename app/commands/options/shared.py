@@ -14,6 +14,9 @@ from app.terminal import err
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Queue it and return.")]
+AloneOption = Annotated[
+    bool, typer.Option("--alone", help="No other run is on its nodes meanwhile.")
+]
 Output = Annotated[Path, typer.Option("--output", "-o", help="File to write.")]
 STDOUT = Path("-")
 

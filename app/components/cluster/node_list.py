@@ -1,6 +1,6 @@
 """The machines that run jobs, when each was last seen, and the runs that wait for one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import streamlit as st
@@ -11,7 +11,6 @@ from app.formats import NOTHING, SPACE, clock, percent, plain, size
 from backend.cluster.cluster import Device
 from backend.runs.dispatch.nodes import Node, Use
 from backend.runs.history.listing import QueuedRun
-from backend.runs.run import Run
 
 OFF = (
     "Difference from the database's clock, which runs, leases and queues use. The times of log "
@@ -19,17 +18,13 @@ OFF = (
 )
 
 
-def node_list(
-    nodes: Sequence[Node], carried: Mapping[str, Sequence[Run]], busy: Collection[str]
-) -> None:
-    """One row per node, the freshest sign of life first. A node may be `busy` with a run that
-    the visitor does not see."""
+def node_list(nodes: Sequence[Node], held: Mapping[str, int]) -> None:
+    """One row per node, the freshest sign of life first; `held` of its devices runs have now."""
     grid(
         "nodes",
         (
             Column("Node", 1.6, _name),
-            Column("State", 1.1, lambda node: _state(node, node.name in busy)),
-            Column("Runs now", 1.9, lambda node: _runs(carried.get(node.name, ()))),
+            Column("State", 1.5, lambda node: _state(node, held.get(node.name, 0))),
             text("Devices", 1.8, lambda node: plain(devices(node.devices))),
             Column("In use", 2.8, _use),
             small("Versions", 2.0, versions),
@@ -82,20 +77,16 @@ def _use(node: Node) -> None:
             st.progress(min(1.0, max(0.0, use.share)))
 
 
-def _state(node: Node, busy: bool) -> None:
+def _state(node: Node, held: int) -> None:
+    total = len(node.devices)
     if not node.alive:
         st.badge("silent", icon=":material/power_off:", color="red")
-    elif busy:
-        st.badge("busy", icon=":material/play_circle:", color="blue")
-    else:
+    elif not held:
         st.badge("free", icon=":material/check_circle:", color="green")
-
-
-def _runs(runs: Sequence[Run]) -> None:
-    if not runs:
-        st.markdown(NOTHING)
-    for run in runs:
-        run_link(run)
+    elif held < total:
+        st.badge(f"{total - held} of {total} free", icon=":material/play_circle:", color="blue")
+    else:
+        st.badge("busy", icon=":material/play_circle:", color="blue")
 
 
 def queue_list(queue: Sequence[QueuedRun]) -> None:

@@ -8,6 +8,7 @@ from app import services
 from app.formats import plain
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import shares
 from backend.runs.request.spec import TrainSpec
 
 
@@ -23,8 +24,15 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             before,
             format_func=lambda name: _node(name, nodes),
             help="With several nodes the plan's devices are numbered through in this order. "
-            "With none the first free node runs all ranks.",
+            "With none the first node with enough free devices runs all ranks.",
             key="place-nodes",
+        )
+        whole = st.checkbox(
+            "Alone on its nodes",
+            spec.whole_nodes,
+            help="No other run is there meanwhile, whatever this one uses: for measurements that "
+            "memory and disks shared with others would disturb. It waits until all is free.",
+            key="place-whole",
         )
         emulate = st.number_input(
             "Emulate: seconds per second of the profile",
@@ -35,7 +43,7 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             "plan's profile and cluster say, so that any number of ranks fits on one machine.",
             key="place-emulate",
         )
-        spec = replace(spec, nodes=tuple(chosen), emulate=float(emulate))
+        spec = replace(spec, nodes=tuple(chosen), emulate=float(emulate), whole_nodes=bool(whole))
         if problem := _unfit(spec, nodes):
             st.warning(plain(problem), icon=":material/warning:")
     return spec
@@ -45,7 +53,7 @@ def _unfit(spec: TrainSpec, nodes: dict[str, Node]) -> str:
     """Why the plan does not fit the nodes that are alive; "" where it does."""
     if spec.nodes:
         try:
-            services.backend().dispatch.shares(spec)
+            shares(spec, list(nodes.values()))
         except InvalidInput as fault:
             return f"{fault}. {fault.advice}"
         return ""

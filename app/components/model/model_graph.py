@@ -139,6 +139,8 @@ def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
         ("Alive at work", size(at_work(layers)) if at_work(layers) else ""),
         ("Operations", operations(flops) if flops else ""),
     ]
+    if len(layers) == len(profile.layers) and profile.process_bytes:
+        rows.append(("A process beside it", size(profile.process_bytes)))
     if len(layers) == 1:
         index = numbers.start
         rows.append(("Output", size(layers[0].output_bytes)))

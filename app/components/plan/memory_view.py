@@ -3,26 +3,39 @@
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.memory import memory
+from app.charts.memory import memory, parts
 from app.components.shell.layout import card
 from backend.cluster.cluster import Cluster
+from backend.planning.memory import memory_parts
 from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
+from backend.prediction.shapes import steady_shape
 
 ALT = "Peak memory of each stage's devices beside what a device has"
 
 
-def memory_view(prediction: Prediction, cluster: Cluster) -> None:
-    """One bar per pipeline rank; without a limit the bars alone."""
-    cut = prediction.plan.partition
-    limits = limits_of(cluster, prediction)
+SWATCH = "display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 5px"
+LEGEND = (
+    '<span style="white-space: nowrap; margin-right: 8px; font-size: 13px">'
+    f'<span style="background: {{1}}; {SWATCH}"></span>{{0}}</span>'
+)
+
+
+def memory_view(prediction: Prediction, question: Question) -> None:
+    """One bar per pipeline rank of what its devices hold; without a limit the bars alone."""
+    plan, cut = prediction.plan, prediction.plan.partition
+    limits = limits_of(question.cluster, prediction)
+    profile = question.at(plan.microbatch)
+    held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
     said = "dotted: what the device has" if any(limits) else "its limit is not known"
     with card("Memory per device", said):
         st.plotly_chart(
-            memory(cut, prediction.memory_bytes[: cut.pipeline_size], limits),
+            memory(cut, held[: cut.pipeline_size], limits),
             key="memory",
             config=CONFIG,
             alt=ALT,
         )
+        st.html(" ".join(LEGEND.format(*each) for each in parts(held).items()))
 
 
 def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:

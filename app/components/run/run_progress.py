@@ -8,6 +8,7 @@ import streamlit as st
 from app.components.runs.run_words import share_done
 from app.formats import count, duration, plain
 from backend.runs.history.records import MetricPoint
+from backend.runs.remaining import remaining
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
@@ -24,7 +25,7 @@ def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
         st.progress(share_done(run) or 0.0, text=_waiting(run))
         return
     parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
-    left = remaining(run, losses, datetime.now(UTC))
+    left = remaining(run, datetime.now(UTC), losses)
     if left is not None:
         parts.append(f"**{duration(left)}** left")
     st.progress(share_done(run) or 0.0, text=" · ".join(parts))
@@ -38,18 +39,3 @@ def _waiting(run: Run) -> str:
     if run.state is RunState.RUNNING:
         return f"Running on {plain(run.node or 'a node')}"
     return f"Starting on {plain(run.node or 'a node')}"
-
-
-def remaining(run: Run, losses: Sequence[MetricPoint], now: datetime) -> float | None:
-    """Seconds until the phase is done at its recent pace; None before there is a pace.
-
-    A training's pace is that of its last loss values, anything else's the mean since it began.
-    """
-    found = run.progress
-    if found is None or run.started_at is None or not 0 < found.done <= found.total:
-        return None
-    left = found.total - found.done
-    if found.phase == "train" and len(losses) > 1 and losses[-1].time > losses[0].time:
-        pace = (losses[-1].step - losses[0].step) / (losses[-1].time - losses[0].time)
-        return left / pace if pace > 0 else None
-    return (now - run.started_at).total_seconds() * left / found.done

@@ -105,6 +105,10 @@ class Schedule:
         late = self.delay(at) if self.delay else 0
         return min(self.warm_up(at) + late, period * at.chunks)
 
+    def deferred(self, at: Depth) -> int:
+        """Most of them that have their inputs' half of the backward and not their weights'."""
+        return min(self.delay(at) + 1, self.in_flight(at)) if self.delay else 0
+
     def check(self, shape: Shape) -> None:
         """Raises `InvalidInput` where `shape` is not one for this schedule."""
         if shape.chunks > 1 and not self.chunked:

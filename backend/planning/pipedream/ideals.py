@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.planning.cost import Floats
-from backend.profiles.profile import Crossing, ModelGraph, Profile
+from backend.profiles.crossing import Crossing
+from backend.profiles.profile import ModelGraph, Profile
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

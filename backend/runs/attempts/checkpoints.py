@@ -14,6 +14,7 @@ FAULTS = frozenset(
         "AgentHeldUp",
         "AgentLost",
         "AgentStopped",
+        "AgentWarned",
         "DatabaseUnreachable",
         "NodeLost",
         "NodesMissing",

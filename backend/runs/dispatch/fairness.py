@@ -17,8 +17,8 @@ LOOKED_AT = 100
 
 @dataclass(frozen=True, slots=True)
 class ProjectLoad:
-    """What a project has at once: live runs, devices of the nodes that they hold, queued runs;
-    and when one of its runs was last started (None: never)."""
+    """What a project has at once: live runs, devices that they hold, queued runs; and when one of
+    its runs was last started (None: never)."""
 
     project: Project
     running: int = 0
@@ -51,14 +51,14 @@ def _before(load: ProjectLoad) -> tuple[float, float]:
 
 
 def over_quota(load: ProjectLoad, more: int = 1) -> str | None:
-    """Why no further run of the project starts now, in a sentence; None where one may. `more`:
-    the devices of the smallest node that could take it."""
+    """Why no further run of the project, of `more` devices, starts now, in a sentence; None where
+    it may."""
     quota, name = load.project.quota, load.project.name
     if quota.running is not None and load.running >= quota.running:
         return f"The project {name} may have {quota.running} live runs and has {load.running}."
     if quota.devices is not None and load.devices + more > quota.devices:
-        last = "" if more == 1 else f"; the smallest node has {more}"
+        needs = "" if more == 1 else f"; the run needs {more}"
         return (
-            f"The project {name} may hold {quota.devices} devices and holds {load.devices}{last}."
+            f"The project {name} may hold {quota.devices} devices and holds {load.devices}{needs}."
         )
     return None

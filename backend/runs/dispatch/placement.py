@@ -1,21 +1,36 @@
-"""Which ranks of a run sit on which node, where it asks for several."""
+"""Which ranks of a run sit on which devices of which node."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
-from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
+
+ENOUGH = 0.99
+"""The share of a device's memory that will do: machines of one kind differ by some megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`ranks` of a run on one node, and the number that each one's device has there."""
+    """`ranks` of a run on one node, and the number that each one's device has there. `held`: all
+    devices of the node that the run holds, once it is claimed."""
 
     node: str
     ranks: tuple[int, ...]
     devices: tuple[int, ...]
+    held: tuple[int, ...] = ()
+
+
+def world_size(spec: RunSpec) -> int:
+    """One process measures; a plan trains with one per device and parallel pipeline."""
+    match spec:
+        case ProfileSpec():
+            return 1
+        case TrainSpec():
+            return spec.plan.partition.num_devices * spec.plan.num_pipelines
 
 
 def shares(spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
@@ -47,21 +62,52 @@ def shares(spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
     return tuple(sorted(found, key=lambda share: share.ranks[0]))
 
 
-def turn(node: str, queued: Mapping[int, RunSpec], alive: Sequence[Node]) -> list[int]:
-    """Ids of the `queued` runs that `node` may lead, in their order. None comes after a run on
-    several nodes that needs this one: its nodes must come to be free at the same time. One
-    whose nodes are not all alive holds nobody up."""
-    found = []
-    for run_id, spec in queued.items():
-        try:
-            needed = [share.node for share in shares(spec, alive)]
-        except InvalidInput:
+def shares_on(node: str, spec: RunSpec, nodes: Sequence[Node]) -> tuple[Share, ...]:
+    """The shares of a run that `node` would like to lead: where `spec` names none, all its ranks
+    there, each on a device of its own. Raises `InvalidInput` as `shares` does."""
+    everybody = tuple(range(world_size(spec)))
+    return shares(spec, nodes) or (Share(node, everybody, everybody),)
+
+
+def settled(
+    share: Share, devices: Sequence[Device], taken: Collection[int], whole: bool = False
+) -> Share | None:
+    """The share on devices that nobody has `taken`, of the `devices` of its node: each as it is
+    asked for, else one of the same kind. None where they are not free.
+
+    A share that needs more devices than the node has holds all of them, and its ranks share
+    them; so it does where it shall have the `whole` node. Of a node that has not said what it
+    has (no devices) everything is believed.
+    """
+    asked, count = sorted(set(share.devices)), len(devices)
+    if count and (whole or asked[-1] >= count):
+        there = tuple(range(count))
+        shared = tuple(device % count for device in share.devices)
+        return None if taken else replace(share, devices=shared, held=there)
+    own = {device: device for device in asked if device not in taken}
+    spare = [d for d in _numbers(count, asked, taken) if d not in taken and d not in own]
+    for device in asked:
+        if device in own:
             continue
-        if not needed or needed[0] == node:
-            found.append(run_id)
-        if node in needed:
-            break
-    return found
+        found = next((d for d in spare if not count or does(devices[d], devices[device])), None)
+        if found is None:
+            return None
+        spare.remove(found)
+        own[device] = found
+    placed = tuple(own[device] for device in share.devices)
+    return replace(share, devices=placed, held=tuple(sorted(own.values())))
+
+
+def does(one: Device, other: Device) -> bool:
+    """Would `one` do in the place of `other`?"""
+    enough = other.memory is None or (one.memory or 0.0) >= ENOUGH * other.memory
+    return (one.name, one.speed) == (other.name, other.speed) and enough
+
+
+def _numbers(count: int, asked: Sequence[int], taken: Collection[int]) -> Iterator[int]:
+    """Of a node's devices; as many as may be needed where nobody knows how many it has."""
+    enough = max((*asked, *taken)) + 1 + len(asked)
+    yield from range(count or enough)
 
 
 def _counts(names: Sequence[str], nodes: Mapping[str, Node]) -> list[int]:

@@ -62,8 +62,10 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class QueuedRun:
-    """`place` in the queue from 1; `reason` says for people why it does not run yet."""
+    """`place` in the queue from 1; `reason` says for people why it does not run yet. `start` is
+    when it is expected to start; None where nobody knows."""
 
     run: Run
     place: int
     reason: str
+    start: datetime | None = None

@@ -83,6 +83,7 @@ class ProfileSpec:
                  in `precision`, or in that which the name says ("h100-tf32")
     by_parts     layers are made and timed one by one also where the whole model fits; where it
                  does not, they always are
+    whole_nodes  no other run is on its node meanwhile
     """
 
     definition_id: int
@@ -94,6 +95,7 @@ class ProfileSpec:
     further: tuple[int, ...] = ()
     peak: str = ""
     by_parts: bool = False
+    whole_nodes: bool = False
     kind: Literal["profile"] = "profile"
 
 
@@ -120,6 +122,7 @@ class TrainSpec:
     weights_partial   whether these weights may lack tensors of the model and have others
     checkpoint_id  a checkpoint, of whichever run, to go on from
     nodes        run on these, whose devices the plan numbers through; () = on any one
+    whole_nodes  no other run is on its nodes meanwhile, whatever it uses of them
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
                  segment of a prediction
@@ -149,6 +152,7 @@ class TrainSpec:
     emulate: float = 0.0
     target_loss: float | None = None
     state_precision: StatePrecision = "float32"
+    whole_nodes: bool = False
     kind: Literal["train"] = "train"
 
     @property

@@ -9,6 +9,7 @@ from backend.notifications.notifier import Notifier
 from backend.profiles.profile import Profile
 from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark, may_restart
 from backend.runs.attempts.fence import Fence
+from backend.runs.dispatch.placement import Share
 from backend.runs.events import Metrics
 from backend.runs.history.records import LogText, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.request.spec import TrainSpec
@@ -24,9 +25,17 @@ class Attempt:
     once the run was given up, taken over or ended. `lease` in seconds."""
 
     def __init__(
-        self, run: Run, token: str, stores: Stores, notifier: Notifier, lease: float
+        self,
+        run: Run,
+        token: str,
+        stores: Stores,
+        notifier: Notifier,
+        lease: float,
+        shares: tuple[Share, ...] = (),
     ) -> None:
         self.run = run
+        self.shares = shares
+        """Which ranks run on which devices of which nodes, that of rank 0 first."""
         self.number = run.attempt
         self.fence = Fence(run.id, run.attempt, token)
         self._stores = stores

@@ -10,16 +10,17 @@ from backend.notifications.notifier import Notifier
 from backend.queue.client import CeleryQueue
 from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.fence import Fence, LeaseLost
-from backend.runs.dispatch.fairness import LOOKED_AT, in_turn
 from backend.runs.dispatch.leases import REAPER, NodeTaken
-from backend.runs.dispatch.placement import Share, shares, turn
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import shares_on
 from backend.runs.request.spec import RunSpec, TrainSpec
-from backend.runs.run import Run
 from backend.services.runs.attempt import Attempt
+from backend.services.runs.line import in_line
 from backend.services.runs.recovery import give_up
 from backend.services.runs.stand_in import placed
 from backend.services.runs.stores import Stores
 from backend.storage.nodes.reservations import SqlReservations
+from backend.storage.runs.claims import Claim
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class DispatchService:
             self._stores.leases.drop(name, self._place)
 
     def claim(self, run_id: int, node: str) -> Attempt | None:
-        """Take a queued run for `node`, with all other nodes that it needs, which the attempt's
-        own spec names; None where somebody else has it, it ended, another node leads it, or one
-        that it needs is not free."""
+        """Take a queued run for `node`, with devices of all nodes that it needs, which the
+        attempt's own spec names; None where somebody else has it, it ended, another node leads
+        it, or devices that it needs are not free."""
         spec = self._stores.runs.asked(run_id)
         if spec is None:
             return None
@@ -65,16 +66,20 @@ class DispatchService:
                 return None
             spec = placed(queued, self._stores, node)
         try:
-            nodes = [share.node for share in self._shares(spec)]
+            found = shares_on(node, spec, self._named(spec))
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
             return None
-        if nodes and nodes[0] != node:
+        if found[0].node != node:
             return None
         token = uuid4().hex
-        run = self._stores.runs.claim(run_id, node, token, self._lease, nodes[1:])
-        if run is None:
+        claimed = self._stores.runs.claim(
+            Claim(run_id, token, self._lease, found, spec.whole_nodes)
+        )
+        if claimed is None:
             return None
-        return Attempt(replace(run, spec=spec), token, self._stores, self._notifier, self._lease)
+        run, held = claimed
+        run = replace(run, spec=spec)
+        return Attempt(run, token, self._stores, self._notifier, self._lease, held)
 
     def holding(self, fence: Fence) -> Attempt:
         """The attempt of an agent that died, for what it had not written. Raises `LeaseLost`
@@ -103,27 +108,23 @@ class DispatchService:
         return False
 
     def waiting_for(self, node: str) -> Sequence[int]:
-        """Ids of the queued runs that `node` may try, in the order of fairness between their
-        projects; none of a project that has as much as it may have at once."""
-        loads = self._stores.loads
-        first = in_turn(loads.waiting(LOOKED_AT), loads.loads())[:LOOKED_AT]
-        queued = self._stores.runs.several([each.run_id for each in first])
-        specs = {run.id: placed(run, self._stores, node) for run in queued}
-        return turn(node, specs, self._stores.nodes.alive())
+        """Ids of the queued runs that `node` may start now, in the order of fairness between
+        their projects; none of a project that has as much as it may have at once."""
+        found = in_line(self._stores, node).turns.values()
+        return [turn.run_id for turn in found if turn.seconds == 0 and turn.nodes[0] == node]
 
-    def summon(self, run: Run, attempt: Attempt, address: str, port: int, secret: str) -> None:
+    def summon(self, attempt: Attempt, address: str, port: int, secret: str) -> None:
         """Tell the other nodes of a run where to report, and wake them. Raises `LeaseLost`."""
         attempt.summon(address, port, secret)
-        for share in shares(run.spec, self._stores.nodes.alive())[1:]:
+        for share in attempt.shares[1:]:
             with suppress(QueueUnreachable):
-                self._queue.publish(run.id, share.node)
+                self._queue.publish(attempt.run.id, share.node)
 
-    def shares(self, spec: RunSpec) -> Sequence[Share]:
-        """Which ranks run on which of the nodes that `spec` names; () where it names none.
-        Raises `InvalidInput` where they do not fit."""
-        return shares(spec, self._stores.nodes.list())
+    def devices(self, run_id: int, attempt: int, node: str) -> Sequence[int]:
+        """Those of `node` that an attempt holds."""
+        return self._stores.holdings.of_attempt(run_id, attempt).get(node, ())
 
-    def _shares(self, spec: RunSpec) -> Sequence[Share]:
-        """Among the nodes that are alive, which only a run that names some has to know."""
+    def _named(self, spec: RunSpec) -> Sequence[Node]:
+        """The nodes that are alive, which only a run that names some has to know."""
         named = isinstance(spec, TrainSpec) and spec.nodes
-        return shares(spec, self._stores.nodes.alive()) if named else ()
+        return self._stores.nodes.alive() if named else ()

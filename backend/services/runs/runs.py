@@ -9,8 +9,8 @@ from backend.people.rights import Right
 from backend.planning.plan import Plan
 from backend.queue.client import CeleryQueue
 from backend.queue.messages import QueueUnreachable
-from backend.runs.dispatch.fairness import LOOKED_AT, in_turn, over_quota
 from backend.runs.dispatch.placement import shares
+from backend.runs.dispatch.turns import Until
 from backend.runs.history.labels import MAX_NAME
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
 from backend.runs.history.records import StoredAttempt
@@ -19,10 +19,12 @@ from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.services.people.access import Access
 from backend.services.runs.completion import completed
+from backend.services.runs.line import Line, expected_free, in_line
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
 from backend.services.runs.validation import validate
+from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
 
 
@@ -105,7 +107,8 @@ class RunService:
         None where it is not queued or only waits for its turn."""
         if run.state is not RunState.QUEUED:
             return None
-        return self.why_stopped() or self.line().get(run.id) or self.why_apart(run)
+        line = self.line()
+        return self.why_stopped() or line.held_up.get(run.id) or self.why_apart(run)
 
     def why_stopped(self) -> str | None:
         """Why no queued run starts at all."""
@@ -117,17 +120,17 @@ class RunService:
             return "No node agent is alive. The run is stored and starts with one: `stageflow up`."
         return None
 
-    def line(self) -> Mapping[int, str | None]:
-        """Queued runs of all projects in the order in which free nodes take them, then those
-        whose project has as much as it may have at once, with that reason."""
-        waiting = self._stores.loads.waiting(LOOKED_AT)
-        loads = self._stores.loads.loads()
-        smallest = min(
-            (max(1, len(node.devices)) for node in self._stores.nodes.alive()), default=1
-        )
-        turns: dict[int, str | None] = {each.run_id: None for each in in_turn(waiting, loads)}
-        held_up = {each.run_id: over_quota(loads[each.project_id], smallest) for each in waiting}
-        return turns | held_up
+    def line(self) -> Line:
+        """The queued runs of all projects, with what is in store for each."""
+        return in_line(self._stores)
+
+    def held(self) -> Taken:
+        """The devices that live runs hold, whoever may see those."""
+        return self._stores.holdings.taken()
+
+    def expected_free(self, taken: Taken) -> Until:
+        """In how many seconds each of them is expected to be free."""
+        return expected_free(self._stores, taken)
 
     def why_apart(self, run: Run) -> str | None:
         """Why a queued run's nodes are not there together; None where they are, or it names
@@ -135,13 +138,10 @@ class RunService:
         if not isinstance(run.spec, TrainSpec) or not run.spec.nodes:
             return None
         try:
-            spec = placed(run, self._stores)
-            needed = [share.node for share in shares(spec, self._stores.nodes.alive())]
+            shares(placed(run, self._stores), self._stores.nodes.alive())
         except InvalidInput as fault:
             return f"The run waits for its nodes: {away(run, self._stores) or fault}."
-        held = dict(self._stores.reservations.held())
-        busy = [f"{node} is held by run {held[node]}" for node in needed if node in held]
-        return f"The run needs {', '.join(needed)} at once; {', '.join(busy)}." if busy else None
+        return None
 
     def get(self, run_id: int) -> Run:
         """Raises `NotFound`."""

@@ -1,18 +1,15 @@
 """Other nodes in the place of those that went away under a run on several hosts."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
-from backend.runs.dispatch.placement import shares
+from backend.runs.dispatch.placement import Share, does, settled, shares
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.services.runs.stores import Stores
-
-ENOUGH = 0.99
-"""The share of a device's memory that will do: machines of one kind differ by some megabytes."""
+from backend.storage.nodes.holdings import Taken
 
 
 def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
@@ -24,30 +21,35 @@ def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
         return spec
     newest = stores.checkpoints.newest(run) if asking else None
     leader = asking if newest is not None and newest.is_here else ""
-    return replace(spec, nodes=stood_in(spec, stores.nodes.list(), stores.loads.busy(), leader))
+    taken = stores.holdings.taken()
+    return replace(spec, nodes=stood_in(spec, stores.nodes.list(), taken, leader))
 
 
 def stood_in(
-    spec: TrainSpec, nodes: Sequence[Node], busy: Collection[str], leader: str = ""
+    spec: TrainSpec, nodes: Sequence[Node], taken: Taken, leader: str = ""
 ) -> tuple[str, ...]:
-    """The nodes of `spec`, where each one that is not alive has made room for one that is, free,
-    and has the same devices; it stays where there is none. Only `leader` takes the place of the
-    one that leads, because the checkpoint may lie there alone."""
+    """The nodes of `spec`, where each one that is not alive has made room for one that is, has
+    the same devices, and those that the run needs are not taken; it stays where there is none.
+    Only `leader` takes the place of the one that leads, because the checkpoint may lie there
+    alone."""
     try:
-        leading = shares(spec, nodes)[0].node
+        wanted = shares(spec, nodes)
     except InvalidInput:  # one that left by itself: nobody knows what it had
         return spec.nodes
-    there = {node.name: node for node in nodes}
-    free = sorted(node.name for node in nodes if node.alive and node.name not in busy)
+    there, leading = {node.name: node for node in nodes}, wanted[0].node
+    alive = sorted(node.name for node in nodes if node.alive)
     leader = "" if there[leading].alive else leader
-    taken = list(spec.nodes)
-    for place, name in enumerate(taken):
-        others = [leader] if name == leading else [other for other in free if other != leader]
+    needed = {share.node: share for share in wanted}
+    chosen = list(spec.nodes)
+    for place, name in enumerate(chosen):
+        others = [leader] if name == leading else [other for other in alive if other != leader]
         for other in () if there[name].alive else others:
-            if other in free and other not in taken and _fits(there[other], there[name]):
-                taken[place] = other
+            if other not in alive or other in chosen:
+                continue
+            if _fits(there[other], there[name], needed.get(name), taken, spec.whole_nodes):
+                chosen[place] = other
                 break
-    return tuple(taken)
+    return tuple(chosen)
 
 
 def away(run: Run, stores: Stores) -> str:
@@ -63,12 +65,9 @@ def away(run: Run, stores: Stores) -> str:
     return f"{missing} is not alive. Start its agent{others if run.attempt else ''}"
 
 
-def _fits(one: Node, other: Node) -> bool:
-    """Would `one` do in the place of `other`?"""
-    equal = len(one.devices) == len(other.devices)
-    return equal and all(map(_does, one.devices, other.devices))
-
-
-def _does(one: Device, other: Device) -> bool:
-    enough = other.memory is None or (one.memory or 0.0) >= ENOUGH * other.memory
-    return (one.name, one.speed) == (other.name, other.speed) and enough
+def _fits(one: Node, other: Node, share: Share | None, taken: Taken, whole: bool) -> bool:
+    """Would `one` do in the place of `other`, which would have had that share?"""
+    if len(one.devices) != len(other.devices) or not all(map(does, one.devices, other.devices)):
+        return False
+    there = taken.get(one.name, ())
+    return share is None or settled(share, one.devices, there, whole) is not None

@@ -3,6 +3,7 @@
 from backend.settings import Settings
 from backend.storage.database import Database
 from backend.storage.definitions import SqlDefinitions
+from backend.storage.nodes.holdings import SqlHoldings
 from backend.storage.nodes.leases import SqlLeases
 from backend.storage.nodes.loads import SqlLoads
 from backend.storage.nodes.nodes import SqlNodes
@@ -36,6 +37,7 @@ class Stores:
         self.spans = SqlSpans(database)
         self.artifacts = SqlArtifacts(database, settings.artifacts_folder)
         self.nodes = SqlNodes(database, settings.lease)
+        self.holdings = SqlHoldings(database)
         self.reservations = SqlReservations(database)
         self.labels = SqlLabels(database)
         self.checkpoints = SqlCheckpoints(database, settings.checkpoints_folder)

@@ -4,7 +4,7 @@ from math import inf, isfinite
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
-from backend.planning.memory import check_memory, memory_bytes, smallest_devices
+from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.prediction.predict import check_plan
 from backend.prediction.shapes import steady_shape
 from backend.profiles.devices import peak
@@ -150,8 +150,8 @@ def _check_memory(spec: TrainSpec, profile: Profile, cluster: Cluster) -> None:
     """Raise `PlanDoesNotFit`: the plan may have been made for another optimizer, or for state in
     another precision."""
     kept = kept_in(at_microbatch(profile, spec.plan.microbatch), spec.state_precision)
-    needs = memory_bytes(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.name)
-    check_memory(needs, smallest_devices(cluster, spec.plan.partition))
+    held = memory_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.name)
+    check_memory(held, smallest_devices(cluster, spec.plan.partition))
 
 
 def _at_least_one(name: str, value: int) -> None:

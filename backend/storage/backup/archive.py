@@ -30,8 +30,8 @@ from backend.storage.schema import revision_of
 
 
 def back_up(settings: Settings, target: Path, version: str) -> Manifest:
-    """Write everything that SQL and the home keep to `target`, a new file that its owner alone
-    may read; `version` is this Stageflow's. Whoever works goes on meanwhile.
+    """Write everything that SQL and the shared folder keep to `target`, a new file that its owner
+    alone may read; `version` is this Stageflow's. Whoever works goes on meanwhile.
     Raises `InvalidInput` where `target` is there, `SchemaOutdated` on an empty database,
     `StorageFull`, `DatabaseUnreachable`."""
     if target.exists():

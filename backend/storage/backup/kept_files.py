@@ -34,14 +34,15 @@ class BackupSource:
 @contextmanager
 def moment(settings: Settings) -> Iterator[BackupSource]:
     """Rows and files that belong together, while everybody goes on."""
-    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    shared = settings.shared_folder
+    shared.mkdir(parents=True, exist_ok=True, mode=0o700)
     for number in range(1, TRIES + 1):
         with (
-            tempfile.TemporaryDirectory(prefix=".backup-", dir=settings.home) as place,
+            tempfile.TemporaryDirectory(prefix=".backup-", dir=shared) as place,
             snapshot(settings) as connection,
         ):
             named = dict(_named(connection))
-            missing = tuple(n for n in named if not _hold(settings.home, Path(place), n))
+            missing = tuple(n for n in named if not _hold(shared, Path(place), n))
             if not missing or number == TRIES:
                 yield BackupSource(connection, Path(place), named, missing)
                 return
@@ -61,18 +62,18 @@ def _named(connection: Connection) -> Iterator[tuple[str, KeptFile]]:
             yield place, KeptFile(file["size"], file["sha256"])
 
 
-def _hold(home: Path, folder: Path, name: str) -> bool:
+def _hold(shared: Path, folder: Path, name: str) -> bool:
     """A second name for the file, which lasts whoever deletes the first; False = not there."""
     if not PLACES.fullmatch(name):
         return False
     held = folder / name
     held.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.link(home / name, held, follow_symlinks=True)
+        os.link(shared / name, held, follow_symlinks=True)
     except FileNotFoundError:
         return False
     except OSError as fault:
         if fault.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP):
             raise
-        shutil.copyfile(home / name, held)
+        shutil.copyfile(shared / name, held)
     return True

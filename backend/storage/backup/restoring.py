@@ -34,7 +34,7 @@ UNFIT = (SQLAlchemyError, TypeError, ValueError, OverflowError, RecursionError, 
 
 
 def restore(settings: Settings, source: Path, replace: bool = False) -> Manifest:
-    """Fill the settings' home and database from `source` and bring it to today's schema.
+    """Fill the settings' shared folder and database from `source` and bring it to today's schema.
     Raises `BackupDamaged`, `Occupied` (unless `replace`), `StorageFull`, `NotFound`; what was
     there is then as before."""
     if not source.is_file():
@@ -44,7 +44,7 @@ def restore(settings: Settings, source: Path, replace: bool = False) -> Manifest
             manifest = _manifest(archive)
             with snapshot(settings) as connection:
                 check_free(connection, settings, replace)
-            with _unpacked(archive, manifest, settings.home) as folder:
+            with _unpacked(archive, manifest, settings.shared_folder) as folder:
                 _fill(settings, archive, manifest, folder, replace)
     except OSError as fault:
         raise of_system(fault, str(source)) from fault
@@ -74,14 +74,14 @@ def _manifest(archive: ZipFile) -> Manifest:
 
 
 @contextmanager
-def _unpacked(archive: ZipFile, manifest: Manifest, home: Path) -> Iterator[Path]:
-    """The files in a folder of the home, each checked. The names are the manifest's, which
+def _unpacked(archive: ZipFile, manifest: Manifest, shared: Path) -> Iterator[Path]:
+    """The files in a folder within `shared`, each checked. The names are the manifest's, which
     lead nowhere else; what an entry of the archive says of links or rights counts for nothing."""
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    shared.mkdir(parents=True, exist_ok=True, mode=0o700)
     size = sum(file.size for file in manifest.files.values())
-    if size > (free := shutil.disk_usage(home).free):
-        raise StorageFull(f"{home} has {free} bytes free, the files need {size}")
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=home) as place:
+    if size > (free := shutil.disk_usage(shared).free):
+        raise StorageFull(f"{shared} has {free} bytes free, the files need {size}")
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=shared) as place:
         for name, kept in manifest.files.items():
             target = Path(place) / name
             target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -113,7 +113,7 @@ def _fill(
         command.upgrade(configuration(connection), "head")
         _check_references(connection)
         for name in manifest.files:
-            _put(folder / name, settings.home / name)
+            _put(folder / name, settings.shared_folder / name)
 
 
 def _fill_table(connection: Connection, archive: ZipFile, table: Table, manifest: Manifest) -> None:

@@ -7,15 +7,15 @@ from sqlalchemy import Connection, func, select
 
 from backend.people.project import Project
 from backend.runs.dispatch.fairness import ProjectLoad, Waiting
-from backend.runs.states import LIVE, RunState
+from backend.runs.states import RunState
 from backend.storage.database import Database
 from backend.storage.look_up import value_of
-from backend.storage.nodes.reservations import of_live_runs
-from backend.storage.tables.node_tables import ReservationRow
-from backend.storage.tables.tables import Base
+from backend.storage.nodes.holdings import of_live_runs
+from backend.storage.tables.node_tables import HeldDeviceRow
+from backend.storage.tables.tables import Base, RunRow
 from backend.storage.tables.values import Few
 
-RUNS, NODES = Base.metadata.tables["runs"], Base.metadata.tables["nodes"]
+RUNS = Base.metadata.tables["runs"]
 PROJECTS = Base.metadata.tables["projects"]
 QUEUED = Few(RUNS.c.state == RunState.QUEUED)
 
@@ -37,8 +37,8 @@ class SqlLoads:
             return {
                 row.id: ProjectLoad(
                     value_of(Project, row),
-                    len({run for run, _, _ in holdings.get(row.id, ())}),
-                    sum(devices for _, _, devices in holdings.get(row.id, ())),
+                    len({run for run, _ in holdings.get(row.id, ())}),
+                    len(holdings.get(row.id, ())),
                     waiting.get(row.id, 0),
                     _served(connection, row.id) if row.id in waiting else None,
                 )
@@ -53,12 +53,6 @@ class SqlLoads:
         with self._database.plain(reading=True) as connection:
             return [Waiting(*row) for row in connection.execute(query.order_by(queued.c.id))]
 
-    def busy(self) -> Mapping[str, int]:
-        """The nodes that live runs hold, with the run."""
-        with self._database.plain(reading=True) as connection:
-            every = held(connection).values()
-            return {node: run for holdings in every for run, node, _ in holdings}
-
 
 def _served(connection: Connection, project_id: int) -> datetime | None:
     """In a project runs are started in their order, so its newest that was started was last."""
@@ -68,18 +62,10 @@ def _served(connection: Connection, project_id: int) -> datetime | None:
     return connection.scalar(started.order_by(RUNS.c.id.desc()).limit(1))
 
 
-def held(connection: Connection) -> dict[int, list[tuple[int, str, int]]]:
-    """By project, (run, node, devices) of the nodes that live runs hold."""
-    live = select(RUNS.c.id, RUNS.c.node, RUNS.c.project_id).where(Few(RUNS.c.state.in_(LIVE)))
-    rows = connection.execute(live).all()
-    project = {run: owner for run, _, owner in rows}
-    others = of_live_runs(ReservationRow.run_id, ReservationRow.node)
-    pairs = [(run, node) for run, node, _ in rows]
-    pairs += [(run, node) for run, node in connection.execute(others) if run in project]
-    named = select(NODES.c.name, NODES.c.devices).where(NODES.c.name.in_([n for _, n in pairs]))
-    devices = {name: len(found) for name, found in connection.execute(named)}
-    holdings: dict[int, list[tuple[int, str, int]]] = {}
-    for run, node in pairs:  # a node counts even where it has not said what it has
-        share = (run, node, max(1, devices.get(node, 1)))
-        holdings.setdefault(project[run], []).append(share)
-    return holdings
+def held(connection: Connection) -> dict[int, list[tuple[int, str]]]:
+    """By project, (run, node) of every device that live runs hold."""
+    query = of_live_runs(RunRow.project_id, HeldDeviceRow.run_id, HeldDeviceRow.node)
+    found: dict[int, list[tuple[int, str]]] = {}
+    for project, run, node in connection.execute(query):
+        found.setdefault(project, []).append((run, node))
+    return found

@@ -1,17 +1,18 @@
 """Taking a queued run: one UPDATE that compares and sets, and the row of the attempt."""
 
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
 from backend.people.project import QuotaReached
+from backend.runs.dispatch.placement import Share
 from backend.runs.states import RunState, move
 from backend.storage.database import Database
-from backend.storage.nodes.reservations import NodesTaken, alone, of_live_runs, reserve
+from backend.storage.nodes.holdings import Claimant, DevicesRaced, DevicesTaken, take
+from backend.storage.nodes.reservations import reserve
 from backend.storage.quotas import check_running
-from backend.storage.tables.node_tables import ReservationRow
 from backend.storage.tables.tables import Base, ProjectRow, TagRow
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
@@ -20,12 +21,9 @@ SEPARATOR = "\x1f"
 
 _TAGS = select(func.aggregate_strings(TagRow.tag, SEPARATOR)).where(TagRow.run_id == RUNS.c.id)
 _QUOTA = select(ProjectRow.quota).where(ProjectRow.id == RUNS.c.project_id)
-_HELD = of_live_runs(ReservationRow.node).where(
-    ReservationRow.node == bindparam("by"), ReservationRow.run_id != bindparam("run")
-)
 CLAIM = (
     update(RUNS)
-    .where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED, ~_HELD.exists())
+    .where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED)
     .values(
         state=move(RunState.QUEUED, RunState.STARTING),
         attempt=RUNS.c.attempt + 1,
@@ -40,7 +38,9 @@ CLAIM = (
         *RUNS.c, _TAGS.scalar_subquery().label("tagged"), _QUOTA.scalar_subquery().label("quota")
     )
 )
-"""Built once; the node that claims must not be reserved by another run."""
+"""Built once."""
+RACES = 50
+"""Times that others may take the same devices in the same moment: each time one of them gets on."""
 ATTEMPT = insert(ATTEMPTS).values(started_at=DatabaseMoment())
 ASKED = select(RUNS.c.spec).where(RUNS.c.id == bindparam("run"), RUNS.c.state == RunState.QUEUED)
 
@@ -51,29 +51,52 @@ def asked(database: Database, run_id: int) -> Any:
         return connection.scalar(ASKED, {"run": run_id})
 
 
-def claim(
-    database: Database, run_id: int, node: str, token: str, lease: float, others: Sequence[str]
-) -> Row[Any] | None:
-    """The run's row as it is now, with its tags in `tagged`; see `SqlRuns.claim`."""
-    asked = {"run": run_id, "by": node, "secret": token, "term": lease}
-    with suppress(NodesTaken, QuotaReached), database.plain() as connection:
-        if others:
-            alone(connection)
-        row = connection.execute(CLAIM, asked).one_or_none()
-        if row is None:
-            return None
-        if others:
-            reserve(connection, run_id, row.attempt, node, others)
-        check_running(connection, row.project_id, row.quota)
-        attempt = {
-            "run_id": run_id,
-            "number": row.attempt,
-            "node": node,
-            "first_seq": row.last_seq + 1,
-        }
-        connection.execute(ATTEMPT, attempt)
-        return row
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an agent asks for: a queued run, with devices of every share, of which the first is its
+    own node's; `whole` nodes where the run shall be alone there. `lease` in seconds."""
+
+    run_id: int
+    token: str
+    lease: float
+    shares: tuple[Share, ...]
+    whole: bool = False
+
+
+def claim(database: Database, asked: Claim) -> tuple[Row[Any], tuple[Share, ...]] | None:
+    """The run's row as it is now, with its tags in `tagged`, and its devices; see
+    `SqlRuns.claim`."""
+    for _ in range(RACES):
+        with suppress(DevicesRaced):
+            return _claimed(database, asked)
     return None
+
+
+def _claimed(database: Database, asked: Claim) -> tuple[Row[Any], tuple[Share, ...]] | None:
+    """Raises `DevicesRaced`."""
+    node = asked.shares[0].node
+    values = {"run": asked.run_id, "by": node, "secret": asked.token, "term": asked.lease}
+    try:
+        with database.plain() as connection:
+            row = connection.execute(CLAIM, values).one_or_none()
+            if row is None:
+                return None
+            by = Claimant(row.id, row.attempt, asked.whole)
+            shares = take(connection, by, asked.shares)
+            reserve(connection, row.id, row.attempt, [share.node for share in shares[1:]])
+            check_running(connection, row.project_id, row.quota)
+            attempt = {
+                "run_id": row.id,
+                "number": row.attempt,
+                "node": node,
+                "first_seq": row.last_seq + 1,
+            }
+            connection.execute(ATTEMPT, attempt)
+            return row, shares
+    except DevicesRaced:
+        raise
+    except (DevicesTaken, QuotaReached):
+        return None
 
 
 def tags(row: Row[Any]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from backend.codec import from_plain, to_plain
 from backend.runs.attempts.fence import Fence
+from backend.runs.dispatch.placement import Share
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
 from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import RunSpec, TrainSpec
@@ -18,6 +19,7 @@ from backend.storage.fence import held
 from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit_run
 from backend.storage.runs import claims
+from backend.storage.runs.claims import Claim
 from backend.storage.runs.removal import remove_run
 from backend.storage.runs.run_list import conditions, ordered
 from backend.storage.tables.tables import AttemptRow, DefinitionRow, RunRow
@@ -85,13 +87,14 @@ class SqlRuns:
         spec = claims.asked(self._database, run_id)
         return None if spec is None else from_plain(RunSpec, spec)
 
-    def claim(
-        self, run_id: int, node: str, token: str, lease: float, others: Sequence[str] = ()
-    ) -> Run | None:
-        """Compare-and-set from queued to starting, with `node` and the `others` reserved, all
-        or none; None where the run is not queued or one of them is held by another run."""
-        row = claims.claim(self._database, run_id, node, token, lease, others)
-        return None if row is None else value_of(Run, row, tags=claims.tags(row))
+    def claim(self, asked: Claim) -> tuple[Run, tuple[Share, ...]] | None:
+        """Compare-and-set from queued to starting, with devices of all nodes that it needs or of
+        none; None where the run is not queued or they are not free. The shares say which."""
+        found = claims.claim(self._database, asked)
+        if found is None:
+            return None
+        row, shares = found
+        return value_of(Run, row, tags=claims.tags(row)), shares
 
     def cancel_queued(self, run_id: int) -> bool:
         """Compare-and-set from queued to cancelled."""

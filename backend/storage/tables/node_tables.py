@@ -23,13 +23,23 @@ class NodeRow(Base):
     ahead: Mapped[float | None]
 
 
+class HeldDeviceRow(Base):
+    """A device of a node that a run holds while this attempt of it is live."""
+
+    __tablename__ = "held_devices"
+    node: Mapped[str] = mapped_column(String(255), primary_key=True)
+    device: Mapped[int] = mapped_column(primary_key=True)
+    run_id: Mapped[int] = mapped_column(Id, index=True)
+    attempt: Mapped[int]
+
+
 class ReservationRow(Base):
-    """A node that a run on several hosts holds beside its own; `address`, `port` and `secret`
-    are where it reports, once that is known."""
+    """A node whose agent carries a share of a run that another one leads; `address`, `port` and
+    `secret` are where it reports, once that is known."""
 
     __tablename__ = "reservations"
     node: Mapped[str] = mapped_column(String(255), primary_key=True)
-    run_id: Mapped[int] = mapped_column(Id)
+    run_id: Mapped[int] = mapped_column(Id, primary_key=True)
     attempt: Mapped[int]
     answered: Mapped[bool]
     address: Mapped[str | None] = mapped_column(String(255))

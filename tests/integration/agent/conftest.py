@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from textwrap import dedent
 
@@ -21,6 +21,7 @@ from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.settings import Settings
 from backend.storage.schema import upgrade
+from workers.stop import Stop
 from workers.supervisor.ranks import processes
 from workers.supervisor.setup.preparation import job_file
 from workers.supervisor.supervision import Supervision
@@ -68,11 +69,16 @@ def queued(backend: Backend) -> Callable[[str], Run]:
 def supervised(backend: Backend) -> Callable[..., Run]:
     """Carry a queued run to its end in this process; meanwhile call `during`."""
 
-    def carry(run: Run, during: Callable[[Path], None] | None = None, silence: float = 60) -> Run:
+    def carry(
+        run: Run,
+        during: Callable[[Path], None] | None = None,
+        silence: float = 60,
+        stop: Stop | None = None,
+    ) -> Run:
         attempt = backend.dispatch.claim(run.id, "tester")
         assert attempt is not None
-        stop = threading.Event()
-        supervision = Supervision(backend, attempt, stop, 0, fake_command, silence)
+        stop = stop or Stop()
+        supervision = Supervision(backend, attempt, stop, (), fake_command, silence)
         thread = threading.Thread(target=supervision.run)
         thread.start()
         if during is not None:
@@ -113,11 +119,12 @@ class Stack:
         self.redis = EmbeddedRedis(settings)
         self.agent: subprocess.Popen[bytes] | None = None
 
-    def start_agent(self) -> None:
+    def start_agent(self, program: Sequence[str] = ("-m", "workers.agent")) -> None:
+        """Python runs `program`."""
         fields = {f"STAGEFLOW_{k.upper()}": str(v) for k, v in self.settings.model_dump().items()}
         with (self.settings.home / "agent.log").open("ab") as output:
             self.agent = subprocess.Popen(
-                [sys.executable, "-m", "workers.agent"],
+                [sys.executable, *program],
                 env=os.environ | fields,
                 stdout=output,
                 stderr=subprocess.STDOUT,

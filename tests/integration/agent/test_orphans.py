@@ -1,5 +1,6 @@
 """What a dead agent left is ended; what a living one holds, or a stranger, is not."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from backend.codec import to_json
 from workers.sandbox.room import work_folder
 from workers.supervisor.ranks import orphans, processes
-from workers.supervisor.ranks.orphans import Pid
+from workers.supervisor.ranks.orphans import Pid, StartedProcesses
+from workers.supervisor.setup.preparation import FolderInUse, clear
 
 DEAD = Pid(os.getpid(), 1.0)
 """This process's number with another's start: an agent whose number was used again."""
@@ -66,6 +69,27 @@ def test_a_stranger_with_a_ranks_old_number_is_left_alone(folder: Path, tmp_path
     orphans.remember(folder, DEAD, (Pid(stranger.pid, 1.0),))
     orphans.reap(folder.parents[1])
     assert stranger.poll() is None
+
+
+def test_the_record_of_another_host_is_left_alone(folder: Path, sleeper):
+    """Its agent's number is nobody's here, or somebody else's: neither says that it is dead."""
+    stranger = sleeper(home=folder.parent)
+    record = StartedProcesses(DEAD, (Pid.of(stranger.pid),), "another-host")
+    (folder / orphans.FILE).write_bytes(to_json(StartedProcesses, record))
+    assert orphans.reap(folder.parents[1]) == []
+    assert stranger.poll() is None
+    assert orphans.holder(folder) == "another-host"
+    with pytest.raises(FolderInUse, match="in use by an agent on another-host") as caught:
+        clear(folder)
+    assert "STAGEFLOW_SHARED" in caught.value.advice
+    assert (folder / orphans.FILE).exists()
+
+
+def test_a_record_of_an_older_version_is_this_hosts(folder: Path):
+    old = {"agent": {"number": DEAD.number, "start": DEAD.start}, "ranks": []}
+    (folder / orphans.FILE).write_text(json.dumps(old))
+    assert orphans.holder(folder) is None
+    assert orphans.reap(folder.parents[1]) == [folder]
 
 
 def test_a_file_that_was_cut_off_still_leads_to_the_processes(folder: Path, sleeper):

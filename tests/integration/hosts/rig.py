@@ -26,11 +26,19 @@ AHEAD = 1000
 """Seconds by which each host's clock is ahead of the one before."""
 LEASE = 60
 """Seconds, so that agents may stand still for long: who is lost is known by other means."""
+AGENT = "workers.agent"
 _NUMBERS = count()
 
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+def _machine(name: str) -> list[str]:
+    """What starts a program that has a host's name and processes of its own."""
+    rename = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], "
+    spaces = ["unshare", "--uts", "--pid", "--fork", "--mount-proc"]
+    return [*spaces, sys.executable, "-c", f"{rename}sys.argv[2:])", name]
 
 
 def _clocks_differ() -> bool:
@@ -48,6 +56,8 @@ class Hosts:
         self._spaces = [f"{mark}-{host}" for host in range(number)]
         self._hub = f"{mark}-hub"
         self._agents: dict[str, subprocess.Popen[bytes]] = {}
+        self._sharing: set[str] = set()
+        self._is_one_home = False
         self._network()
         self._folder = folder
         home = folder / "host-0"
@@ -71,17 +81,18 @@ class Hosts:
             _ip("-n", space, "link", "set", "lo", "up")
             _ip("-n", self._hub, "link", "set", f"port{host}", "master", "bridge", "up")
 
-    def start(self) -> None:
+    def start(self, program: str = AGENT) -> None:
         """An agent on every host."""
         for name in self.names:
-            self.begin(name)
+            self.begin(name, program)
         self.wait(lambda: len(self.alive) == len(self.names))
 
-    def begin(self, name: str) -> None:
-        """Start the agent of this host."""
+    def begin(self, name: str, program: str = AGENT) -> None:
+        """Start the agent of this host: a module that Python runs."""
         host = self.names.index(name)
         fields = {
-            "HOME": str(self._folder / name),
+            "HOME": str(self._home(name)),
+            "SHARED": str(self.settings.shared_folder) if name in self._sharing else "",
             "NODE": name,
             "NODE_ADDRESS": f"{NETWORK}.{host + 1}",
             "DATABASE_URL": self.settings.sql_url,
@@ -92,10 +103,10 @@ class Hosts:
         clock = ["unshare", "--time", "--monotonic", str(AHEAD * host)]
         command = ["ip", "netns", "exec", self._spaces[host]]
         command += clock if _clocks_differ() else []
-        (self._folder / name).mkdir(exist_ok=True)
+        command += _machine(name) if self._is_one_home else []
         with (self._folder / f"{name}.log").open("ab") as output:
             self._agents[name] = subprocess.Popen(
-                [*command, sys.executable, "-m", "workers.agent"],
+                [*command, sys.executable, "-m", program],
                 env=os.environ | {f"STAGEFLOW_{k}": v for k, v in fields.items()},
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -103,12 +114,17 @@ class Hosts:
             )
 
     def share_files(self, name: str) -> None:
-        """Let this host see the checkpoints and artifacts of the first one, as on a network's
-        file system; before its agent is begun."""
-        (self._folder / name).mkdir()
-        for folder in (self.settings.checkpoints_folder, self.settings.artifacts_folder):
-            folder.mkdir(exist_ok=True)
-            (self._folder / name / folder.name).symlink_to(folder)
+        """Let this host have its checkpoints and artifacts where the first one has them, as on
+        a network's file system; before its agent is begun."""
+        self._sharing.add(name)
+
+    def share_home(self) -> None:
+        """Let all hosts, wrongly, have the first one's home, none of which sees the others'
+        processes; before their agents are begun."""
+        self._is_one_home = True
+
+    def _home(self, name: str) -> Path:
+        return self._folder / (self.names[0] if self._is_one_home else name)
 
     @property
     def alive(self) -> list[str]:
@@ -117,6 +133,18 @@ class Hosts:
     def kill(self, name: str) -> None:
         """The agent and whatever it started, at once, as a machine that loses its power."""
         os.killpg(self._agents[name].pid, signal.SIGKILL)
+
+    def tell(self, name: str, number: signal.Signals) -> None:
+        """The signal to the agent and every process below it, as Slurm sends it."""
+        starter = psutil.Process(self._agents[name].pid)
+        for process in (starter, *starter.children(recursive=True)):
+            with suppress(psutil.Error):  # the one before may have ended it
+                if process.name() not in {"ip", "unshare"}:
+                    process.send_signal(number)
+
+    def left(self, name: str) -> int:
+        """The exit code of its agent, once that has ended by itself."""
+        return self._agents[name].wait(60)
 
     def ranks_of(self, run_id: int) -> list[int]:
         """Processes of the run on any host, by its folder in their environment."""
@@ -131,7 +159,7 @@ class Hosts:
     def _run_folders(self, run_id: int) -> list[Path]:
         attempts = range(1, self.backend.runs.get(run_id).attempt + 1)
         return [
-            self.settings.model_copy(update={"home": self._folder / name}).run_folder(run_id, k)
+            self.settings.model_copy(update={"home": self._home(name)}).run_folder(run_id, k)
             for name in self.names
             for k in attempts
         ]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from backend.planning.plan import Partition, Stage
 from backend.runs.request.spec import CheckpointSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.hosts.slow_training import UPDATES, curve, newest
@@ -18,7 +19,27 @@ def hosts(new_hosts):
     return hosts
 
 
+@pytest.fixture(scope="module")
+def shared(hosts, spec: TrainSpec):
+    """One stage on both hosts, which keep half of the optimizer's state each; and its losses where
+    nothing happens to it."""
+    devices = tuple(stage.devices[0] for stage in spec.plan.partition.stages)
+    partition = Partition((Stage(0, spec.plan.partition.stages[-1].stop, devices),))
+    found = replace(spec, plan=replace(spec.plan, partition=partition, shard_state=True))
+    run = hosts.finished(found)
+    assert run.state is RunState.SUCCEEDED, (run.error, hosts.logs())
+    return found, curve(hosts, run.id)
+
+
 def test_a_cancelled_run_keeps_what_it_had_and_is_resumed(hosts, spec: TrainSpec, undisturbed):
+    cancelled_and_resumed(hosts, spec, undisturbed)
+
+
+def test_state_that_hosts_share_goes_on_from_the_files_of_both(hosts, shared):
+    cancelled_and_resumed(hosts, *shared)
+
+
+def cancelled_and_resumed(hosts, spec: TrainSpec, undisturbed) -> None:
     run = hosts.backend.runs.submit(spec)
     hosts.wait(lambda: len(curve(hosts, run.id)) > UPDATES // 4)
     hosts.backend.runs.cancel(run.id)

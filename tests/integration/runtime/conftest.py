@@ -4,7 +4,8 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,10 +14,12 @@ import pytest
 import workers.zoo
 from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
-from workers.supervisor.setup.preparation import world_size
+from tests.integration.runtime import served as served_rank
+from tests.integration.runtime.served import OVER
 
 ROOT = Path(__file__).parents[3]
 HEAD = "import torch\nfrom torch import nn\n"
@@ -98,6 +101,69 @@ def ended(start: Start) -> Ended:
         return [process.returncode for process in ranks], found, "".join(texts)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Ended]:
+    """As `ended`, for trainings, in processes that run job after job until one of them fails."""
+    waiting: dict[int, list[subprocess.Popen[str]]] = {}
+
+    def run(job: Path, size: int) -> tuple[list[int], list[Event], str]:
+        ranks = waiting.pop(size, None) or _waiting(size)
+        for process in ranks:
+            assert process.stdin is not None
+            process.stdin.write(f"{job}\n")
+            process.stdin.flush()
+        with ThreadPoolExecutor(size) as readers:
+            texts = list(readers.map(_until_over, ranks))
+        codes = [
+            0 if text.endswith(f"{OVER}\n") else process.wait(timeout=280)
+            for process, text in zip(ranks, texts, strict=True)
+        ]
+        if any(codes):
+            _end(ranks)
+        else:
+            waiting[size] = ranks
+        lines = [line for text in texts for line in text.splitlines()]
+        return codes, [event for line in lines if (event := read_line(line))], "".join(texts)
+
+    yield run
+    for ranks in waiting.values():
+        _end(ranks)
+
+
+def _waiting(size: int) -> list[subprocess.Popen[str]]:
+    port = free_port()
+    world = {"WORLD_SIZE": str(size), "MASTER_PORT": str(port), "MASTER_ADDR": "127.0.0.1"}
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", served_rank.__name__],
+            cwd=ROOT,
+            env={**os.environ, **world, "RANK": str(rank)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(size)
+    ]
+
+
+def _until_over(process: subprocess.Popen[str]) -> str:
+    """What it says of a job."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line == f"{OVER}\n":
+            break
+    return "".join(lines)
+
+
+def _end(ranks: list[subprocess.Popen[str]]) -> None:
+    for process in ranks:
+        process.kill()
+        process.communicate()
 
 
 def free_port() -> int:

@@ -16,7 +16,6 @@ from backend.pipeline.timeline import Timeline
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Profile
 from backend.runs.request.spec import ProfileSpec
-from tests.integration.runtime.test_shapes import RUNTIME
 from workers.profiler.main import profiled
 from workers.runtime.reports.reporter import Reporter
 
@@ -71,7 +70,7 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
+def run(write_job, train_spec, served, tmp_path: Path, base: Path):
     """The plan, losses, spans and saved tensors of a training that begins with the base."""
 
     def trained(stages: int, schedule: str = "1f1b-flush"):
@@ -87,7 +86,7 @@ def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
         )
         job = write_job(MODEL, spec)
         job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(base)}))
-        codes, events, text = ended(RUNTIME, job, size=stages)
+        codes, events, text = served(job, stages)
         assert set(codes) == {0}, text
         assert "lacks transformer.h.1.attn.c_attn.down.weight" in text
         losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]
@@ -134,7 +133,8 @@ def test_memory_holds_the_base_once(profile: Profile, train_spec) -> None:
         constants = sum(layer.constant_bytes for layer in profile.layers[first:stop])
         into, out = (cuts[first - 1] if first else 0), cuts[stop - 1]
         bundles = in_flight * out + 2 * (into + out)
-        assert expected == constants + bundles + most_at_work(profile.layers[first:stop])
+        work = most_at_work(profile.layers[first:stop])
+        assert expected == constants + bundles + work + profile.process_bytes
     third = profile.layers[18:36]
     trained = sum(layer.parameter_bytes for layer in third)
     kept = sum(layer.saved_bytes for layer in third)
@@ -142,7 +142,8 @@ def test_memory_holds_the_base_once(profile: Profile, train_spec) -> None:
     into, out = cuts[17], cuts[35]
     versions, gradient, state, in_flight = 2, 1, 2, 2
     waiting = in_flight * (kept + into) + 2 * (into + out) + most_at_work(third)
-    assert held[2] == trained * (versions + gradient + state) + constants + waiting
+    once = constants + profile.process_bytes
+    assert held[2] == trained * (versions + gradient + state) + once + waiting
 
 
 def most_at_work(layers) -> int:

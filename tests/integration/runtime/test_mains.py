@@ -94,10 +94,10 @@ def _spans_are_those_of_the_program(found, shape: Shape) -> None:
 
 
 def test_replicas_evaluate_with_the_same_statistics(
-    write_job, train_spec, ended, tmp_path: Path
+    write_job, train_spec, served, tmp_path: Path
 ) -> None:
     spec = train_spec(0, 54, replicas=2, schedule="1f1b-flush", epochs=1)
-    codes, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    codes, found, text = served(write_job("resnet_digits", spec), 2)
     assert codes == [0, 0], text
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1])
     assert len(metric(found, "loss")) == 88
@@ -112,9 +112,9 @@ def test_one_process_without_any_environment(write_job, train_spec, ended) -> No
     assert {event.name for event in of(Artifact, found)} == {"model.safetensors"}
 
 
-def test_bfloat16_across_a_cut(write_job, train_spec, ended, tmp_path: Path) -> None:
+def test_bfloat16_across_a_cut(write_job, train_spec, served, tmp_path: Path) -> None:
     spec = train_spec(0, 4, 8, schedule="1f1b-flush", epochs=3, precision="bfloat16")
-    codes, found, text = ended(RUNTIME, write_job("mlp", spec), size=2)
+    codes, found, text = served(write_job("mlp", spec), 2)
     assert codes == [0, 0], text
     losses = metric(found, "loss")
     assert sum(losses[-20:]) < sum(losses[:20]) / 2
@@ -123,11 +123,11 @@ def test_bfloat16_across_a_cut(write_job, train_spec, ended, tmp_path: Path) -> 
 
 
 def test_pipelines_keep_a_reference_that_is_as_good_as_reported(
-    write_job, train_spec, ended, tmp_path: Path
+    write_job, train_spec, served, tmp_path: Path
 ) -> None:
     spec = train_spec(0, 4, 8, schedule="afp", epochs=3)
     spec = replace(spec, plan=replace(spec.plan, num_pipelines=2, batch=2, recompute=True))
-    codes, found, text = ended(RUNTIME, write_job("mlp", spec), size=4)
+    codes, found, text = served(write_job("mlp", spec), 4)
     assert codes == [0] * 4, text
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1], "mlp")
     assert metric(found, "accuracy")[-1] > 0.5
@@ -189,27 +189,27 @@ def test_a_plan_for_another_model(write_job, train_spec, ended, layers: int, mes
     assert message in of(RankError, found)[0].message
 
 
-def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> None:
+def test_nothing_held_out_means_no_accuracy(write_job, train_spec, served) -> None:
     own = "def data():\n    return example(64), example(0)\n"
     spec = train_spec(0, 3, epochs=2, target_accuracy=0.0)
-    codes, found, text = ended(RUNTIME, write_job(DEFINITION + own, spec))
+    codes, found, text = served(write_job(DEFINITION + own, spec), 1)
     assert codes == [0], text
     assert metric(found, "accuracy") == []
     assert of(Finished, found) == [Finished(0, 2)]
 
 
 def test_a_target_loss_ends_the_run_at_the_first_evaluation_that_is_below(
-    write_job, train_spec, ended
+    write_job, train_spec, served
 ) -> None:
     """The same run with a target that it does not meet tells what the losses will be."""
     spec = train_spec(0, 20, 54, epochs=3, target_loss=1e-9)
-    _, whole, _ = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    _, whole, _ = served(write_job("resnet_digits", spec), 2)
     losses = metric(whole, HELD_OUT_LOSS)
     assert len(losses) == 3
     assert losses[2] < losses[0]
     first = next(number for number, loss in enumerate(losses) if loss <= losses[1])
     spec = train_spec(0, 20, 54, epochs=3, target_loss=losses[1])
-    _, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    _, found, text = served(write_job("resnet_digits", spec), 2)
     assert metric(found, HELD_OUT_LOSS) == losses[: first + 1], text
 
 

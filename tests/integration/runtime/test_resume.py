@@ -14,11 +14,11 @@ from torch import Tensor
 from backend.codec import from_json, to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.state_precision import StatePrecision
+from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
 from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from workers.runtime.state.loss_scale import FIRST
-from workers.supervisor.setup.preparation import world_size
 
 pytestmark = pytest.mark.slow
 MODEL = """
@@ -64,7 +64,7 @@ STASHING = {
 
 
 @pytest.fixture
-def trained(write_job, ended, tmp_path: Path) -> Trained:
+def trained(write_job, ended, served, tmp_path: Path) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
     def train(
@@ -74,7 +74,7 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
         epochs: int = 2,
         precision: Literal["float32", "bfloat16", "float16"] = "float32",
         state: StatePrecision = "float32",
-        main: str = "workers.runtime.main",
+        main: str = "",
     ):
         optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
         spec = TrainSpec(
@@ -93,7 +93,8 @@ def trained(write_job, ended, tmp_path: Path) -> Trained:
             folder = str(Path(begin.path).parent)
             job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
         file.write_bytes(to_json(Job, job))
-        codes, found, text = ended(main, file, size=world_size(spec))
+        size = world_size(spec)
+        codes, found, text = ended(main, file, size) if main else served(file, size)
         assert set(codes) == {0}, text
         return found
 

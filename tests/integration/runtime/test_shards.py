@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from backend.runs.events import Artifact
-from tests.integration.runtime.test_shapes import MODEL, RUNTIME
+from tests.integration.runtime.test_shapes import MODEL
 from tests.shards import sharded
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare
@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(write_job, train_spec, ended, tmp_path: Path, folder: Path):
+def run(write_job, train_spec, served, tmp_path: Path, folder: Path):
     """What a training on some ranks saves, its losses, its exit codes and all its text."""
 
     def trained(*bounds: int):
@@ -51,7 +51,7 @@ def run(write_job, train_spec, ended, tmp_path: Path, folder: Path):
         )
         job = write_job(MODEL.replace("Dropout(0.1)", "Identity()"), spec)
         job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(folder)}))
-        codes, events, text = ended(RUNTIME, job, size=len(bounds) - 1)
+        codes, events, text = served(job, len(bounds) - 1)
         losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]
         return tmp_path / "model.safetensors", losses, codes, text
 

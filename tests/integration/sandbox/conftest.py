@@ -1,7 +1,6 @@
 """Runs that attack the machine, carried by the real supervisor on a real database."""
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from workers.sandbox.sandbox import Sandbox, detect
+from workers.stop import Stop
 from workers.supervisor.setup.preparation import job_file, rank_command
 from workers.supervisor.supervision import Supervision
 
@@ -83,9 +83,7 @@ class Lab:
     def _carried(self, run: Run, command: Callable[[Job], list[str]]) -> Run:
         attempt = self.backend.dispatch.claim(run.id, "tester")
         assert attempt is not None
-        supervision = Supervision(
-            self.backend, attempt, threading.Event(), 0, command, sandbox=self.sandbox
-        )
+        supervision = Supervision(self.backend, attempt, Stop(), (), command, sandbox=self.sandbox)
         supervision.run()
         ended = self.backend.runs.get(run.id)
         assert ended.state.is_final

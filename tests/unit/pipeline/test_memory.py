@@ -25,6 +25,9 @@ class Even:
     bundle: float = 0.0
     hop: float = 0.0
     work: float = 0.0
+    constant: float = 0.0
+    waiting: float = 0.0
+    base: float = 0.0
 
     def weights(self, stage):
         return self.weight
@@ -40,6 +43,15 @@ class Even:
 
     def at_work(self, stage):
         return self.work
+
+    def deferred(self, stage):
+        return self.waiting
+
+    def constants(self, stage):
+        return self.constant
+
+    def process(self):
+        return self.base
 
     def boundary(self, stage):
         return self.bundle
@@ -76,6 +88,20 @@ def test_one_rank_by_hand():
     }
     assert peak(own).time == 2.0
     assert peak(own).holding.total == 422
+
+
+def test_constants_and_the_process_are_always_there():
+    program = lower(schedule("gpipe"), Shape((1,), 2, 2))
+    even = Even(weight=100, constant=3, base=5)
+    (own,) = memory(program, simulate(program, even), even)
+    assert {(m.holding.constants, m.holding.process) for m in own} == {(3, 5)}
+    assert own[0].holding.total == 100 + 3 + 5
+
+
+def test_parts_are_named_and_added():
+    some = Holding(weights=1, versions=2, process=4)
+    assert some.named == {"weights": 1, "older versions": 2, "process": 4}
+    assert (some + Holding(weights=1)).times(2) == Holding(weights=4, versions=4, process=8)
 
 
 def test_the_layer_at_work_counts_while_it_computes():

@@ -6,9 +6,9 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.errors import InvalidInput
-from backend.pipeline.memory import memory, peak
+from backend.pipeline.memory import Holding, memory, peak
 from backend.pipeline.schedules.catalog import schedule, training_schedules
-from backend.planning.memory import check_memory, memory_bytes, stage_memory
+from backend.planning.memory import check_memory, held_in_flight, held_once, memory_bytes
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predicted_program
 from backend.prediction.shapes import steady_shape
@@ -24,27 +24,38 @@ LAYERS = (
 PROFILE = Profile("p", ModelGraph(LAYERS, ((0, 1), (1, 2), (0, 2))), 1)
 
 
+def stage_bytes_of(profile, stage, versions, in_flight, optimizer, recompute=False):
+    once = held_once(profile, stage, versions, optimizer)
+    return (once + held_in_flight(profile, stage, in_flight, recompute)).total
+
+
+def holdings(*totals):
+    return [Holding(weights=total) for total in totals]
+
+
 def test_the_layer_that_needs_most_is_at_work_where_there_is_work():
     layers = tuple(
         replace(x, work_bytes=w) for x, w in zip(PROFILE.layers, (5, 9, None), strict=True)
     )
     worked = replace(PROFILE, graph=replace(PROFILE.graph, layers=layers))
     for stage, more in ((Stage(0, 1, (0,)), 5), (Stage(0, 2, (0,)), 9), (Stage(2, 3, (0,)), 0)):
-        before = stage_memory(PROFILE, stage, 1, 2, "sgd")
-        assert stage_memory(worked, stage, 1, 2, "sgd") == before + more
-        assert stage_memory(worked, stage, 1, 0, "sgd") == stage_memory(PROFILE, stage, 1, 0, "sgd")
+        before = stage_bytes_of(PROFILE, stage, 1, 2, "sgd")
+        assert stage_bytes_of(worked, stage, 1, 2, "sgd") == before + more
+        assert stage_bytes_of(worked, stage, 1, 0, "sgd") == stage_bytes_of(
+            PROFILE, stage, 1, 0, "sgd"
+        )
 
 
 @pytest.mark.parametrize(("optimizer", "copies"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
 def test_weights_versions_gradients_and_state_are_counted(optimizer, copies):
-    bytes_needed = stage_memory(PROFILE, Stage(0, 2, (0,)), 3, 0, optimizer)
+    bytes_needed = stage_bytes_of(PROFILE, Stage(0, 2, (0,)), 3, 0, optimizer)
     assert bytes_needed == 4000 * (3 + 1 + copies)
 
 
 def test_frozen_weights_and_buffers_are_counted_once():
     frozen = replace(LAYERS[1], parameter_bytes=30, frozen_bytes=5000, buffer_bytes=7)
     lora = Profile("p", ModelGraph.chain((LAYERS[0], frozen)), 1)
-    assert stage_memory(lora, Stage(1, 2, (0,)), 3, 0, "adam") == 30 * (3 + 1 + 2) + 5007
+    assert stage_bytes_of(lora, Stage(1, 2, (0,)), 3, 0, "adam") == 30 * (3 + 1 + 2) + 5007
 
 
 @pytest.mark.parametrize(
@@ -65,7 +76,7 @@ def test_state_is_counted_in_its_precision(precision, first, more):
     kept = kept_in(Profile("p", ModelGraph.chain((layer,)), 1), precision)
     for versions in (1, 3):
         expected = 1000 * (versions * first + more) + 500 * first + 7
-        assert stage_memory(kept, Stage(0, 1, (0,)), versions, 0, "adam") == expected
+        assert stage_bytes_of(kept, Stage(0, 1, (0,)), versions, 0, "adam") == expected
     sizes = PlanSizes(kept, Partition((Stage(0, 1, (0,)),)), "adam")
     assert sizes.weights(0) == 1000 * first
     assert sizes.optimizer(0) == 1000 * (more - first)
@@ -83,13 +94,13 @@ def test_the_reference_of_pipelines_is_as_exact_as_masters(precision, reference)
 
 def test_activations_in_flight_include_the_bundle_that_comes_in():
     """Two bundles more are on their way at each end: 100 out of the first, 120 into the last."""
-    assert stage_memory(PROFILE, Stage(0, 1, (0,)), 0, 2, "sgd") == 1000 + 2 * 100 + 2 * 100
-    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd") == 5 * (100 + 20 + 3) + 2 * 120
+    assert stage_bytes_of(PROFILE, Stage(0, 1, (0,)), 0, 2, "sgd") == 1000 + 2 * 100 + 2 * 100
+    assert stage_bytes_of(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd") == 5 * (100 + 20 + 3) + 2 * 120
 
 
 def test_an_unknown_optimizer_names_the_known_ones():
     with pytest.raises(InvalidInput, match="lion") as refusal:
-        stage_memory(PROFILE, Stage(0, 1, (0,)), 1, 1, "lion")
+        stage_bytes_of(PROFILE, Stage(0, 1, (0,)), 1, 1, "lion")
     assert "adam" in refusal.value.advice
 
 
@@ -97,16 +108,16 @@ def test_a_stage_that_does_not_fit_is_named_with_the_excess():
     with pytest.raises(
         PlanDoesNotFit, match=r"stage 1 needs 3.00 KiB.*V100 has 2.00 KiB: 1.00 KiB"
     ):
-        check_memory((1024.0, 3072.0), (Device("V100", memory=2048),) * 2)
+        check_memory(holdings(1024.0, 3072.0), (Device("V100", memory=2048),) * 2)
 
 
 def test_what_fits_exactly_and_what_is_not_known_pass():
-    check_memory((2048.0,), (Device(memory=2048),))
-    check_memory((1e30,), (Device(memory=None),))
+    check_memory(holdings(2048.0), (Device(memory=2048),))
+    check_memory(holdings(1e30), (Device(memory=None),))
 
 
 def test_recomputation_keeps_the_bundles_and_one_microbatch():
-    assert stage_memory(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 7 * 120 + 3
+    assert stage_bytes_of(PROFILE, Stage(2, 3, (0,)), 0, 5, "sgd", recompute=True) == 7 * 120 + 3
 
 
 @pytest.mark.parametrize("name", [s.name for s in training_schedules() if not s.chunked])
@@ -115,10 +126,12 @@ def test_recomputation_keeps_the_bundles_and_one_microbatch():
 def test_a_simulated_program_holds_as_much(name, recompute, batch, precision):
     """On equal stages and fast links, at any time, but for messages that come early where forwards
     run ahead; with split backwards recomputed activations wait for their weights' half."""
-    layers = (Layer("l", "Linear", 1.0, 2.0, 100, 1000, saved_bytes=700, update=0.1),) * 4
+    layer = Layer("l", "Linear", 1.0, 2.0, 100, 1000, saved_bytes=700, update=0.1)
+    layers = (replace(layer, deferred_bytes=300, frozen_bytes=50),) * 4
     profile = kept_in(Profile("even", ModelGraph.chain(layers), 1), precision)
     partition = straight_cut(4)
     plan = Plan("", partition, name, 1, batch if schedule(name).batched else 1, recompute)
+    profile = replace(profile, process_bytes=500)
     promised = memory_bytes(profile, plan, steady_shape(plan), "adam")
     cluster = Cluster((Level(4, 1e6),))
     program, timeline = predicted_program(
@@ -162,8 +175,15 @@ def straight_cut(count: int) -> Partition:
     return Partition(tuple(Stage(n, n + 1, (n,)) for n in range(count)))
 
 
+def test_an_error_says_what_the_memory_consists_of():
+    held = Holding(weights=1024, optimizer=2048, process=512)
+    with pytest.raises(PlanDoesNotFit) as refusal:
+        check_memory([held], (Device("small", memory=10),))
+    assert "optimizer 2.00 KiB, weights 1.00 KiB, process 512 bytes" in refusal.value.advice
+
+
 def test_each_stage_is_held_against_its_own_device():
     small, large = Device("small", memory=10), Device("large", memory=100)
-    check_memory((10.0, 100.0), (small, large))
+    check_memory(holdings(10.0, 100.0), (small, large))
     with pytest.raises(PlanDoesNotFit, match="stage 0 needs 11 bytes of memory, small has 10"):
-        check_memory((11.0, 100.0), (small, large))
+        check_memory(holdings(11.0, 100.0), (small, large))

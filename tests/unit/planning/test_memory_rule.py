@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.schedules.catalog import schedule, training_schedules
-from backend.planning.memory import MemoryRule, check_memory, memory_bytes, smallest_devices
+from backend.planning.memory import MemoryRule, check_memory, memory_parts, smallest_devices
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
@@ -24,9 +24,13 @@ batches = st.integers(1, 6)
 
 def needs(profile, partition, name, batch, recompute=False, sharded=False):
     """Bytes per stage as the prediction counts them."""
+    return [one.total for one in held(profile, partition, name, batch, recompute, sharded)]
+
+
+def held(profile, partition, name, batch, recompute=False, sharded=False):
     size = batch if schedule(name).batched else 1
     plan = Plan("", partition, name, 1, size, recompute, shard_state=sharded)
-    return memory_bytes(profile, plan, steady_shape(plan), "momentum")
+    return memory_parts(profile, plan, steady_shape(plan), "momentum")
 
 
 def straight_pipelines(layers, devices):
@@ -78,17 +82,24 @@ does not know yet: of replicated stages it counts a version too few at times."""
     st.integers(0, 400),
     st.booleans(),
     st.booleans(),
+    st.integers(0, 50),
 )
 def test_the_plan_is_the_best_of_those_that_the_prediction_admits(
-    profile, cluster, name, batch, limit, recompute, sharded
+    profile, cluster, name, batch, limit, recompute, sharded, process
 ):
+    profile = replace(profile, process_bytes=process)
     fitting = [
         plan
         for plan in every_plan(profile, cluster)
         if max(needs(profile, plan, name, batch, recompute, sharded)) <= limit
     ]
     rule = MemoryRule(
-        float(limit), schedule(name), batch=batch, recompute=recompute, sharded=sharded
+        float(limit),
+        schedule(name),
+        batch=batch,
+        recompute=recompute,
+        sharded=sharded,
+        process=process,
     )
     if not fitting:
         with pytest.raises(PlanDoesNotFit):
@@ -115,7 +126,7 @@ def test_on_unequal_devices_too_every_stage_fits_its_own(profile, cluster, batch
     except PlanDoesNotFit:
         return
     check_memory(
-        needs(profile, found.partition, name, batch), smallest_devices(cluster, found.partition)
+        held(profile, found.partition, name, batch), smallest_devices(cluster, found.partition)
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel
-from backend.planning.memory import MemoryRule, stage_memory
+from backend.planning.memory import MemoryRule, held_in_flight, held_once
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
 from backend.planning.pipedream.planner import optimum, pipedream
@@ -121,7 +121,7 @@ def needs(profile, plan):
     ordered = profile.in_order(plan.order)
     ahead = [-(-sum(plan.replicas[n:]) // r) for n, r in enumerate(plan.replicas)]
     return [
-        stage_memory(ordered, stage, live, live, "momentum")
+        (held_once(ordered, stage, live, "momentum") + held_in_flight(ordered, stage, live)).total
         for stage, live in zip(plan.stages, ahead, strict=True)
     ]
 

@@ -56,6 +56,9 @@ def test_reasons_carry_the_numbers_that_decide():
     )
     assert "11.9 ms of compute" in parallel.reason
     assert "8.93 ms to synchronise 21.0 MiB" in parallel.reason
+    held = parallel.prediction.memory_bytes[0] / MIB
+    assert f"Stage 0 holds most, {held:.1f} MiB: " in parallel.reasons[1]
+    assert all(f"{part} 21.0 MiB" in parallel.reasons[1] for part in ("weights", "gradients"))
 
 
 def test_a_slow_link_is_named_as_the_bottleneck():

@@ -15,7 +15,8 @@ from backend.pipeline.actions import (
 )
 from backend.prediction.durations import PlanDurations
 from backend.prediction.weight_update_cost import WeightUpdateCost
-from backend.profiles.profile import Layer, MessageOverhead, ModelGraph, Profile
+from backend.profiles.message_overhead import MessageOverhead
+from backend.profiles.profile import Layer, ModelGraph, Profile
 
 
 @pytest.fixture

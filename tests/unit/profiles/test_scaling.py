@@ -10,7 +10,7 @@ from backend.profiles.what_if import at_microbatch
 
 COMPUTE = {"forward", "backward", "backward_input", "backward_weight"}
 WEIGHTS = {"update", "adding", "out_of_place_update"}
-SAMPLES = {"output_bytes", "saved_bytes", "flops"}
+SAMPLES = {"output_bytes", "saved_bytes", "deferred_bytes", "flops"}
 FIXED = {"name", "kind", "parameter_bytes", "buffer_bytes", "frozen_bytes", "spread", "work_bytes"}
 LAYER = Layer(**{f.name: 8 for f in fields(Layer)} | {"name": "l", "kind": "Linear"})
 PROFILE = Profile("p", ModelGraph((LAYER,), ()), 8)
@@ -48,6 +48,7 @@ def test_what_was_not_measured_stays_so():
     unknown = Layer("l", "Linear", 1.0, 1.0, 1, 1)
     assert unknown.scaled(2, 2, 2).saved_bytes is None
     assert unknown.scaled(2, 2, 2).flops is None
+    assert unknown.scaled(2, 2, 2).deferred_bytes is None
     assert unknown.scaled(2, 2, 2).work_bytes is None
 
 

@@ -5,7 +5,8 @@ from typing import get_args
 import pytest
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
+from backend.profiles.crossing import Crossing, TiedWeight
+from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.profiles.state_precision import (
     STATE_PRECISIONS,
     StatePrecision,

@@ -3,8 +3,9 @@
 import pytest
 
 from backend.errors import InvalidInput
+from backend.profiles.crossing import Crossing, TiedWeight
 from backend.profiles.devices import Peak
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile, TiedWeight
+from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.profiles.roofline import Work, roofline
 from backend.profiles.what_if import at_microbatch
 

@@ -67,10 +67,10 @@ def test_a_project_at_its_limit_waits_and_says_why(
     assert order([(1, 1)], {1: found}) == ([] if word else [1])
 
 
-def test_a_node_that_is_too_large_for_what_is_left_is_named():
+def test_a_run_that_is_too_large_for_what_is_left_is_told():
     load = ProjectLoad(project(1, devices=4), 0, 0)
     assert over_quota(load, 4) is None
-    assert "may hold 4 devices and holds 0; the smallest node has 8" in (over_quota(load, 8) or "")
+    assert "may hold 4 devices and holds 0; the run needs 8" in (over_quota(load, 8) or "")
 
 
 @dataclass

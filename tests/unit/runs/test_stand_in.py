@@ -43,7 +43,7 @@ def nodes(alive: str, large: str = "", gone: str = "") -> list[Node]:
     ],
 )
 def test_who_stands_in(found: list[Node], busy: str, leader: str, taken: str):
-    assert "".join(stood_in(SPEC, found, busy, leader)) == taken
+    assert "".join(stood_in(SPEC, found, {name: {0: 9} for name in busy}, leader)) == taken
 
 
 @pytest.mark.parametrize(
@@ -59,4 +59,4 @@ def test_who_stands_in(found: list[Node], busy: str, leader: str, taken: str):
 )
 def test_which_devices_will_do(devices: tuple[Device, ...], fits: bool):
     found = [*nodes("a", gone="cde"), Node("c", devices, True, datetime.now(UTC), {})]
-    assert stood_in(SPEC, found, "") == ("a", "c" if fits else "b")
+    assert stood_in(SPEC, found, {}) == ("a", "c" if fits else "b")

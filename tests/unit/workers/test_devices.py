@@ -18,28 +18,31 @@ def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_table_of_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    table = "NVIDIA H200, 87, 3, 143771, 54\nTesla, V100, 0, 3, 16384, 31\n"
+    table = "0, GPU-1f, Disabled, NVIDIA H200, 87, 3, 143771, 54\n"
+    table += "1, GPU-2e, [N/A], Tesla, V100, 0, 3, 16384, 31\n"
     nvidia_smi(tmp_path, f"echo '{table}'", monkeypatch)
-    assert devices.gpus() == (
+    assert devices.devices(devices.gpus()) == (
         Device("NVIDIA H200", 143771 * 1024**2),
         Device("Tesla, V100", 16384 * 1024**2),
     )
 
 
 def test_a_gpu_without_a_memory_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    nvidia_smi(tmp_path, "echo 'NVIDIA GB10, [N/A], [N/A], [N/A], 40'", monkeypatch)
-    assert devices.gpus() == (Device("NVIDIA GB10", None),)
+    nvidia_smi(
+        tmp_path, "echo '0, GPU-1f, [N/A], NVIDIA GB10, [N/A], [N/A], [N/A], 40'", monkeypatch
+    )
+    assert devices.devices(devices.gpus()) == (Device("NVIDIA GB10", None),)
 
 
 def test_gpus_come_before_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    nvidia_smi(tmp_path, "echo 'NVIDIA L4, 12, 100, 23034, 60'", monkeypatch)
-    assert devices.devices() == (Device("NVIDIA L4", 23034 * 1024**2),)
+    nvidia_smi(tmp_path, "echo '0, GPU-1f, Disabled, NVIDIA L4, 12, 100, 23034, 60'", monkeypatch)
+    assert devices.devices(devices.gpus()) == (Device("NVIDIA L4", 23034 * 1024**2),)
 
 
 def test_a_driver_that_fails_leaves_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     nvidia_smi(tmp_path, "echo 'Failed to initialize NVML'; exit 9", monkeypatch)
-    found = devices.devices()
-    assert len(found) == psutil.cpu_count()
+    found = devices.devices(devices.gpus())
+    assert len(found) == len(os.sched_getaffinity(0))
     assert sum(device.memory or 0 for device in found) <= psutil.virtual_memory().total
 
 

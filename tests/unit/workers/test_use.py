@@ -13,15 +13,19 @@ MIB = 1024**2
 
 
 def test_a_table_of_gpus():
-    table = "NVIDIA H200, 87, 70123, 143771, 54\nTesla, V100, 0, 3, 16384, 31\n\n"
+    table = """0, GPU-1f, Enabled, NVIDIA H200, 87, 70123, 143771, 54
+1, GPU-2e, [N/A], Tesla, V100, 0, 3, 16384, 31
+
+"""
     assert use.parse(table) == (
-        Use("NVIDIA H200", 0.87, 70123 * MIB, 143771 * MIB, 54.0),
-        Use("Tesla, V100", 0.0, 3 * MIB, 16384 * MIB, 31.0),
+        use.Gpu(0, "GPU-1f", True, Use("NVIDIA H200", 0.87, 70123 * MIB, 143771 * MIB, 54.0)),
+        use.Gpu(1, "GPU-2e", False, Use("Tesla, V100", 0.0, 3 * MIB, 16384 * MIB, 31.0)),
     )
 
 
 def test_what_a_driver_does_not_tell_is_not_known():
-    assert use.parse("NVIDIA GB10, [N/A], [N/A], [N/A], 40\n") == (Use("NVIDIA GB10", celsius=40),)
+    (gpu,) = use.parse("0, GPU-1f, [N/A], NVIDIA GB10, [N/A], [N/A], [N/A], 40\n")
+    assert gpu.use == Use("NVIDIA GB10", celsius=40)
 
 
 def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,16 +36,17 @@ def nvidia_smi(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_machine_comes_before_its_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    nvidia_smi(tmp_path, "echo 'NVIDIA L4, 12, 100, 23034, 60'", monkeypatch)
-    machine, gpu = use.use()
+    nvidia_smi(tmp_path, "echo '0, GPU-1f, Disabled, NVIDIA L4, 12, 100, 23034, 60'", monkeypatch)
+    machine, gpu = use.use({"GPU-1f"})
     assert machine.name == "machine"
     assert machine.share is not None
     assert 0 <= machine.share <= 1
     assert machine.memory is not None
     assert 0 < machine.memory <= psutil.virtual_memory().total == machine.total
     assert gpu == Use("NVIDIA L4", 0.12, 100 * MIB, 23034 * MIB, 60.0)
+    assert len(use.use({"GPU-another"})) == 1
 
 
 def test_a_driver_that_fails_leaves_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     nvidia_smi(tmp_path, "echo 'Failed to initialize NVML'; exit 9", monkeypatch)
-    assert [one.name for one in use.use()] == ["machine"]
+    assert [one.name for one in use.use({"GPU-1f"})] == ["machine"]

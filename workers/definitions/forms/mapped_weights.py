@@ -9,8 +9,6 @@ from unittest.mock import patch
 
 import torch
 from torch import Tensor
-from torch._export.serde.serialize import deserialize_scalar_type, deserialize_size
-from torch.export.pt2_archive import _package
 
 _ARRANGE = "_build_file_map"
 """torch's function that makes the flat tensors of an archive's records; it reads them all."""
@@ -23,6 +21,8 @@ def weights_mapped(file: Path) -> Iterator[None]:
     The archive is a zip that nothing is compressed in. What is written to such a tensor stays in
     this process. Where torch has changed its insides, the tensors are read as ever.
     """
+    from torch.export.pt2_archive import _package  # a second, and only this form needs it
+
     usual = getattr(_package, _ARRANGE, None)
     if usual is None:
         yield
@@ -47,6 +47,8 @@ def weights_mapped(file: Path) -> Iterator[None]:
 
 def _mapped(whole: mmap.mmap, records: Any, name: str, meta: Any) -> Tensor:
     """One record as a flat tensor; the caller's strides lay it out."""
+    from torch._export.serde.serialize import deserialize_scalar_type, deserialize_size
+
     dtype = deserialize_scalar_type(meta.dtype)
     size = records.get_record_size(name)
     if not size:

@@ -28,6 +28,12 @@ class Deferred:
     arrived: dict[Node, tuple[Tensor | None, ...]] = field(default_factory=dict)
     whole: tuple[int, ...] = ()
 
+    @property
+    def held(self) -> list[Tensor]:
+        """The gradients that wait."""
+        arrived = [one for values in self.arrived.values() for one in values if one is not None]
+        return arrived + (list(self.gradients) if self.whole else [])
+
 
 def backward_input(
     outputs: Tensors, inputs: Tensors, weights: Tensors, gradients: Tensors

@@ -106,11 +106,10 @@ class StageModule:
         weights = tuple(held.weights.values())
 
         def work() -> None:
-            if held.outputs:
-                wanted = (*held.inputs, *weights)
+            if held.outputs and (wanted := (*held.inputs, *weights)):
                 torch.autograd.backward(held.outputs, gradients or None, inputs=wanted)
 
-        of_weights = _added(weights, sums, work if held.inputs or weights else _nothing)
+        of_weights = _added(weights, sums, work)
         of_inputs = _filled(held.inputs, [tensor.grad for tensor in held.inputs])
         for tensor in held.inputs:
             tensor.grad = None
@@ -166,10 +165,6 @@ def _added(weights: Tensors, sums: Sequence[Tensor], work: Callable[[], None]) -
     for weight in weights:
         weight.grad = None
     return list(found)
-
-
-def _nothing() -> None:
-    """Where no tensor wants a gradient, there is nothing to be done."""
 
 
 def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:

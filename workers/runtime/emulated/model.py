@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx, nn
 
-from backend.profiles.profile import Crossing, Layer, Profile
+from backend.profiles.crossing import Crossing
+from backend.profiles.profile import Layer, Profile
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
 from workers.definitions.record import TensorSpec
 from workers.definitions.reorder import bundles

@@ -1,7 +1,7 @@
 """The environment of a rank: what it needs and nothing else, so no credentials."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from workers.sandbox.bubblewrap import PROJECT
@@ -19,11 +19,11 @@ def rank_environment(
     place: Place,
     world_size: int,
     home: Path,
-    num_gpus: int = 0,
+    gpus: Sequence[str] = (),
     wrapped: bool = False,
 ) -> dict[str, str]:
     """The variables of rank number `index` of this host, as torchrun names them; it sees the
-    GPU of its device alone.
+    GPU of its device alone, of the host's `gpus` by their UUIDs.
 
     `home` is the attempt's work folder: whatever a library caches stays with the run, and
     the value marks every process of the attempt (see `processes.of_attempt`). `wrapped` in
@@ -45,7 +45,7 @@ def rank_environment(
         "GROUP_WORLD_SIZE": str(place.hosts),
         "MASTER_ADDR": place.address,
         "MASTER_PORT": str(place.port),
-        "CUDA_VISIBLE_DEVICES": str(place.devices[index]) if num_gpus else "",
+        "CUDA_VISIBLE_DEVICES": gpus[place.devices[index]] if gpus else "",
     }
 
 

@@ -1,6 +1,7 @@
 """Which processes an agent started, in a file beside the run, so that the next agent can
 end those that outlived it."""
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from backend.errors import InvalidInput
 from workers.supervisor.ranks import processes
 
 FILE = "ranks.json"
+HERE = socket.gethostname()
+"""The host whose processes have these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class StartedProcesses:
 
     agent: Pid
     ranks: tuple[Pid, ...]
+    host: str = HERE
 
 
 def remember(folder: Path, agent: Pid, ranks: tuple[Pid, ...]) -> None:
@@ -57,7 +61,7 @@ def forget(folder: Path) -> None:
 
 
 def reap(runs: Path) -> list[Path]:
-    """End what dead agents left behind under `runs`; return the attempts' folders."""
+    """End what dead agents of this host left behind under `runs`; return the attempts' folders."""
     return [file.parent for file in sorted(runs.glob(f"*/*/{FILE}")) if _reap(file)]
 
 
@@ -66,14 +70,16 @@ def attempt_of(folder: Path) -> tuple[int, int]:
     return int(folder.parent.name), int(folder.name.removeprefix("attempt-"))
 
 
-def is_held(folder: Path) -> bool:
-    """Does a living agent have this attempt in hand?"""
-    return _known(folder / FILE).agent.is_alive
+def holder(folder: Path) -> str | None:
+    """The host of the living agent that has this attempt in hand, None where there is none. The
+    processes of another host cannot be seen: its agent counts as alive as long as its file is."""
+    known = _known(folder / FILE)
+    return known.host if known.host != HERE or known.agent.is_alive else None
 
 
 def _reap(file: Path) -> bool:
     known = _known(file)
-    if known.agent.is_alive:
+    if holder(file.parent) is not None:
         return False
     processes.end(file.parent, {pid.number for pid in known.ranks if pid.is_alive}, grace=0.5)
     forget(file.parent)

@@ -7,9 +7,9 @@ from workers.address import LOOPBACK
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`ranks` run here, each on the device of that number; `host` is this one's number among
-    `hosts`; all ranks meet at `address` and `port`. Their messages go through `interface` of
-    this host ("" = as torch finds it)."""
+    """`ranks` run here, each on the device of that number; `held` are all devices that the run
+    holds here. `host` is this one's number among `hosts`; all ranks meet at `address` and `port`.
+    Their messages go through `interface` of this host ("" = as torch finds it)."""
 
     ranks: tuple[int, ...]
     devices: tuple[int, ...]
@@ -18,3 +18,4 @@ class Place:
     host: int = 0
     hosts: int = 1
     interface: str = ""
+    held: tuple[int, ...] = ()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from backend.runs.run import RunError
 from backend.sandbox_level import SandboxLevel
@@ -15,9 +16,21 @@ from workers.supervisor.ranks.lines import Lines
 from workers.supervisor.ranks.place import Place
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What ranks have of their node: its GPUs by UUID, by the numbers of their devices, and the
+    cores to which they are bound (() = any)."""
+
+    gpus: Sequence[str] = ()
+    cores: Sequence[int] = ()
+
+
+NOTHING = Given()
+
+
 class Ranks:
-    """The processes of a job that have their `place` here, in their `room`; what they print goes
-    into `lines`."""
+    """The processes of a job that have their `place` here, in their `room`, with what they are
+    `given` of the node; what they print goes into `lines`."""
 
     def __init__(
         self,
@@ -28,16 +41,23 @@ class Ranks:
         lines: Lines,
         limits: Limits,
         level: SandboxLevel,
-        num_gpus: int = 0,
+        given: Given = NOTHING,
     ) -> None:
         self._room = room
         self._ranks = place.ranks
         wrapped = level is SandboxLevel.BUBBLEWRAP
         environments = tuple(
-            rank_environment(index, place, world_size, room.work, num_gpus, wrapped)
+            rank_environment(index, place, world_size, room.work, given.gpus, wrapped)
             for index in range(len(place.ranks))
         )
-        order = LaunchRequest(tuple(command), environments, limits, num_gpus > 0, place.hosts > 1)
+        order = LaunchRequest(
+            tuple(command),
+            environments,
+            limits,
+            bool(given.gpus),
+            outside=place.hosts > 1,
+            cores=tuple(given.cores),
+        )
         self._cell = Cell(room, order, level)
         try:
             for number, pipe in enumerate(self._cell.outputs):

@@ -1,7 +1,6 @@
 """The last writes of an attempt: what is left of the writer, the prediction, the end."""
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,6 +11,7 @@ from backend.runs.attempts.fence import LeaseLost
 from backend.runs.run import RunSummary
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable, StorageFull
+from workers.stop import Stop
 from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed
 from workers.supervisor.reporting.measured import num_microbatches, summarise
@@ -25,7 +25,7 @@ PORTION = 1.0
 log = logging.getLogger(__name__)
 
 
-def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: threading.Event) -> bool:
+def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) -> bool:
     """End the run, as soon as the database is there; False where the agent has to `stop` before.
     Raises `LeaseLost`. Only a success is spoilt by a fault in the last writes: another end has
     its cause already."""
@@ -47,7 +47,7 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: thread
     return _persistently(attempt, finish, stop, (DatabaseUnreachable, StorageFull))
 
 
-def _told(attempt: Attempt, writer: EventWriter, ending: Ending, stop: threading.Event) -> bool:
+def _told(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) -> bool:
     """Write the rest of the writer, and beside the last segment that was measured its
     prediction. A run that somebody cancelled is not kept waiting for all of it, unless it is
     late because the database was away."""
@@ -76,7 +76,7 @@ def _portion(attempt: Attempt, writer: EventWriter) -> None:
 def _persistently(
     attempt: Attempt,
     write: Callable[[], None],
-    stop: threading.Event,
+    stop: Stop,
     faults: tuple[type[StageflowError], ...] = (DatabaseUnreachable,),
 ) -> bool:
     """Make a write, again and again while the database is away; False where the agent has to

@@ -4,13 +4,11 @@ import logging
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.runs.attempts.fence import LeaseLost
 from backend.services.runs.attempt import Attempt
-from backend.settings import Settings
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.sandbox.room import work_folder
 from workers.supervisor.reporting.event_writer import EventWriter
@@ -20,11 +18,6 @@ from workers.supervisor.spool.spool import Spool
 AT_ONCE = 1.0
 """Seconds of writing between two signs of life."""
 log = logging.getLogger(__name__)
-
-
-def spool_folder(settings: Settings) -> Path:
-    """The node's own: of one name no two agents live in a home."""
-    return settings.home / "spool" / quote(settings.node, safe="")
 
 
 def left_spools(folder: Path) -> list[Path]:

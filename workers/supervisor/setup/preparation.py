@@ -1,6 +1,5 @@
 """What the ranks of an attempt are given: the definition as a file and job.json."""
 
-import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -10,9 +9,11 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.codec import to_json
 from backend.errors import NotFound, StageflowError
+from backend.runs.dispatch.placement import world_size
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
+from backend.settings import Settings
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor.ranks import orphans
 from workers.supervisor.setup.data_place import place_of, shown_of, weights_place
@@ -21,7 +22,7 @@ JOB_FILE = "job.json"
 
 
 class FolderInUse(StageflowError):
-    """Two databases share one home, and their runs meet in a folder."""
+    """Two databases share one home, or two hosts of a run, and meet in a folder."""
 
 
 def prepare(backend: Backend, run: Run, folder: Path) -> Job:
@@ -91,31 +92,32 @@ def _emulation(backend: Backend, spec: RunSpec) -> Emulation | None:
     return Emulation(profile, stored.cluster, spec.emulate)
 
 
-def room_of(job: Job, state: Path) -> Room:
-    """Where the ranks of `job` live; `state` is the state directory around it."""
+def room_of(job: Job, settings: Settings) -> Room:
+    """Where the ranks of `job` live."""
     shown = (job_file(job), Path(job.definition).parent)
-    return Room(job_file(job).parent, state, shown, shown_of(job))
+    folder = job_file(job).parent
+    return Room(folder, settings.home, shown, shown_of(job), settings.shared_folder)
 
 
 def clear(folder: Path) -> None:
     """Remove working files that a run of the same number in another database left here;
-    raises `FolderInUse` where that run still goes on."""
-    if orphans.is_held(folder):
-        raise FolderInUse(
-            f"{folder} is in use by a run of another database",
-            "Give each database a STAGEFLOW_HOME of its own.",
-        )
+    raises `FolderInUse` where that run still goes on, or another host works here."""
+    match orphans.holder(folder):
+        case None:
+            pass
+        case orphans.HERE:
+            raise FolderInUse(
+                f"{folder} is in use by a run of another database, or of another agent",
+                "Give each database, and each agent, a STAGEFLOW_HOME of its own.",
+            )
+        case host:
+            raise FolderInUse(
+                f"{folder} is in use by an agent on {host}",
+                "Give each host a STAGEFLOW_HOME of its own, on its own disk; what hosts share "
+                f"goes into STAGEFLOW_SHARED. If {host} is gone for good, remove that folder.",
+            )
     if folder.exists():
         shutil.rmtree(folder)
-
-
-def world_size(spec: RunSpec) -> int:
-    """One process measures; a plan trains with one per device and pipeline."""
-    match spec:
-        case ProfileSpec():
-            return 1
-        case TrainSpec():
-            return spec.plan.partition.num_devices * spec.plan.num_pipelines
 
 
 def job_file(job: Job) -> Path:
@@ -131,25 +133,3 @@ def rank_command(job: Job) -> Sequence[str]:
         case TrainSpec():
             module = "workers.runtime.main"
     return [sys.executable, "-u", "-m", module, str(job_file(job))]
-
-
-def gpus_for(world_size: int, num_gpus: int) -> int:
-    """How many GPUs the ranks use: one each, or none where there are too few for that,
-    because NCCL refuses two ranks on one GPU."""
-    return world_size if world_size <= num_gpus else 0
-
-
-def sharing(world_size: int, num_gpus: int) -> Sequence[str]:
-    """What to warn of where there are too few devices."""
-    if world_size <= num_gpus:
-        return ()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    warnings = []
-    if num_gpus:
-        warnings.append(
-            f"{world_size} ranks and {num_gpus} GPU(s): NCCL allows one rank per GPU, "
-            "so the ranks run on CPU cores"
-        )
-    if world_size > (cores or 1):
-        warnings.append(f"{world_size} ranks share {cores} CPU core(s): slower than planned")
-    return warnings

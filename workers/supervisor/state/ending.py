@@ -5,13 +5,18 @@ from dataclasses import dataclass
 from backend.runs.run import RunError
 from backend.runs.states import RunState
 
+PATIENCE = 1.5
+"""Seconds for a last checkpoint, of the three within which a cancelled run is gone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """`error` is given for a failed run alone."""
+    """`error` is given for a failed run alone. `patience`: how many seconds a last checkpoint is
+    waited for, where somebody asks for this end."""
 
     state: RunState
     error: RunError | None = None
+    patience: float = PATIENCE
 
 
 def _failed(kind: str, message: str, advice: str) -> Ending:
@@ -26,6 +31,28 @@ STOPPED = _failed(
     "the node agent was stopped while the run was going on",
     "Start the agent again (`stageflow up`) and launch the run again.",
 )
+
+
+def warned(seconds: float) -> Ending:
+    """The end of a run whose agent will itself be ended in `seconds`. Half of them are for a last
+    checkpoint; in the others the ranks are ended and the end is written."""
+    error = RunError(
+        "AgentWarned",
+        f"the node agent was warned that it will be ended within {seconds:.0f} s",
+        "A run with a checkpoint goes on by itself where there is an agent for it. Launch others "
+        "again, with a longer warning or `--save-seconds`.",
+    )
+    return Ending(RunState.FAILED, error, seconds / 2)
+
+
+def asked_of_agent(must_stop: bool, seconds_left: float | None) -> Ending | None:
+    """The end that follows for what it carries: it must stop now, or will be ended in
+    `seconds_left`; None where neither is so."""
+    if must_stop:
+        return STOPPED
+    return None if seconds_left is None else warned(seconds_left)
+
+
 CUT_OFF = _failed(
     "DatabaseUnreachable",
     "the database did not answer for so long that the agent lost its lease",

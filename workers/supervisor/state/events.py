@@ -18,7 +18,7 @@ class Launched:
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What the ranks printed, the exit codes of those that have ended, a limit that the run has
-    exceeded; the lease has lapsed; the agent must stop."""
+    exceeded; the lease has lapsed; the agent must stop, or will be ended in `seconds_left`."""
 
     now: float
     lines: tuple[Told, ...] = ()
@@ -26,6 +26,7 @@ class Observed:
     limit: RunError | None = None
     lease_lapsed: bool = False
     must_stop: bool = False
+    seconds_left: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

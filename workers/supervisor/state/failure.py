@@ -8,6 +8,13 @@ from backend.runs.run import RunError
 PEER_KINDS = frozenset({"PeerLost"})
 PEER_WORDS = ("connection closed by peer", "connection reset by peer", "broken pipe")
 DISK_WORDS = ("no space left on device", "errno 28")
+ADVICE: dict[int, str] = {
+    signal.SIGKILL: "A person ended it, or the system did because memory ran out: try a smaller "
+    "microbatch or more stages, and check the machine's kernel log.",
+    signal.SIGTERM: "A person ended it, or whoever ended its agent, on its host or another's: a "
+    "service manager, a scheduler, a shutdown.",
+}
+"""What to do about a rank that a signal ended."""
 FREE_SPACE = "Free some space there, or set STAGEFLOW_HOME to a larger disk, and run it again."
 
 
@@ -27,12 +34,7 @@ def told(event: RankError) -> RunError:
 
 def killed(rank: int, number: int) -> RunError:
     """The error of a rank that signal `number` ended."""
-    advice = (
-        "A person ended it, or the system did because memory ran out: try a smaller microbatch or "
-        "more stages, and check the machine's kernel log."
-        if number == signal.SIGKILL
-        else "Native code crashed. Look at the end of the log."
-    )
+    advice = ADVICE.get(number, "Native code crashed. Look at the end of the log.")
     return RunError("RankKilled", f"rank {rank} was killed by signal {number}", advice)
 
 

@@ -17,7 +17,18 @@ STALL = 600.0
 """Seconds within which a rank that works must finish an action."""
 LOADING = 600.0
 """As `SILENCE`, for a rank that has not begun its work (imports, loading the data)."""
-CRASHES = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+KILLING = frozenset(
+    {
+        signal.SIGKILL,
+        signal.SIGTERM,
+        signal.SIGSEGV,
+        signal.SIGBUS,
+        signal.SIGILL,
+        signal.SIGFPE,
+    }
+)
+"""Signals of which a rank dies through no will of its own: crashes, and others who end it. A
+service manager or a scheduler sends SIGTERM to the ranks of an agent that it ends, too."""
 
 Told = tuple[int, Event | None]
 """A rank and the event that it printed; None for plain text, which is a sign of life too."""
@@ -117,7 +128,7 @@ class RankStates:
             return self.limit
         died = self._died
         for rank in died:
-            if -self.exits[rank][1] in CRASHES:
+            if -self.exits[rank][1] in KILLING:
                 return failure.killed(rank, -self.exits[rank][1])
         events = [event for _, event in self.failed.values()]
         own = [event for event in events if not failure.blames_peer(event)]

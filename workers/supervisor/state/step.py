@@ -14,7 +14,14 @@ from enum import Enum
 
 from backend.runs.events import Chosen, Metrics
 from backend.runs.states import RunState
-from workers.supervisor.state.ending import CANCELLED, CUT_OFF, HELD_UP, STOPPED, SUCCEEDED, Ending
+from workers.supervisor.state.ending import (
+    CANCELLED,
+    CUT_OFF,
+    HELD_UP,
+    SUCCEEDED,
+    Ending,
+    asked_of_agent,
+)
 from workers.supervisor.state.events import (
     AttemptEvent,
     Interrupted,
@@ -28,8 +35,6 @@ from workers.supervisor.state.rank_states import RankStates
 
 FLUSH = 0.4
 """Seconds between writes, and between looks at the cancel flag."""
-PATIENCE = 1.5
-"""Seconds for a last checkpoint, of the three within which a cancelled run is gone."""
 NO_RANKS = RankStates(0, 0.0)
 REMEMBERED = 20
 """Events that an `IllegalEvent` tells."""
@@ -136,8 +141,9 @@ def _decided(state: AttemptState, event: Observed) -> Step:
         return _end(state, SUCCEEDED)
     if error := state.ranks.error(event.now):
         return _end(replace(state, by_ranks=True), Ending(RunState.FAILED, error))
-    if event.must_stop and state.stop is None:  # first, however long each write takes
-        return _stop(state, event.now, STOPPED)
+    asked = asked_of_agent(event.must_stop, event.seconds_left)
+    if _is_sooner(asked, state.stop, event.now):  # first, however long each write takes
+        return _stop(state, event.now, asked)
     if state.stop is not None or event.now - state.written >= FLUSH:
         is_running = state.ranks.all_started
         return replace(state, written=event.now, phase=Phase.WRITING), [Write(is_running)]
@@ -145,18 +151,24 @@ def _decided(state: AttemptState, event: Observed) -> Step:
 
 
 def _stop(state: AttemptState, now: float, asked: Ending | None) -> Step:
-    """Go on watching, unless the attempt is `asked` to end, or was, and has its last checkpoint.
-    The first who asks counts."""
+    """Go on watching, unless the attempt is `asked` to end, or was, and has its last checkpoint,
+    which is asked for once. The first who asks counts, unless somebody has less patience."""
     todo: list[Instruction] = [Do.WATCH]
-    if state.stop is None and asked is not None:
-        can_save = state.ranks.all_started and state.has_losses
-        deadline = now + PATIENCE if can_save else now
-        state = replace(state, stop=GracefulStop(asked, deadline, state.num_checkpoints))
-        todo = [Do.REQUEST_CHECKPOINT, Do.WATCH]
     stop = state.stop
+    if asked is not None and _is_sooner(asked, stop, now):
+        can_save = state.ranks.all_started and state.has_losses
+        num = stop.num_checkpoints if stop else state.num_checkpoints
+        todo = [Do.WATCH] if stop else [Do.REQUEST_CHECKPOINT, Do.WATCH]
+        stop = GracefulStop(asked, now + asked.patience if can_save else now, num)
+        state = replace(state, stop=stop)
     if stop and (now >= stop.deadline or state.num_checkpoints > stop.num_checkpoints):
         return _end(state, stop.ending)
     return replace(state, phase=Phase.WATCHING), todo
+
+
+def _is_sooner(asked: Ending | None, stop: GracefulStop | None, now: float) -> bool:
+    """Does who asks now wait less long than who asked before?"""
+    return asked is not None and (stop is None or now + asked.patience < stop.deadline)
 
 
 def _end(state: AttemptState, ending: Ending | None) -> Step:

@@ -104,7 +104,15 @@ class Team:
         """Where the ranks of `node` run and meet."""
         host, share = self._shares[node]
         hosts = len(self._shares)
-        return Place(share.ranks, share.devices, self._rendezvous, self._address, host, hosts)
+        return Place(
+            share.ranks,
+            share.devices,
+            self._rendezvous,
+            self._address,
+            host,
+            hosts,
+            held=share.held,
+        )
 
     def choose(self, chosen: Chosen) -> None:
         """Tell the other ranks after which microbatch to save."""

@@ -16,18 +16,20 @@ from backend.errors import StageflowError
 from backend.runs.dispatch.reservations import Summons
 from backend.runs.events import Artifact, Chosen, Saved, Spans, read_line, write_line
 from backend.runs.job import Job
-from backend.runs.run import RunError
+from backend.runs.run import Run, RunError
 from workers.address import interface, own_address
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import work_folder
 from workers.sandbox.sandbox import Sandbox
+from workers.stop import Stop
 from workers.supervisor.ranks.lines import Lines, PrintedLine
 from workers.supervisor.ranks.place import Place
-from workers.supervisor.ranks.ranks import Ranks
+from workers.supervisor.ranks.ranks import Given, Ranks
 from workers.supervisor.ranks.requests import request
 from workers.supervisor.reporting.announced import opened
+from workers.supervisor.setup.given import cores_for, gpus_for, share_of
 from workers.supervisor.setup.hub import fetched
-from workers.supervisor.setup.preparation import gpus_for, prepare, rank_command, room_of
+from workers.supervisor.setup.preparation import FolderInUse, prepare, rank_command, room_of
 from workers.supervisor.setup.resuming import beginning, checkpoint_place
 from workers.supervisor.team.connection import BadFrame, Connection
 
@@ -39,18 +41,19 @@ log = logging.getLogger(__name__)
 
 
 class TeamMember:
-    """`stop` is set when this agent must end; the leader hears of that by the closed line."""
+    """`stop` is set when this agent must end; the leader hears of that by the closed line. A
+    warning is none of a member's business: the leader has it too, saves, and ends the share."""
 
     def __init__(
         self,
         backend: Backend,
         summons: Summons,
-        stop: threading.Event,
-        num_gpus: int,
+        stop: Stop,
+        gpus: Sequence[str],
         sandbox: Sandbox,
     ) -> None:
         self._backend, self._summons, self._stop = backend, summons, stop
-        self._num_gpus, self._sandbox = num_gpus, sandbox
+        self._gpus, self._sandbox = gpus, sandbox
         self._folder = backend.settings.run_folder(summons.run_id, summons.attempt)
         self._work = work_folder(self._folder)
         self._lines = Lines()
@@ -87,11 +90,11 @@ class TeamMember:
         run = self._backend.runs.get(self._summons.run_id)
         if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
             return
-        job = self._begun(prepare(self._backend, run, self._folder), head["begin"])
-        num_gpus = gpus_for(len(place.ranks), self._num_gpus)
-        room, command, level = room_of(job, settings.home), rank_command(job), self._sandbox.level
-        limits = Limits.of(settings)
-        ranks = Ranks(room, command, place, job.world_size, self._lines, limits, level, num_gpus)
+        job = self._begun(self._prepared(run), head["begin"])
+        given = Given(gpus_for(place, self._gpus), cores_for(place, self._gpus))
+        room, command, level = room_of(job, settings), rank_command(job), self._sandbox.level
+        limits = Limits.of(settings, share_of(place.held, self._gpus, settings.devices))
+        ranks = Ranks(room, command, place, job.world_size, self._lines, limits, level, given)
         threading.Thread(target=self._await_end, daemon=True).start()
         try:
             self._watch(ranks)
@@ -99,6 +102,14 @@ class TeamMember:
             ranks.end()
         self._pass_on(self._lines.rest())
         self._tell_exits(ranks)
+
+    def _prepared(self, run: Run) -> Job:
+        try:
+            return prepare(self._backend, run, self._folder)
+        except FolderInUse as fault:  # as it will be at the next attempt: the run ends with that
+            error = RunError(type(fault).__name__, str(fault), fault.advice)
+            self._leader.send(breach=to_plain(RunError, error))
+            raise
 
     def _begun(self, job: Job, begin: dict[str, int]) -> Job:
         """The job with the checkpoint that the leader sends, if it sends one."""

@@ -5,10 +5,11 @@ import pytest
 from app.charts import layers, palette
 from app.charts.groups import Detail, LayerGroup, groups
 from app.charts.layer_costs import layer_costs
-from app.charts.memory import memory
+from app.charts.memory import OVER, memory
 from app.charts.placement import describe, placement
 from app.components.partition.partition_editor import drawn
 from backend.cluster.cluster import Cluster, Device, Level
+from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
@@ -67,13 +68,17 @@ def test_the_editor_is_told_the_partition_and_what_each_layer_costs() -> None:
 
 def test_memory_is_beside_its_limit_and_too_much_stands_out() -> None:
     cut = Partition((Stage(0, 2, (0, 1)), Stage(2, 5, (2,))))
-    figure = memory(cut, [3 * 2**30, 2**30], [2 * 2**30, 2 * 2**30])
-    (bars,) = figure.data
-    assert list(bars.y) == ["stage 0 ×2", "stage 1"]
-    assert list(bars.x) == pytest.approx([3, 1])
-    assert bars.marker.color[0] != bars.marker.color[1]
+    much = Holding(weights=2 * 2**30, process=2**30)
+    figure = memory(cut, [much, Holding(weights=2**30)], [2 * 2**30, 2 * 2**30])
+    weights, process = figure.data
+    assert [weights.name, process.name] == ["weights", "process"]
+    over = f'<b style="color:{OVER}">3.00\u00a0GiB</b>'
+    assert list(weights.y) == [f"stage 0 ×2  {over}", "stage 1  1.00\u00a0GiB"]
+    assert list(weights.x) == pytest.approx([2, 1])
+    assert list(process.x) == pytest.approx([1, 0])
+    assert "process 1.00\u00a0GiB" in weights.hovertext[0]
     assert [line.x0 for line in figure.layout.shapes] == pytest.approx([2, 2])
-    assert not memory(cut, [1.0, 1.0], [None, None]).layout.shapes
+    assert not memory(cut, [much, much], [None, None]).layout.shapes
 
 
 def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:

@@ -8,7 +8,6 @@ import pytest
 from app.components.plan.plan_figures import plan_figures
 from app.components.run.log_view import found
 from app.components.run.run_figures import Readings, run_figures
-from app.components.run.run_progress import remaining
 from app.components.runs.run_words import plan_label, took
 from app.exports.catalog import log_text
 from backend.cluster.cluster import Cluster, Device, Level
@@ -16,6 +15,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import Answer
 from backend.prediction.prediction import Prediction
 from backend.runs.history.records import LogLine, MetricPoint
+from backend.runs.remaining import remaining
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.runs.run import Run, RunProgress, RunSummary
 from backend.runs.states import RunState
@@ -101,17 +101,17 @@ def test_an_emulated_run_has_no_loss_and_no_accuracy() -> None:
 def test_the_remaining_time_of_a_training_is_at_its_recent_pace() -> None:
     run = a_run(progress=RunProgress("train", 10, 40))
     losses = [MetricPoint(step, 0, 1.0, 0.5 * step) for step in range(10)]
-    assert remaining(run, losses, NOW + timedelta(hours=1)) == pytest.approx(15)
+    assert remaining(run, NOW + timedelta(hours=1), losses) == pytest.approx(15)
 
 
 def test_the_remaining_time_of_a_profile_is_at_its_mean_pace() -> None:
     run = a_run(ProfileSpec(1), progress=RunProgress("layers", 4, 16))
-    assert remaining(run, [], NOW + timedelta(seconds=10)) == pytest.approx(30)
+    assert remaining(run, NOW + timedelta(seconds=10)) == pytest.approx(30)
 
 
 @pytest.mark.parametrize("progress", [None, RunProgress("layers", 0, 16), RunProgress("x", 0, 0)])
 def test_without_a_pace_no_time_is_promised(progress: RunProgress | None) -> None:
-    assert remaining(a_run(progress=progress), [], NOW) is None
+    assert remaining(a_run(progress=progress), NOW) is None
 
 
 def test_a_row_says_what_a_run_does_and_how_long() -> None:

@@ -2,7 +2,8 @@
 
 from app.components.plan.stage_table import shared_weights
 from backend.planning.plan import Stage
-from backend.profiles.profile import Layer, ModelGraph, Profile, TiedWeight
+from backend.profiles.crossing import TiedWeight
+from backend.profiles.profile import Layer, ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{i}", "Linear", 1e-3, 2e-3, 64, 128) for i in range(4))
 EDGES = ((0, 1), (1, 2), (2, 3), (0, 3))

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from backend.errors import InvalidInput
-from backend.profiles.profile import Crossing, Layer, ModelGraph, Profile
+from backend.profiles.crossing import Crossing
+from backend.profiles.profile import Layer, ModelGraph, Profile
 from workers.definitions.layers import LayeredModel
 from workers.definitions.prepare import prepare
 from workers.definitions.reorder import in_order

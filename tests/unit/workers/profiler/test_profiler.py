@@ -131,6 +131,21 @@ def test_a_layer_at_work_has_gradients_alive_that_nobody_counts(write) -> None:
     assert [layer.work_bytes for layer in alone.layers] == [first, second, last]
 
 
+def test_what_waits_for_the_weights_half_is_what_arrives_at_each_layer(write) -> None:
+    """The input has no gradient, so the first layer's backward is not in halves: it keeps what
+    comes to it. An activation without weights keeps nothing."""
+    profile = profiled("chain", write(CHAIN), ProfileSpec(1, 10, 1), Reporter(0))
+    assert [layer.deferred_bytes for layer in profile.layers] == [4 * 10 * 64, 4 * 10 * 32, 0]
+    alone = profiled("chain", write(CHAIN), ProfileSpec(1, 10, 1, by_parts=True), Reporter(0))
+    assert [layer.deferred_bytes for layer in alone.layers] == [4 * 10 * 64, 4 * 10 * 32, 0]
+
+
+def test_the_process_is_measured_beside_the_model(write) -> None:
+    """Twice the weights are no more of it; torch alone takes more than this."""
+    profile = profiled("net", write(NET), ProfileSpec(1, 10, 1), Reporter(0))
+    assert 100 * 2**20 < profile.process_bytes < 2**31
+
+
 def test_parameters_change_the_model(write) -> None:
     spec = ProfileSpec(1, 10, 1, parameters={"width": 16})
     profile = profiled("net", write(NET), spec, Reporter(0))

@@ -53,6 +53,16 @@ def test_the_state_directory_is_hidden_before_the_runs_own_part_is_shown(state: 
     assert hidden < words.index(str(folder / "work"))
 
 
+@pytest.mark.parametrize("shared", ["/mnt/share", "/usr/local/share", "/var/lib"])
+def test_what_hosts_share_is_hidden_wherever_it_lies(shared: str):
+    words = command("bwrap", Room(FOLDER, STATE, SHOWN, shared=Path(shared)), [])
+    hidden = words.index(shared)
+    assert words[hidden - 1] == "--tmpfs"
+    assert not shared.startswith("/usr") or words.index("/usr") < hidden
+    assert hidden < words.index(str(FOLDER / "work"))
+    assert words[words.index(shared, hidden + 1) - 1] == "--remount-ro"
+
+
 def test_gpus_are_seen_by_those_who_use_them():
     assert ("--ro-bind-try", "/sys") in pairs(gpus=True)
     assert ("--ro-bind-try", "/sys") not in pairs()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from torch import fx, nn
+from torch.func import functional_call
 
 from tests.unit.workers.definitions.linears import Linears, names, of
 from workers.definitions.cut import cut
@@ -38,6 +39,21 @@ def test_a_submodule_that_counts_is_kept_whole_and_goes_on_counting() -> None:
     assert "count is kept whole, because its forward changes count.calls" in found.notes[0]
     counting, x = cut(found, 1, 2), torch.rand(3, 4)
     assert [torch.equal(counting(x)[0], x * number) for number in (1, 2, 3)] == [True] * 3
+
+
+def test_a_recurrent_layer_s_lists_of_its_weights_are_no_state() -> None:
+    """torch leaves what `functional_call` lends the layer in them."""
+
+    class Dropping(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.lstm = nn.Linear(4, 4), nn.LSTM(4, 4, batch_first=True)
+
+        def forward(self, x):
+            weight = nn.functional.dropout(self.lstm.weight_hh_l0, 0.5, self.training)
+            return functional_call(self.lstm, {"weight_hh_l0": weight}, (self.first(x),))[0]
+
+    assert not [note for note in of(Dropping(), 2, 3, 4).notes if "_flat_weights" in note]
 
 
 def test_an_attribute_that_is_only_written_is_no_reason() -> None:

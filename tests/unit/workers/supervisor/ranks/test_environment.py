@@ -47,17 +47,21 @@ def test_temporary_files_stay_in_the_work_folder_where_tmp_is_not_private():
     assert "TMPDIR" not in rank_environment(0, TWO, 2, Path("/work"), wrapped=True)
 
 
+GPUS = ("GPU-a", "GPU-b", "GPU-c", "GPU-d")
+
+
 @pytest.mark.parametrize(
-    ("rank", "num_gpus", "visible"), [(0, 0, ""), (1, 4, "1"), (0, 4, "0"), (3, 4, "3")]
+    ("rank", "gpus", "visible"),
+    [(0, (), ""), (1, GPUS, "GPU-b"), (0, GPUS, "GPU-d"), (3, GPUS, "GPU-c")],
 )
-def test_a_rank_sees_its_own_gpu_alone(rank: int, num_gpus: int, visible: str):
-    env = rank_environment(rank, Place((0, 1, 2, 3), (0, 1, 2, 3), 2950), 4, Path("/x"), num_gpus)
+def test_a_rank_sees_its_own_gpu_alone(rank: int, gpus: tuple[str, ...], visible: str):
+    env = rank_environment(rank, Place((0, 1, 2, 3), (3, 1, 0, 2), 2950), 4, Path("/x"), gpus)
     assert env["CUDA_VISIBLE_DEVICES"] == visible
 
 
 def test_on_several_hosts_it_names_its_host_and_its_own_device():
     place = Place((1, 3), (0, 1), 2950, "10.0.0.1", host=1, hosts=2, interface="eth7")
-    env = rank_environment(1, place, 4, Path("/x"), 2, wrapped=True)
-    assert (env["RANK"], env["LOCAL_RANK"], env["CUDA_VISIBLE_DEVICES"]) == ("3", "1", "1")
+    env = rank_environment(1, place, 4, Path("/x"), GPUS[:2], wrapped=True)
+    assert (env["RANK"], env["LOCAL_RANK"], env["CUDA_VISIBLE_DEVICES"]) == ("3", "1", "GPU-b")
     assert (env["GROUP_RANK"], env["GROUP_WORLD_SIZE"]) == ("1", "2")
     assert (env["MASTER_ADDR"], env["GLOO_SOCKET_IFNAME"]) == ("10.0.0.1", "eth7")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.runs.attempts.checkpoints import FAULTS
 from backend.runs.events import Event, Finished, Heartbeat, RankError, Started
 from backend.runs.run import RunError
 from workers.supervisor.state.rank_states import LOADING, SETTLE, SILENCE, STALL, RankStates
@@ -64,6 +65,16 @@ def test_the_cause_waits_for_the_other_ranks_to_be_heard():
     assert error is not None
     assert error.message == "rank 1 was killed by signal 9"
     assert "memory" in error.advice
+
+
+def test_a_rank_that_somebody_else_ended_may_be_started_again():
+    """As where a service manager ends an agent of two hosts, and its ranks with it."""
+    ranks = two_ranks().exited({1: -signal.SIGTERM}, 2.0)
+    error = ranks.error(2.0 + SETTLE)
+    assert error is not None
+    assert (error.kind, error.message) == ("RankKilled", "rank 1 was killed by signal 15")
+    assert error.kind in FAULTS
+    assert "scheduler" in error.advice
 
 
 def test_a_rank_that_raised_is_blamed_before_a_peer_that_lost_it():

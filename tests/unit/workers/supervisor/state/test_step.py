@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from backend.runs.events import Chosen, Finished, Metrics, RankError, Started
 from backend.runs.run import RunError
 from backend.runs.states import RunState
-from workers.supervisor.state.ending import CANCELLED, CUT_OFF, HELD_UP, STOPPED, SUCCEEDED, Ending
+from workers.supervisor.state.ending import (
+    CANCELLED,
+    CUT_OFF,
+    HELD_UP,
+    PATIENCE,
+    STOPPED,
+    SUCCEEDED,
+    Ending,
+    warned,
+)
 from workers.supervisor.state.events import (
     AttemptEvent,
     Interrupted,
@@ -24,7 +33,6 @@ from workers.supervisor.state.rank_states import SETTLE, SILENCE, RankStates
 from workers.supervisor.state.step import (
     FLUSH,
     LEGAL,
-    PATIENCE,
     AttemptState,
     GracefulStop,
     IllegalEvent,
@@ -40,6 +48,7 @@ LOSS = ((1, Metrics("loss", (1,), (2.0,), (0.0,))),)
 BOOM = (1, RankError(1, "ModelRaised", "boom"))
 LAUNCHED = Launched(RankStates(2, 0.0))
 AT_WORK = (LAUNCHED, Observed(0.1, STARTED + LOSS))
+WARNED = (*AT_WORK, Observed(1.0, seconds_left=60.0))
 
 
 def after(*events: AttemptEvent) -> tuple[AttemptState, list[Instruction]]:
@@ -92,6 +101,17 @@ WATCHED: list[tuple[str, tuple[AttemptEvent, ...], list[Instruction]]] = [
     (
         "and it is asked for once",
         (*AT_WORK, Observed(1.0, must_stop=True), Observed(1.1), Written(1.1, True, True)),
+        [Do.WATCH],
+    ),
+    ("so does a warning", WARNED, [Do.REQUEST_CHECKPOINT, Do.WATCH]),
+    (
+        "half of its seconds are for that",
+        (*WARNED, Observed(1.1, seconds_left=59.9), Written(30.9, num_checkpoints=0)),
+        [Do.WATCH],
+    ),
+    (
+        "a stop in between waits less long, and asks for no second one",
+        (*WARNED, Observed(1.1, seconds_left=59.9, must_stop=True)),
         [Do.WATCH],
     ),
 ]
@@ -182,6 +202,47 @@ ENDS: list[tuple[str, Ending, tuple[AttemptEvent, ...]]] = [
             Observed(0.3),
             Written(0.2 + PATIENCE, True, True),
         ),
+    ),
+    (
+        "warned, with a newer checkpoint",
+        warned(60.0),
+        (*WARNED, Observed(1.1, seconds_left=59.9), Written(20.0, num_checkpoints=1)),
+    ),
+    (
+        "warned, with no checkpoint in time",
+        warned(60.0),
+        (*WARNED, Observed(1.1, seconds_left=59.9), Written(31.0)),
+    ),
+    (
+        "warned while nothing can be saved",
+        warned(60.0),
+        (LAUNCHED, Observed(0.1, seconds_left=60.0)),
+    ),
+    (
+        "warned, and then stopped",
+        STOPPED,
+        (
+            *WARNED,
+            Observed(2.0, must_stop=True, seconds_left=59.0),
+            Observed(2.1, must_stop=True, seconds_left=58.9),
+            Written(2.0 + PATIENCE),
+        ),
+    ),
+    (
+        "warned, and then cancelled by a person, who is not kept waiting",
+        CANCELLED,
+        (
+            *WARNED,
+            Observed(2.0, seconds_left=59.0),
+            Written(2.0, True, True),
+            Observed(2.1, seconds_left=58.9),
+            Written(2.0 + PATIENCE, True, True),
+        ),
+    ),
+    (
+        "warned shortly before its end",
+        warned(1.0),
+        (*AT_WORK, Observed(1.0, seconds_left=1.0), Observed(1.1, seconds_left=0.9), Written(1.5)),
     ),
 ]
 
@@ -293,6 +354,7 @@ def event_of(kind: type[Any], draw: Any, now: float) -> AttemptEvent:
             st.sampled_from([None, None, None, LIMIT]),
             st.booleans(),
             st.booleans(),
+            st.none() | st.floats(0.0, 200.0),
         ),
         Written: st.builds(Written, st.just(now), st.booleans(), st.booleans(), st.integers(0, 3)),
         Interrupted: st.builds(Interrupted, st.sampled_from([None, FAULT, CANCELLED])),
@@ -326,8 +388,12 @@ def test_whatever_happens_the_ranks_are_ended_once_and_then_it_is_over(data: st.
             now += data.draw(TIMES)
             kind = data.draw(st.sampled_from([*[ANSWERS[done[-1]]] * 6, Interrupted]))
             assert state.phase in LEGAL[kind]
+            before = state
             state, more = step(state, event_of(kind, data.draw, now))
             todo.extend(more)
+            if before.stop is not None:  # whoever asks later may only shorten the wait
+                assert state.stop is not None
+                assert state.stop.deadline <= before.stop.deadline
             assert bool(todo) == (state.phase is not Phase.OVER)
     assert done.count(Do.LAUNCH) == 1
     assert done.count(Do.END_RANKS) == (state.phase is Phase.OVER)

@@ -80,6 +80,7 @@ def test_a_member_is_told_its_ranks_and_where_all_meet(member: Member) -> None:
         "host": 1,
         "hosts": 2,
         "interface": "",
+        "held": [],
     }
 
 

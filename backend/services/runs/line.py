@@ -1,0 +1,102 @@
+"""The queued runs of all projects in their order, with what is in store for each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+
+from backend.runs.dispatch.fairness import LOOKED_AT, in_turn, over_quota
+from backend.runs.dispatch.nodes import Node
+from backend.runs.dispatch.placement import world_size
+from backend.runs.dispatch.turns import Queued, Turn, Until, turns
+from backend.runs.remaining import remaining
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
+from backend.services.runs.stand_in import placed
+from backend.services.runs.stores import Stores
+from backend.storage.nodes.holdings import Taken
+
+TOLD = frozenset({"train", "layers"})
+"""The phases whose end is about the run's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`turns` of the runs that may start as far as their projects go, in their order; why others
+    may not is in `held_up`. Both by run."""
+
+    turns: Mapping[int, Turn]
+    held_up: Mapping[int, str]
+
+
+def in_line(stores: Stores, asking: str = "") -> Line:
+    """As it is now; `asking` is the node that would like to lead the next one."""
+    waiting, loads = stores.loads.waiting(LOOKED_AT), stores.loads.loads()
+    if not waiting:
+        return Line({}, {})
+    first = in_turn(waiting, loads)[:LOOKED_AT]
+    runs = stores.runs.several([each.run_id for each in first])
+    held_up = {
+        each.run_id: reason
+        for each in waiting
+        if (reason := over_quota(loads[each.project_id])) is not None
+    }
+    for run in runs:
+        if reason := over_quota(loads[run.project_id], _fewest(run)):
+            held_up[run.id] = reason
+    queue = _queue([run for run in runs if run.id not in held_up], stores, asking)
+    until = expected_free(stores, stores.holdings.taken())
+    found = turns(queue, _nodes(stores, asking), until, asking)
+    return Line({turn.run_id: turn for turn in found}, held_up)
+
+
+def expected_free(stores: Stores, taken: Taken) -> Until:
+    """In how many seconds each of the devices that are taken is expected to be free."""
+    now = datetime.now(UTC)
+    ids = {run for there in taken.values() for run in there.values()}
+    left = {run.id: _left(run, now) for run in stores.runs.several(sorted(ids))}
+    return {
+        node: {device: left.get(run, inf) for device, run in there.items()}
+        for node, there in taken.items()
+    }
+
+
+def _left(run: Run, now: datetime) -> float:
+    if run.progress is None or run.progress.phase not in TOLD:
+        return inf
+    found = remaining(run, now)
+    return inf if found is None else found
+
+
+def _fewest(run: Run) -> int:
+    """Devices that it holds at least: parallel pipelines may share theirs."""
+    if isinstance(run.spec, TrainSpec) and run.spec.nodes:
+        return run.spec.plan.partition.num_devices
+    return 1 if run.spec.whole_nodes else world_size(run.spec)
+
+
+def _queue(runs: Sequence[Run], stores: Stores, asking: str) -> list[Queued]:
+    """A run that was launched again is expected to take as long as the one before."""
+    before = {run.origin_id for run in runs if run.origin_id is not None}
+    lasted = {run.id: run for run in stores.runs.several(sorted(before))}
+    return [
+        Queued(run.id, placed(run, stores, asking), _seconds(run, lasted.get(run.origin_id or 0)))
+        for run in runs
+    ]
+
+
+def _seconds(run: Run, before: Run | None) -> float:
+    if before is None or before.started_at is None or before.finished_at is None:
+        return inf
+    spent = (before.finished_at - before.started_at).total_seconds()
+    if isinstance(run.spec, TrainSpec) and isinstance(before.spec, TrainSpec):
+        return spent * run.spec.epochs / before.spec.epochs
+    return spent
+
+
+def _nodes(stores: Stores, asking: str) -> Sequence[Node]:
+    """Those that are alive, and who asks: it may not have said yet what it has."""
+    alive = stores.nodes.alive()
+    if not asking or any(node.name == asking for node in alive):
+        return alive
+    return [*alive, Node(asking, (), True, datetime.now(UTC), {})]

@@ -1,0 +1,81 @@
+"""Runs hold devices, no longer whole nodes; a node may carry shares of several runs."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0014"
+down_revision = "0013"
+branch_labels = None
+depends_on = None
+
+LIVE = ("starting", "running")
+RUNS = sa.table("runs", *map(sa.column, ("id", "attempt", "node", "state")))
+NODES = sa.table("nodes", sa.column("name"), sa.column("devices", sa.JSON()))
+
+
+def upgrade() -> None:
+    held = op.create_table(
+        "held_devices",
+        sa.Column("node", sa.String(255), nullable=False),
+        sa.Column("device", sa.Integer(), nullable=False),
+        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("node", "device", name="pk_held_devices"),
+    )
+    op.create_index("ix_held_devices_run_id", "held_devices", ["run_id"])
+    if rows := list(_held()):
+        op.bulk_insert(held, rows)
+    _again(["node", "run_id"])
+
+
+def downgrade() -> None:
+    _again(["node"])
+    op.drop_index("ix_held_devices_run_id", "held_devices")
+    op.drop_table("held_devices")
+
+
+def _held() -> Iterator[dict[str, Any]]:
+    """Whole nodes, for the runs that are live meanwhile."""
+    connection = op.get_bind()
+    devices = {name: found or () for name, found in connection.execute(sa.select(NODES))}
+    live = sa.select(RUNS.c.id, RUNS.c.attempt, RUNS.c.node).where(RUNS.c.state.in_(LIVE))
+    pairs = {(node, run): attempt for run, attempt, node in connection.execute(live)}
+    for node, run, attempt in connection.execute(sa.text(RESERVED)):
+        pairs.setdefault((node, run), attempt)
+    taken = set()
+    for (node, run), attempt in pairs.items():
+        for device in range(max(1, len(devices.get(node, ())))):
+            if (node, device) not in taken:
+                taken.add((node, device))
+                yield {"node": node, "device": device, "run_id": run, "attempt": attempt}
+
+
+RESERVED = """
+    SELECT r.node, r.run_id, r.attempt FROM reservations r
+    JOIN runs ON runs.id = r.run_id AND runs.attempt = r.attempt
+    WHERE runs.state IN ('starting', 'running')
+"""
+
+
+def _again(key: list[str]) -> None:
+    """The table of reservations with another key; what two runs hold is kept for one of them."""
+    connection = op.get_bind()
+    rows = connection.execute(sa.text("SELECT * FROM reservations")).mappings().all()
+    op.drop_table("reservations")
+    made = op.create_table(
+        "reservations",
+        sa.Column("node", sa.String(255), nullable=False),
+        sa.Column("run_id", sa.Integer(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
+        sa.Column("answered", sa.Boolean(), nullable=False),
+        sa.Column("address", sa.String(255), nullable=True),
+        sa.Column("port", sa.Integer(), nullable=True),
+        sa.Column("secret", sa.String(64), nullable=True),
+        sa.PrimaryKeyConstraint(*key, name="pk_reservations"),
+    )
+    kept = {tuple(row[name] for name in key): dict(row) for row in rows}
+    if kept:
+        op.bulk_insert(made, list(kept.values()))

@@ -1,0 +1,104 @@
+"""An agent that will be ended soon: the run that it leads saves, and waits for another agent."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.bootstrap import Backend
+from backend.runs.request.spec import ProfileSpec
+from backend.runs.run import Run
+from backend.runs.states import RunState
+from workers.node_agent import NodeAgent
+from workers.stop import Stop
+from workers.supervisor.state.ending import PATIENCE
+
+pytestmark = pytest.mark.slow
+
+Eventually = Callable[..., None]
+SLOW_TO_SAVE = """
+import time
+from workers.supervisor.ranks.requests import SAVE_NOW
+def work(rank, say, folder):
+    say(Started(rank))
+    say(Metrics("loss", (1,), (1.0,), (0.0,), 0))
+    while not (folder / SAVE_NOW).exists():
+        time.sleep(0.05)
+    time.sleep(4)
+    file = folder / f"stage-{rank}-pipeline-0.safetensors"
+    file.write_bytes(b"weights")
+    say(Saved(rank, 0, 16, 1, str(file), 2))
+    time.sleep(600)
+"""
+SLEEPS = b"""
+import time
+def model():
+    time.sleep(600)
+def example(batch): ...
+"""
+
+
+def test_a_warning_waits_for_a_checkpoint_that_a_stop_does_not_wait_for(
+    backend: Backend,
+    queued: Callable[[str], Run],
+    supervised: Callable[..., Run],
+    living: Callable[[Path], list[psutil.Process]],
+    eventually: Eventually,
+):
+    run, stop = queued(SLOW_TO_SAVE), Stop()
+    warned_at = 0.0
+
+    def warn(folder: Path) -> None:
+        nonlocal warned_at
+        eventually(lambda: len(backend.runs.metrics.list(run.id, "loss")) == 2)
+        warned_at = time.monotonic()
+        stop.warn(60)
+        eventually(lambda: not living(folder))
+
+    after = supervised(run, warn, stop=stop)
+    assert PATIENCE < 4 < time.monotonic() - warned_at < 30
+    assert after.state is RunState.QUEUED
+    assert [kept.mark.step for kept in backend.runs.checkpoints.list(run.id)] == [1]
+    (attempt,) = backend.runs.attempts(run.id)
+    assert attempt.outcome == "restarted"
+    assert attempt.error is not None
+    assert attempt.error.kind == "AgentWarned"
+    assert "within 60 s" in attempt.error.message
+
+
+def test_a_run_without_a_checkpoint_fails_and_says_why(
+    backend: Backend,
+    queued: Callable[[str], Run],
+    supervised: Callable[..., Run],
+    eventually: Eventually,
+):
+    run, stop = queued("import time\ndef work(*_):\n    time.sleep(600)\n"), Stop()
+    stop.warn(60)
+    ended = supervised(run, stop=stop)
+    assert ended.state is RunState.FAILED
+    assert ended.error is not None
+    assert ended.error.kind == "AgentWarned"
+    assert "checkpoint" in ended.error.advice
+
+
+def test_a_warned_agent_takes_up_nothing_and_is_waited_for(
+    backend: Backend, living: Callable[[Path], list[psutil.Process]], eventually: Eventually
+):
+    """`join` would be gone before the run were, had it not the seconds of the warning."""
+    definition = backend.definitions.add("sleeps.py", SLEEPS)
+    first = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
+    agent = NodeAgent(backend)
+    carrying = threading.Thread(target=agent.run, args=(first.id,))
+    carrying.start()
+    eventually(lambda: living(backend.settings.run_folder(first.id, 1)))
+    agent.warn(60)
+    agent.join(seconds=0.01)
+    assert backend.runs.get(first.id).state.is_final
+    second = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
+    agent.run(second.id)
+    assert backend.runs.get(second.id).state is RunState.QUEUED
+    carrying.join(60)
+    assert not carrying.is_alive()
