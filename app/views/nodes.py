@@ -48,7 +48,7 @@ def _live() -> None:
                 Figure("Nodes alive", count(len(alive)), f"of {count(len(nodes))} known"),
                 Figure("Devices", count(devices), "of nodes that are alive"),
                 Figure("Held", count(busy), f"{count(max(0, devices - busy))} devices free"),
-                Figure("Queue", count(queued), "oldest first"),
+                Figure("Queue", count(queued), "in their order"),
             ),
             "nodes",
         )

@@ -39,7 +39,8 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     for row in (ArtifactRow, AttemptRow, CheckpointRow, LogRow, MetricRow, SpanBatchRow, TagRow)
 }
 EVERYBODYS = frozenset(
-    {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.LeaseRow, nodes.LinkTestRow}
+    {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.HeldDeviceRow}
+    | {nodes.LeaseRow, nodes.LinkTestRow}
     | {people.PersonRow, people.IdentityRow, people.FailureRow, people.SessionRow}
     | {people.TokenRow, people.InvitationRow, people.AuditRow}
 )

@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.Integer(), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("node", "device", name="pk_held_devices"),
+        sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_held_devices_run_id_runs"),
     )
     op.create_index("ix_held_devices_run_id", "held_devices", ["run_id"])
     if rows := list(_held()):

@@ -64,7 +64,7 @@ SEEDED = (  # with what tests/app/seed.py writes: a run in each state
     Stop("compare-nothing", "compare", "Compare"),
     Stop("launch", "launch", "Values"),
     Stop("launch-again", "launch?run={succeeded}", "Values"),
-    Stop("nodes", "nodes", "Runs now"),
+    Stop("nodes", "nodes", "Held devices"),
 )
 
 

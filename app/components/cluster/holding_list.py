@@ -8,10 +8,10 @@ import streamlit as st
 from app.components.runs.run_words import run_link
 from app.components.shell.grid import Column, grid, small, text, when
 from app.formats import NOTHING, duration, plain
-from backend.services.runs.occupancy import Holding
+from backend.services.runs.occupancy import HeldDevices
 
 
-def holding_list(held: Mapping[str, Sequence[Holding]]) -> None:
+def holding_list(held: Mapping[str, Sequence[HeldDevices]]) -> None:
     """A row for every run on every node."""
     rows = [(node, each) for node in sorted(held) for each in held[node]]
     grid(
@@ -37,7 +37,7 @@ def numbers(devices: Sequence[int]) -> str:
     return ", ".join(parts)
 
 
-def _run(holding: Holding) -> None:
+def _run(holding: HeldDevices) -> None:
     """The number of a run is for those who see it."""
     if holding.run is None:
         st.markdown(":gray[a run of another project]")
@@ -45,5 +45,5 @@ def _run(holding: Holding) -> None:
         run_link(holding.run)
 
 
-def _until(holding: Holding) -> str:
+def _until(holding: HeldDevices) -> str:
     return f"in {duration(holding.seconds)}" if holding.seconds is not None else NOTHING

@@ -15,7 +15,7 @@ SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HeldDevices:
     """`devices` of a node that a run holds `since` then, and in how many seconds they are expected
     to be free (None where nobody knows). `run` is None where the visitor does not see it."""
 
@@ -25,19 +25,19 @@ class Holding:
     seconds: float | None
 
 
-def holdings(runs: RunService) -> Mapping[str, tuple[Holding, ...]]:
+def holdings(runs: RunService) -> Mapping[str, tuple[HeldDevices, ...]]:
     """By node, what live runs hold there."""
     taken = runs.held()
     until = runs.expected_free(taken)
     ids = sorted({run for there in taken.values() for run in there.values()})
     seen = {run.id: run for run in runs.several(ids)}
-    found: dict[str, tuple[Holding, ...]] = {}
+    found: dict[str, tuple[HeldDevices, ...]] = {}
     for node, there in taken.items():
         for run_id in dict.fromkeys(there.values()):
             devices = tuple(device for device, by in there.items() if by == run_id)
             run, left = seen.get(run_id), until[node][devices[0]]
             since = run.started_at if run else None
-            each = Holding(devices, run, since, left if left < inf else None)
+            each = HeldDevices(devices, run, since, left if left < inf else None)
             found[node] = (*found.get(node, ()), each)
     return found
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import String
+from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.storage.tables.tables import Base
@@ -29,7 +29,7 @@ class HeldDeviceRow(Base):
     __tablename__ = "held_devices"
     node: Mapped[str] = mapped_column(String(255), primary_key=True)
     device: Mapped[int] = mapped_column(primary_key=True)
-    run_id: Mapped[int] = mapped_column(Id, index=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), index=True)
     attempt: Mapped[int]
 
 

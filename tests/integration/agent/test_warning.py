@@ -1,6 +1,5 @@
 """An agent that will be ended soon: the run that it leads saves, and waits for another agent."""
 
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -91,14 +90,11 @@ def test_a_warned_agent_takes_up_nothing_and_is_waited_for(
     definition = backend.definitions.add("sleeps.py", SLEEPS)
     first = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
     agent = NodeAgent(backend)
-    carrying = threading.Thread(target=agent.run, args=(first.id,))
-    carrying.start()
+    agent.look()
     eventually(lambda: living(backend.settings.run_folder(first.id, 1)))
     agent.warn(60)
     agent.join(seconds=0.01)
     assert backend.runs.get(first.id).state.is_final
     second = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
-    agent.run(second.id)
+    agent.look()
     assert backend.runs.get(second.id).state is RunState.QUEUED
-    carrying.join(60)
-    assert not carrying.is_alive()

@@ -122,6 +122,7 @@ def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
             heartbeat=0.5,
             lease=20,
             sandbox=minimum,
+            devices=1,  # a run has all of it, and the whole of its limits
             **fields,
         )
         upgrade(settings)
