@@ -1,0 +1,1 @@
+"""What submits jobs to a cluster that has a queue of its own."""
