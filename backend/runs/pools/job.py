@@ -1,4 +1,4 @@
-"""A job of a cluster that carries an attempt of a run: what is asked for, and what is seen of it."""
+"""A job of a cluster that carries an attempt of a run: what is asked for, what is seen of it."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -21,7 +21,7 @@ class Machines:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """`machines` by their kinds, the most first. `longest`: seconds that a job may take, 0 = any."""
+    """`machines` by their kinds, the most first. `longest`: seconds a job may take, 0 = any."""
 
     machines: tuple[Machines, ...]
     longest: float = 0.0
