@@ -40,7 +40,7 @@ def _local_options(parser: argparse.ArgumentParser) -> None:
 
 def _local(given: argparse.Namespace, settings: Settings) -> Engine:
     found = gpus()
-    folder = settings.home / "pools" / given.name
+    folder = settings.shared_folder / "pools" / given.name
     environment = handed_down(settings, folder / "secrets")
     each = devices(found, settings.devices)
     names = [gpu.uuid for gpu in found]
