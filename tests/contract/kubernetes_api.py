@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -27,8 +27,9 @@ GROUPS = {"jobset.x-k8s.io": {"v1alpha2"}, "kueue.x-k8s.io": {"v1beta2"}}
 """What is installed beside the core."""
 
 
-def stamp() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def stamp(seconds: float = 0.0) -> str:
+    """So many seconds from now, as the API writes times."""
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Refusal(Exception):
@@ -153,7 +154,8 @@ def served(api: KubernetesApi) -> Iterator[ApiClient]:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             time.sleep(api.silent)
             try:
-                status, said = 200, api.answer(self.command, self.path, json.loads(body or b"{}"))
+                said = api.answer(self.command, self.path, json.loads(body or b"{}"))
+                status = 201 if self.command == "POST" else 200
             except Refusal as no:
                 said = {"kind": "Status", "status": "Failure", "message": str(no)}
                 status = no.status
@@ -165,7 +167,7 @@ def served(api: KubernetesApi) -> Iterator[ApiClient]:
             self.end_headers()
             self.wfile.write(sent)
 
-        do_GET = do_POST = do_DELETE = _serve
+        do_GET = do_POST = do_DELETE = _serve  # noqa: N815
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -1,7 +1,7 @@
 """The official client, as far as a pool asks it: plain JSON, in pages, with little patience."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -59,7 +59,6 @@ class ClusterApi:
             "version": VERSION,
             "namespace": namespace,
             "plural": PLURAL,
-            "_request_timeout": PATIENCE,
         }
         self._core, self._namespace = core, namespace
         self._create = partial(custom.create_namespaced_custom_object, **jobsets)
@@ -73,8 +72,8 @@ class ClusterApi:
         return _asked(send, HTTPStatus.CONFLICT, ordering=True) is not None
 
     def jobset(self, name: str) -> Object | None:
-        found: Object | None = _asked(partial(self._get, name=name), HTTPStatus.NOT_FOUND)
-        return found
+        answer = _asked(partial(self._get, name=name), HTTPStatus.NOT_FOUND)
+        return _read(answer, "metadata") if answer is not None else None
 
     def delete(self, jobset: Object) -> None:
         """That very one, not another that has come to its name. It stays to be seen until its pods
@@ -123,43 +122,41 @@ class ClusterApi:
 
     def log(self, pod: str) -> str:
         """The last lines of what it printed; "" where it has not begun to."""
-        ask = partial(
-            self._core.read_namespaced_pod_log,
-            pod,
-            self._namespace,
-            tail_lines=LINES,
-            _preload_content=False,
-            _request_timeout=PATIENCE,
-        )
+        ask = partial(self._core.read_namespaced_pod_log, pod, self._namespace, tail_lines=LINES)
         answer = _asked(ask, HTTPStatus.NOT_FOUND, HTTPStatus.BAD_REQUEST)
         return str(answer.data, errors="replace") if answer is not None else ""
 
 
-def _asked(call: Callable[[], Any], *without: HTTPStatus, ordering: bool = False) -> Any:
-    """What the call brings; None where the answer is one of `without`."""
+def _asked(call: Callable[..., Any], *without: HTTPStatus, ordering: bool = False) -> Any:
+    """The answer, not yet read; None where it is one of `without`."""
     with told(ordering=ordering):
         try:
-            return call()
+            return call(_preload_content=False, _request_timeout=PATIENCE)
         except ApiException as fault:
             if fault.status in without:
                 return None
             raise
 
 
+def _read(answer: Any, needs: str) -> Object:
+    """As JSON, since the client's classes take ten times as long. What has no such key is no answer:
+    an empty object must not pass for a cluster without jobs."""
+    with told():
+        found = json.loads(answer.data)
+        if not isinstance(found, dict) or needs not in found:
+            raise ValueError(f"no {needs}")
+        return found
+
+
 def _listed(call: Callable[..., Any], *without: HTTPStatus) -> Objects | None:
-    found: Objects | None = _asked(lambda: tuple(_pages(call)), *without)
-    return found
-
-
-def _pages(call: Callable[..., Any]) -> Iterator[Object]:
-    """Read as JSON: the client's classes take ten times as long."""
+    """All pages; None where the answer is one of `without`."""
+    found: list[Object] = []
     token: str | None = None
     while token != "":
-        answer = call(
-            limit=PAGE, _continue=token, _preload_content=False, _request_timeout=PATIENCE
-        )
-        page = json.loads(answer.data)
-        if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-            raise ValueError("no list of objects")
-        yield from page["items"]
+        answer = _asked(partial(call, limit=PAGE, _continue=token), *without)
+        if answer is None:
+            return None
+        page = _read(answer, "items")
+        found += page["items"] or ()
         token = page.get("metadata", {}).get("continue") or ""
+    return tuple(found)

@@ -10,7 +10,7 @@ from backend.runs.pools.job import Order, Seen
 from backend.runs.pools.room import Room
 from workers.pools.engine import EngineAway, OrderRefused
 from workers.pools.kubernetes.amounts import room_of_nodes, room_of_quotas
-from workers.pools.kubernetes.api import ClusterApi, Object, connected
+from workers.pools.kubernetes.api import ClusterApi, Object
 from workers.pools.kubernetes.manifest import jobset
 from workers.pools.kubernetes.names import JOB, POOL, dns_label
 from workers.pools.kubernetes.seen import (
@@ -33,10 +33,9 @@ class KubernetesEngine:
     """Jobs are JobSets of one namespace with this pool's label. Their ids are their names, which
     `kubectl get jobset` shows."""
 
-    def __init__(self, settings: KubernetesSettings, client: ApiClient | None = None) -> None:
-        """Without a client, by the kubeconfig or as a pod. Raises `InvalidInput`."""
+    def __init__(self, settings: KubernetesSettings, client: ApiClient) -> None:
         self._settings = settings
-        self._api = ClusterApi(client or connected(), settings.namespace)
+        self._api = ClusterApi(client, settings.namespace)
         self._pool = f"{POOL}={dns_label(settings.pool)}"
 
     def submit(self, order: Order) -> str:
@@ -95,13 +94,11 @@ class KubernetesEngine:
         return None
 
     def output(self, name: str) -> str:
-        """Of the first agent that failed, otherwise of the first."""
+        """Of the first agent that failed by itself, otherwise of the first."""
         label = dns_label(name)
         pods = self._pods(f"{self._pool},{JOB}={label}").get(label, ())
-        failed = [pod for pod in pods if pod["status"].get("phase") == "Failed"]
-        for pod in (failed or pods)[:1]:
-            return self._api.log(name_of(pod))[-PRINTED:]
-        return ""
+        found = min(pods, key=_is_wanted_less, default=None)
+        return self._api.log(name_of(found))[-PRINTED:] if found is not None else ""
 
     def _is_ours(self, there: Object) -> bool:
         labels = there["metadata"].get("labels") or {}
@@ -117,6 +114,10 @@ class KubernetesEngine:
 
 def _place(pod: Object) -> int:
     return int(pod["metadata"]["labels"].get(PLACE, 0))
+
+
+def _is_wanted_less(pod: Object) -> bool:
+    return pod["status"].get("phase") != "Failed" or "deletionTimestamp" in pod["metadata"]
 
 
 def _by_owner(workloads: Sequence[Object]) -> Mapping[str, Object]:

@@ -138,7 +138,7 @@ def _container(order: Order, settings: KubernetesSettings) -> V1Container:
         name=AGENT,
         image=settings.image,
         command=list(order.command),
-        env=[V1EnvVar(name=name, value=value) for name, value in _environment(order, settings)],
+        env=[V1EnvVar(name=n, value=text) for n, text in _environment(order, settings).items()],
         # as much as the limits: such pods are the last to be evicted
         resources=V1ResourceRequirements(requests=amounts, limits=amounts),
         security_context=V1SecurityContext(
@@ -156,13 +156,9 @@ def _container(order: Order, settings: KubernetesSettings) -> V1Container:
     )
 
 
-def _environment(order: Order, settings: KubernetesSettings) -> list[tuple[str, str]]:
-    """Folders, and no secrets. A pod sees all cores of its machine, so it is told how many it has;
-    GPUs that are not its own it does not see."""
-    folders = [
-        ("STAGEFLOW_SECRETS", SECRETS),
-        ("STAGEFLOW_SHARED", SHARED),
-        ("STAGEFLOW_HOME", HOME),
-        ("HOME", HOME),
-    ]
-    return folders if settings.has_gpus else [*folders, ("STAGEFLOW_DEVICES", str(order.devices))]
+def _environment(order: Order, settings: KubernetesSettings) -> dict[str, str]:
+    """No secrets. A pod sees all cores of its machine, so it is told how many it has; GPUs that are
+    not its own it does not see."""
+    folders = {"STAGEFLOW_SECRETS": SECRETS, "STAGEFLOW_SHARED": SHARED, "STAGEFLOW_HOME": HOME}
+    cores = {} if settings.has_gpus else {"STAGEFLOW_DEVICES": str(order.devices)}
+    return {**settings.variables, **folders, "HOME": HOME, **cores}

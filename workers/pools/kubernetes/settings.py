@@ -1,6 +1,7 @@
 """What an operator says once about their namespace."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 CORES = "cpu"
 """The devices of a cluster without GPUs."""
@@ -20,6 +21,7 @@ class KubernetesSettings:
                  GPUs
     priority     a PriorityClass; "" = the cluster's own
     user         number of the user and the group under which agents run
+    variables    what the agents are told beside their folders; no secrets
     """
 
     namespace: str
@@ -33,6 +35,7 @@ class KubernetesSettings:
     memory: str = "16Gi"
     priority: str = ""
     user: int = 10001
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_gpus(self) -> bool:

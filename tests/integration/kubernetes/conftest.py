@@ -1,16 +1,12 @@
-"""An engine on a small API server."""
+"""An engine whose official client talks to a small API server."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from tests.contract.kubelet import SETTINGS
 from tests.contract.kubernetes_api import KubernetesApi, served
 from workers.pools.kubernetes.engine import KubernetesEngine
-from workers.pools.kubernetes.settings import KubernetesSettings
-
-SETTINGS = KubernetesSettings(
-    namespace="team", pool="gpu", image="registry.example/stageflow:1", secret="s", claim="c"
-)
 
 
 @pytest.fixture
