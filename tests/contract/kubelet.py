@@ -1,14 +1,15 @@
 """Controllers and machines for `KubernetesApi`: pods are processes of this machine.
 
-A JobSet that is not suspended gets its pods at once. A pod's process is told by SIGTERM when its
-JobSet is deleted, or its Job's deadline has come, and killed after the pod's grace.
+A JobSet that nobody suspends starts once all its pods fit, the oldest first, one to a machine. A
+pod is told by SIGTERM when its JobSet is deleted or fails, or its Job's deadline has come, and is
+killed after its grace. A pod that was told is not kept.
 """
 
 import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,41 +18,44 @@ from tests.contract.kubernetes_api import KubernetesApi, served, stamp
 from workers.pools.kubernetes.engine import KubernetesEngine
 from workers.pools.kubernetes.settings import KubernetesSettings
 
+GPU = "nvidia.com/gpu"
 SETTINGS = KubernetesSettings(
     namespace="team", pool="gpu", image="registry.example/stageflow:1", secret="s", claim="c"
 )
+Made = dict[str, Any]
 
 
 @contextmanager
-def kubernetes_engine(folder: Path) -> Iterator[KubernetesEngine]:
+def kubernetes_engine(
+    folder: Path, machines: int = 2, devices: int = 2
+) -> Iterator[KubernetesEngine]:
     """An engine whose jobs are processes of this machine; `folder`: for what they print."""
     api = KubernetesApi()
-    machines = Kubelet(api, folder)
+    kubelet = Kubelet(api, folder, machines, devices)
     try:
         with served(api) as client:
-            yield KubernetesEngine(SETTINGS, client)
+            yield KubernetesEngine(SETTINGS, client, room_every=0)
     finally:
-        machines.close()
+        kubelet.close()
 
 
 class Kubelet:
-    """`folder`: for what pods print. `close` ends whatever still runs."""
+    """`machines` with as many GPUs each. `close` ends whatever still runs."""
 
-    def __init__(self, api: KubernetesApi, folder: Path) -> None:
+    def __init__(self, api: KubernetesApi, folder: Path, machines: int, devices: int) -> None:
         self._api, self._folder = api, folder
+        self._free = {f"n{number}": devices for number in range(machines)}
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._timers: list[threading.Timer] = []
         self._followers: list[threading.Thread] = []
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        for name in self._free:
+            api.add("nodes", name, status=ready | {"allocatable": {GPU: str(devices)}})
         api.on_create, api.on_delete = self._created, self._deleted
 
-    def admit(self, name: str) -> None:
-        """As Kueue does."""
-        with self._api.lock:
-            jobset = self._api.find("jobsets", "team", name)
-            jobset["spec"]["suspend"] = False
-            self._created(jobset)
-
     def close(self) -> None:
+        with self._api.lock:
+            self._free = {}
         for timer in self._timers:
             timer.cancel()
         for process in self._started.values():
@@ -60,95 +64,118 @@ class Kubelet:
         for follower in self._followers:
             follower.join()
 
-    def _created(self, jobset: dict[str, Any]) -> None:
-        if "replicatedJobs" not in jobset["spec"] or jobset["spec"].get("suspend"):
-            return
-        job = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]
-        for index in range(job["completions"]):
-            self._start(jobset, job, index)
-        if seconds := job.get("activeDeadlineSeconds"):
-            self._later(seconds, lambda: self._fail(jobset, "Job was active longer than specified"))
+    def _created(self, _: Made) -> None:
+        for jobset in self._api.kept["jobsets"]:
+            if "conditions" not in jobset["status"] and not self._pods(jobset):
+                if not self._fits(jobset):
+                    return
+                self._begin(jobset)
 
-    def _start(self, jobset: dict[str, Any], job: dict[str, Any], index: int) -> None:
-        template, name = job["template"], f"{jobset['metadata']['name']}-agent-0-{index}-abcde"
-        container = template["spec"]["containers"][0]
+    def _fits(self, jobset: Made) -> bool:
+        wanted = _devices(jobset)
+        return sum(free >= wanted for free in self._free.values()) >= _job(jobset)["completions"]
+
+    def _begin(self, jobset: Made) -> None:
+        job, wanted = _job(jobset), _devices(jobset)
+        hosts = [host for host, free in self._free.items() if free >= wanted]
+        for index in range(job["completions"]):
+            self._free[hosts[index]] -= wanted
+            self._start(jobset, index, hosts[index])
+        if seconds := job.get("activeDeadlineSeconds"):
+            why = "Job was active longer than specified deadline"
+            self._later(seconds, lambda: self._over(jobset, "Failed", why))
+
+    def _start(self, jobset: Made, index: int, host: str) -> None:
+        template, name = _job(jobset)["template"], f"{jobset['metadata']['name']}-agent-0-{index}"
         place = {"batch.kubernetes.io/job-completion-index": str(index)}
         pod = self._api.add(
             "pods",
             name,
             metadata={"labels": template["metadata"]["labels"] | place},
-            spec={"nodeName": f"n{index}", **template["spec"]},
+            spec=template["spec"] | {"nodeName": host},
             status={"phase": "Running", "startTime": stamp()},
         )
-        printed = self._folder / name
-        with printed.open("wb") as out:
-            self._started[name] = process = subprocess.Popen(
-                container["command"],
+        with (self._folder / name).open("wb") as out:
+            self._started[name] = subprocess.Popen(
+                _container(jobset)["command"],
                 env={"PATH": os.environ["PATH"], "JOB_COMPLETION_INDEX": str(index)},
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        follower = threading.Thread(target=self._follow, args=(jobset, pod, process, printed))
+        follower = threading.Thread(target=self._follow, args=(jobset, pod, self._started[name]))
         self._followers.append(follower)
         follower.start()
 
-    def _follow(
-        self, jobset: dict[str, Any], pod: dict[str, Any], process: Any, printed: Path
-    ) -> None:
-        code = process.wait()
+    def _follow(self, jobset: Made, pod: Made, process: subprocess.Popen[bytes]) -> None:
+        code, name = process.wait(), pod["metadata"]["name"]
         with self._api.lock:
-            self._api.logs[pod["metadata"]["name"]] = printed.read_text()
+            self._api.logs[name] = (self._folder / name).read_text()
             pod["status"]["phase"] = "Failed" if code else "Succeeded"
-            phases = [each["status"]["phase"] for each in self._pods(jobset)]
-            if code:
-                self._fail(jobset, "jobset failed due to one or more job failures")
-            elif all(phase == "Succeeded" for phase in phases):
-                self._over(jobset, "Completed", "jobset completed successfully")
+            if not self._free:
+                return
+            self._free[pod["spec"]["nodeName"]] += _devices(jobset)
             if "deletionTimestamp" in pod["metadata"]:
                 self._api.remove("pods", pod)
-            if "deletionTimestamp" in jobset["metadata"] and "Running" not in phases:
+            elif code:
+                self._over(jobset, "Failed", "jobset failed due to one or more job failures")
+            elif all(each["status"]["phase"] == "Succeeded" for each in self._pods(jobset)):
+                self._over(jobset, "Completed", "jobset completed successfully")
+            if "deletionTimestamp" in jobset["metadata"] and not self._alive(jobset):
                 self._forget(jobset)
+            self._created(jobset)
 
-    def _fail(self, jobset: dict[str, Any], why: str) -> None:
+    def _over(self, jobset: Made, kind: str, why: str) -> None:
         with self._api.lock:
-            self._over(jobset, "Failed", why)
+            said = {"type": kind, "status": "True", "message": why}
+            jobset["status"].setdefault("conditions", [said])
             self._tell(jobset)
 
-    def _over(self, jobset: dict[str, Any], kind: str, why: str) -> None:
-        said = {"type": kind, "status": "True", "message": why}
-        jobset["status"].setdefault("conditions", [said])
-
-    def _deleted(self, jobset: dict[str, Any]) -> bool:
+    def _deleted(self, jobset: Made) -> bool:
         self._tell(jobset)
-        if any(pod["status"]["phase"] == "Running" for pod in self._pods(jobset)):
+        if self._alive(jobset):
             return False
         self._forget(jobset)
         return True
 
-    def _tell(self, jobset: dict[str, Any]) -> None:
-        for pod in self._pods(jobset):
-            process = self._started[pod["metadata"]["name"]]
-            if process.poll() is None and "deletionTimestamp" not in pod["metadata"]:
-                pod["metadata"]["deletionTimestamp"] = stamp(
-                    pod["spec"]["terminationGracePeriodSeconds"]
-                )
-                process.terminate()
+    def _tell(self, jobset: Made) -> None:
+        for pod in self._alive(jobset):
+            if "deletionTimestamp" not in pod["metadata"]:
                 grace = pod["spec"]["terminationGracePeriodSeconds"]
+                process = self._started[pod["metadata"]["name"]]
+                pod["metadata"]["deletionTimestamp"] = stamp(grace)
+                process.terminate()
                 self._later(grace, process.kill)
 
-    def _forget(self, jobset: dict[str, Any]) -> None:
+    def _forget(self, jobset: Made) -> None:
         for pod in self._pods(jobset):
             self._api.remove("pods", pod)
         self._api.remove("jobsets", jobset)
 
-    def _pods(self, jobset: dict[str, Any]) -> list[dict[str, Any]]:
+    def _alive(self, jobset: Made) -> list[Made]:
+        return [pod for pod in self._pods(jobset) if pod["status"]["phase"] == "Running"]
+
+    def _pods(self, jobset: Made) -> list[Made]:
         label = jobset["metadata"]["name"]
         every = self._api.kept.get("pods", [])
         return [pod for pod in every if pod["metadata"]["labels"]["stageflow-job"] == label]
 
-    def _later(self, seconds: float, act: Any) -> None:
+    def _later(self, seconds: float, act: Callable[[], object]) -> None:
         timer = threading.Timer(seconds, act)
         timer.daemon = True
         timer.start()
         self._timers.append(timer)
+
+
+def _job(jobset: Made) -> Made:
+    found: Made = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]
+    return found
+
+
+def _container(jobset: Made) -> Made:
+    found: Made = _job(jobset)["template"]["spec"]["containers"][0]
+    return found
+
+
+def _devices(jobset: Made) -> int:
+    return int(_container(jobset)["resources"]["limits"][GPU])

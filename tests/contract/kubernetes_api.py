@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -111,6 +111,7 @@ class KubernetesApi:
             for each in self.kept.get(kind, [])
             if (namespace is None or each["metadata"]["namespace"] == namespace)
             and wanted.items() <= each["metadata"]["labels"].items()
+            and _matches(each, query.get("fieldSelector", ""))
         ]
         first, limit = int(query.get("continue", 0)), int(query.get("limit", 500))
         left = str(first + limit) if first + limit < len(found) else ""
@@ -143,6 +144,17 @@ class KubernetesApi:
         return one
 
 
+def _matches(each: dict[str, Any], selector: str) -> bool:
+    """As `status.phase!=Failed,spec.nodeName!=`."""
+    for path, no, value in re.findall(r"([\w.]+)(!?)=([^,]*)", selector):
+        found: Any = each
+        for step in path.split("."):
+            found = found.get(step, "")
+        if (found == value) == bool(no):
+            return False
+    return True
+
+
 @contextmanager
 def served(api: KubernetesApi) -> Iterator[ApiClient]:
     """A client of the server, which listens for as long."""
@@ -164,8 +176,9 @@ def served(api: KubernetesApi) -> Iterator[ApiClient]:
             kind = "text/plain" if isinstance(said, str) else "application/json"
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
+            with suppress(BrokenPipeError):  # a client without patience
+                self.end_headers()
+                self.wfile.write(sent)
 
         do_GET = do_POST = do_DELETE = _serve  # noqa: N815
 

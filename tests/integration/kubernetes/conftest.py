@@ -17,4 +17,4 @@ def api() -> KubernetesApi:
 @pytest.fixture
 def engine(api: KubernetesApi) -> Iterator[KubernetesEngine]:
     with served(api) as client:
-        yield KubernetesEngine(SETTINGS, client)
+        yield KubernetesEngine(SETTINGS, client, room_every=0)

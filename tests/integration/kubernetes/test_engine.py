@@ -120,6 +120,7 @@ def test_the_last_event_about_a_job_is_told(api: KubernetesApi, engine: Kubernet
             text.replace(" ", "-"),
             involvedObject={"name": f"{ORDER.name}-agent-0"},
             message=text,
+            type="Warning",
             lastTimestamp=at,
         )
     assert engine.look()[ORDER.name].reason == "exceeded quota"

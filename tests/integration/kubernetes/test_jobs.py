@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,19 @@ def test_a_job_runs_to_its_end(engine: KubernetesEngine) -> None:
     assert engine.look()[NAME].reason == "jobset completed successfully"
 
 
+def test_a_job_waits_for_room(engine: KubernetesEngine, tmp_path: Path) -> None:
+    started(engine, tmp_path)
+    room = engine.room()
+    assert (room.total, room.free) == (4, 2)
+    second = replace(order("pass"), name="stageflow-gpu-8-1", devices=2)
+    engine.submit(second)
+    assert engine.look()[second.name].state is JobState.WAITING
+    engine.end(NAME)
+    until(lambda: engine.look()[second.name].state is JobState.GONE)
+    assert engine.look()[second.name].reason == "jobset completed successfully"
+    assert engine.room().free == 4
+
+
 def test_agents_are_told_before_a_job_ends(engine: KubernetesEngine, tmp_path: Path) -> None:
     started(engine, tmp_path)
     assert engine.look()[NAME].hosts == ("n0", "n1")
@@ -68,14 +82,14 @@ def test_agents_are_told_before_a_job_ends(engine: KubernetesEngine, tmp_path: P
     assert state(engine) is JobState.RUNNING
     engine.end(NAME)
     until(lambda: NAME not in engine.look())
-    assert "told" in (tmp_path / f"{NAME}-agent-0-0-abcde").read_text()
+    assert "told" in (tmp_path / f"{NAME}-agent-0-0").read_text()
 
 
 def test_a_jobs_time_ends_with_a_warning(engine: KubernetesEngine, tmp_path: Path) -> None:
     started(engine, tmp_path, seconds=2.0, warning=1.0)
     until(lambda: state(engine) is JobState.GONE)
     assert "active longer" in engine.look()[NAME].reason
-    until(lambda: "told" in (tmp_path / f"{NAME}-agent-0-0-abcde").read_text())
+    until(lambda: "told" in (tmp_path / f"{NAME}-agent-0-0").read_text())
 
 
 def test_an_agent_that_fails_ends_the_job(engine: KubernetesEngine) -> None:

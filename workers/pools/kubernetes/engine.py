@@ -1,8 +1,10 @@
 """The port to a cluster's queue, by the API of Kubernetes."""
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from math import inf
 
 from kubernetes.client import ApiClient
 
@@ -23,6 +25,7 @@ from workers.pools.kubernetes.seen import (
 )
 from workers.pools.kubernetes.settings import KubernetesSettings
 
+ROOM_EVERY = 60.0
 PRINTED = 4000
 """Characters of a job's output."""
 PLACE = "batch.kubernetes.io/job-completion-index"
@@ -33,9 +36,12 @@ class KubernetesEngine:
     """Jobs are JobSets of one namespace with this pool's label. Their ids are their names, which
     `kubectl get jobset` shows."""
 
-    def __init__(self, settings: KubernetesSettings, client: ApiClient) -> None:
+    def __init__(
+        self, settings: KubernetesSettings, client: ApiClient, room_every: float = ROOM_EVERY
+    ) -> None:
         self._settings = settings
         self._api = ClusterApi(client, settings.namespace)
+        self._room_every, self._room_at, self._room = room_every, -inf, Room(())
         self._pool = f"{POOL}={dns_label(settings.pool)}"
 
     def submit(self, order: Order) -> str:
@@ -82,11 +88,10 @@ class KubernetesEngine:
             self._api.delete(there)
 
     def room(self) -> Room:
-        device = self._settings.device
-        nodes = self._api.nodes()
-        if nodes is None:
-            return room_of_quotas(self._api.quotas(), device)
-        return room_of_nodes(nodes, self._api.all_pods(), device)
+        """Every so many seconds, as asked last: it reads all pods of the cluster."""
+        if time.monotonic() >= self._room_at + self._room_every:
+            self._room, self._room_at = self._ask_room(), time.monotonic()
+        return self._room
 
     def estimate(self, order: Order) -> datetime | None:
         """None: Kueue tells no time. Yet the API says whether it would take the order."""
@@ -99,6 +104,13 @@ class KubernetesEngine:
         pods = self._pods(f"{self._pool},{JOB}={label}").get(label, ())
         found = min(pods, key=_is_wanted_less, default=None)
         return self._api.log(name_of(found))[-PRINTED:] if found is not None else ""
+
+    def _ask_room(self) -> Room:
+        device = self._settings.device
+        nodes = self._api.nodes()
+        if nodes is None:
+            return room_of_quotas(self._api.quotas(), device)
+        return room_of_nodes(nodes, self._api.all_pods(), device)
 
     def _is_ours(self, there: Object) -> bool:
         labels = there["metadata"].get("labels") or {}
