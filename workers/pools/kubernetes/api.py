@@ -1,6 +1,7 @@
 """The official client, as far as a pool asks it: plain JSON, in pages, with little patience."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -11,8 +12,9 @@ from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjects
 from kubernetes.client.exceptions import ApiException
 from kubernetes.config.config_exception import ConfigException
 from urllib3.util.retry import Retry
+from yaml import YAMLError
 
-from backend.errors import InvalidInput
+from backend.errors import InvalidInput, first_line
 from workers.pools.kubernetes.faults import told
 from workers.pools.kubernetes.manifest import GROUP, PLURAL, VERSION
 
@@ -25,6 +27,8 @@ LINES = 200
 KUEUE, WORKLOADS = "kueue.x-k8s.io", "workloads"
 KUEUE_VERSIONS = ("v1beta2", "v1beta1")
 """Newest first. What is read of a workload is the same in both."""
+UNREADABLE = (ConfigException, YAMLError, OSError, LookupError, TypeError, ValueError)
+"""What the client raises about a kubeconfig that is none."""
 CLOSED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 Object = Mapping[str, Any]
@@ -37,13 +41,15 @@ def connected(context: str = "") -> ApiClient:
     access = Configuration()
     access.retries = Retry(0)  # the pool asks again by itself
     try:
-        config.load_kube_config(context=context or None, client_configuration=access)
-    except ConfigException as fault:
+        config.load_kube_config(
+            os.environ.get("KUBECONFIG"), context or None, client_configuration=access
+        )
+    except UNREADABLE as fault:
         try:
             config.load_incluster_config(client_configuration=access)
         except ConfigException:
             raise InvalidInput(
-                f"no access to a Kubernetes cluster: {fault}",
+                f"no access to a Kubernetes cluster: {first_line(fault)}",
                 "Set KUBECONFIG to a file with which kubectl works, or start the pool in a pod.",
             ) from fault
     return ApiClient(access)
