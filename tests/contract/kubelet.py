@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from tests.contract.kubernetes_api import KubernetesApi, served, stamp
 from workers.pools.kubernetes.engine import KubernetesEngine
 from workers.pools.kubernetes.settings import KubernetesSettings
 
-GPU = "nvidia.com/gpu"
 SETTINGS = KubernetesSettings(
     namespace="team", pool="gpu", image="registry.example/stageflow:1", secret="s", claim="c"
 )
@@ -27,30 +26,43 @@ Made = dict[str, Any]
 
 @contextmanager
 def kubernetes_engine(
-    folder: Path, machines: int = 2, devices: int = 2
+    folder: Path,
+    settings: KubernetesSettings = SETTINGS,
+    devices: int = 2,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[KubernetesEngine]:
-    """An engine whose jobs are processes of this machine; `folder`: for what they print."""
+    """An engine on two machines, whose jobs are processes of this one; `folder`: for what they
+    print."""
     api = KubernetesApi()
-    kubelet = Kubelet(api, folder, machines, devices)
+    kubelet = Kubelet(api, folder, settings.device, devices, environment or {})
     try:
         with served(api) as client:
-            yield KubernetesEngine(SETTINGS, client, room_every=0)
+            yield KubernetesEngine(settings, client, room_every=0)
     finally:
         kubelet.close()
 
 
 class Kubelet:
-    """`machines` with as many GPUs each. `close` ends whatever still runs."""
+    """Two machines with so many of the `device` each. `environment`: where volumes are really, as
+    the agents are told. `close` ends whatever still runs."""
 
-    def __init__(self, api: KubernetesApi, folder: Path, machines: int, devices: int) -> None:
-        self._api, self._folder = api, folder
-        self._free = {f"n{number}": devices for number in range(machines)}
+    def __init__(
+        self,
+        api: KubernetesApi,
+        folder: Path,
+        device: str,
+        devices: int,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._api, self._folder, self._device = api, folder, device
+        self._environment = environment
+        self._free = {"n0": devices, "n1": devices}
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._timers: list[threading.Timer] = []
         self._followers: list[threading.Thread] = []
         ready = {"conditions": [{"type": "Ready", "status": "True"}]}
         for name in self._free:
-            api.add("nodes", name, status=ready | {"allocatable": {GPU: str(devices)}})
+            api.add("nodes", name, status=ready | {"allocatable": {device: str(devices)}})
         api.on_create, api.on_delete = self._created, self._deleted
 
     def close(self) -> None:
@@ -72,11 +84,11 @@ class Kubelet:
                 self._begin(jobset)
 
     def _fits(self, jobset: Made) -> bool:
-        wanted = _devices(jobset)
+        wanted = self._wanted(jobset)
         return sum(free >= wanted for free in self._free.values()) >= _job(jobset)["completions"]
 
     def _begin(self, jobset: Made) -> None:
-        job, wanted = _job(jobset), _devices(jobset)
+        job, wanted = _job(jobset), self._wanted(jobset)
         hosts = [host for host, free in self._free.items() if free >= wanted]
         for index in range(job["completions"]):
             self._free[hosts[index]] -= wanted
@@ -98,7 +110,7 @@ class Kubelet:
         with (self._folder / name).open("wb") as out:
             self._started[name] = subprocess.Popen(
                 _container(jobset)["command"],
-                env={"PATH": os.environ["PATH"], "JOB_COMPLETION_INDEX": str(index)},
+                env=self._variables(jobset) | {"JOB_COMPLETION_INDEX": str(index)},
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -114,7 +126,7 @@ class Kubelet:
             pod["status"]["phase"] = "Failed" if code else "Succeeded"
             if not self._free:
                 return
-            self._free[pod["spec"]["nodeName"]] += _devices(jobset)
+            self._free[pod["spec"]["nodeName"]] += self._wanted(jobset)
             if "deletionTimestamp" in pod["metadata"]:
                 self._api.remove("pods", pod)
             elif code:
@@ -160,6 +172,13 @@ class Kubelet:
         every = self._api.kept.get("pods", [])
         return [pod for pod in every if pod["metadata"]["labels"]["stageflow-job"] == label]
 
+    def _variables(self, jobset: Made) -> dict[str, str]:
+        given = {each["name"]: each["value"] for each in _container(jobset)["env"]}
+        return {"PATH": os.environ["PATH"]} | given | dict(self._environment)
+
+    def _wanted(self, jobset: Made) -> int:
+        return int(_container(jobset)["resources"]["limits"][self._device])
+
     def _later(self, seconds: float, act: Callable[[], object]) -> None:
         timer = threading.Timer(seconds, act)
         timer.daemon = True
@@ -175,7 +194,3 @@ def _job(jobset: Made) -> Made:
 def _container(jobset: Made) -> Made:
     found: Made = _job(jobset)["template"]["spec"]["containers"][0]
     return found
-
-
-def _devices(jobset: Made) -> int:
-    return int(_container(jobset)["resources"]["limits"][GPU])
