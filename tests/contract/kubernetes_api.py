@@ -45,6 +45,7 @@ class KubernetesApi:
 
     refuses   status and message by (verb, kind), until it is taken away again
     silent    answers come after this many seconds
+    asked     verb, group and kind of every request
     on_create, on_delete   what controllers would do; `on_delete` says whether the object is gone
     """
 
@@ -55,7 +56,7 @@ class KubernetesApi:
         self.logs: dict[str, str] = {}
         self.refuses: dict[tuple[str, str], tuple[int, str]] = {}
         self.silent = 0.0
-        self.asked: list[tuple[str, str, dict[str, str]]] = []
+        self.asked: set[tuple[str, str, str]] = set()
         self.on_create: Callable[[dict[str, Any]], None] = lambda _: None
         self.on_delete: Callable[[dict[str, Any]], bool] = lambda _: True
         self.lock = threading.RLock()
@@ -88,7 +89,7 @@ class KubernetesApi:
         listing = method == "GET" and name is None
         verb = "list" if listing else {"GET": "get", "POST": "create", "DELETE": "delete"}[method]
         with self.lock:
-            self.asked.append((verb, kind, query))
+            self.asked.add((verb, group or "", kind + (log or "")))
             if refusal := self.refuses.get((verb, kind)):
                 raise Refusal(*refusal)
             if group and version not in self.groups.get(group, ()):
