@@ -162,6 +162,7 @@ def served(api: KubernetesApi) -> Iterator[ApiClient]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))

@@ -232,7 +232,7 @@ def test_an_answer_that_is_no_list_is_away(
 ) -> None:
     """As of a proxy that asks people to sign in; no job is gone by that."""
     monkeypatch.setattr(api, "answer", lambda *_: answer)
-    with pytest.raises(EngineAway, match="nonsense"):
+    with pytest.raises(EngineAway, match="cannot be read"):
         engine.look()
 
 

@@ -13,6 +13,7 @@ from backend.runs.pools.room import Room
 from workers.pools.engine import EngineAway, OrderRefused
 from workers.pools.kubernetes.amounts import room_of_nodes, room_of_quotas
 from workers.pools.kubernetes.api import ClusterApi, Object
+from workers.pools.kubernetes.faults import told
 from workers.pools.kubernetes.manifest import jobset
 from workers.pools.kubernetes.names import JOB, POOL, dns_label
 from workers.pools.kubernetes.seen import (
@@ -67,6 +68,35 @@ class KubernetesEngine:
         return name
 
     def look(self) -> Mapping[str, Seen]:
+        with told():
+            return self._look()
+
+    def end(self, name: str) -> None:
+        there = self._api.jobset(dns_label(name))
+        if there is not None and self._is_ours(there):
+            self._api.delete(there)
+
+    def room(self) -> Room:
+        """Every so many seconds, as asked last: it reads all pods of the cluster."""
+        if time.monotonic() >= self._room_at + self._room_every:
+            with told():
+                self._room, self._room_at = self._ask_room(), time.monotonic()
+        return self._room
+
+    def estimate(self, order: Order) -> datetime | None:
+        """None: Kueue tells no time. Yet the API says whether it would take the order."""
+        self._api.create(jobset(order, self._settings), dry=True)
+        return None
+
+    def output(self, name: str) -> str:
+        """Of the first agent that failed by itself, otherwise of the first."""
+        label = dns_label(name)
+        with told():
+            pods = self._pods(f"{self._pool},{JOB}={label}").get(label, ())
+            found = min(pods, key=_is_wanted_less, default=None)
+            return self._api.log(name_of(found))[-PRINTED:] if found is not None else ""
+
+    def _look(self) -> Mapping[str, Seen]:
         found = [each for each in self._api.jobsets(self._pool) if order_name(each)]
         pods = self._pods(self._pool) if found else {}
         of = {name_of(each): pods.get(name_of(each), ()) for each in found}
@@ -81,29 +111,6 @@ class KubernetesEngine:
             )
             for each in found
         }
-
-    def end(self, name: str) -> None:
-        there = self._api.jobset(dns_label(name))
-        if there is not None and self._is_ours(there):
-            self._api.delete(there)
-
-    def room(self) -> Room:
-        """Every so many seconds, as asked last: it reads all pods of the cluster."""
-        if time.monotonic() >= self._room_at + self._room_every:
-            self._room, self._room_at = self._ask_room(), time.monotonic()
-        return self._room
-
-    def estimate(self, order: Order) -> datetime | None:
-        """None: Kueue tells no time. Yet the API says whether it would take the order."""
-        self._api.create(jobset(order, self._settings), dry=True)
-        return None
-
-    def output(self, name: str) -> str:
-        """Of the first agent that failed by itself, otherwise of the first."""
-        label = dns_label(name)
-        pods = self._pods(f"{self._pool},{JOB}={label}").get(label, ())
-        found = min(pods, key=_is_wanted_less, default=None)
-        return self._api.log(name_of(found))[-PRINTED:] if found is not None else ""
 
     def _ask_room(self) -> Room:
         device = self._settings.device

@@ -23,6 +23,8 @@ REFUSED = {
     " of nodes and devices that the run asks for.",
 }
 """Answers that stay the same until a person changes something, with what to change."""
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
+"""What comes of an answer of another shape, as a proxy may give one. No job is gone by that."""
 LATER = "Jobs go on without it; it is asked again. `kubectl cluster-info` says whether it answers."
 SIGN_IN = "Sign in to the cluster again, or renew the token in the pool's kubeconfig."
 
@@ -39,10 +41,9 @@ def told(*, ordering: bool = False) -> Iterator[None]:
         raise EngineAway(
             f"Kubernetes does not answer: {_short(first_line(fault))}", LATER
         ) from fault
-    except ValueError as fault:  # no JSON, as a proxy or a captive portal may answer
-        raise EngineAway(
-            f"Kubernetes answers nonsense: {_short(first_line(fault))}", LATER
-        ) from fault
+    except UNREADABLE as fault:
+        said = f"{type(fault).__name__}: {_short(first_line(fault))}"
+        raise EngineAway(f"Kubernetes answers what cannot be read: {said}", LATER) from fault
 
 
 def _meant(fault: ApiException, ordering: bool) -> StageflowError:
