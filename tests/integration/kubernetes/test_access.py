@@ -56,6 +56,7 @@ def test_a_context_that_is_not_there(kubeconfig: Path) -> None:
         connected("elsewhere")
 
 
+@pytest.mark.slow
 def test_a_pool_without_access_says_so_and_ends(kubeconfig: Path, tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home")
     upgrade(settings)

@@ -145,7 +145,7 @@ def _asked(call: Callable[..., Any], *without: HTTPStatus, ordering: bool = Fals
 
 
 def _read(answer: Any, needs: str) -> Object:
-    """As JSON, since the client's classes take five times as long. What has no such key is no
+    """As JSON: the client's classes take over twenty times as long. What has no such key is no
     answer: an empty object must not pass for a cluster without jobs."""
     with told():
         found = json.loads(answer.data)
