@@ -95,7 +95,7 @@ def kubernetes(
 
     Examples:
 
-        stageflow pool kubernetes --namespace team --queue gpu --image registry.example/stageflow:1
+        stageflow pool kubernetes --namespace team --queue gpu --image team/stageflow:1
     """
     options = {"namespace": namespace, "image": image, "queue": queue, "secret": secret}
     options |= {"claim": claim, "device": device, "cpu": cpu, "memory": memory}

@@ -19,7 +19,7 @@ from workers.pools.kubernetes.engine import KubernetesEngine
 from workers.pools.kubernetes.settings import KubernetesSettings
 
 SETTINGS = KubernetesSettings(
-    namespace="team", pool="gpu", image="registry.example/stageflow:1", secret="s", claim="c"
+    namespace="team", pool="gpu", image="stageflow:1", secret="s", claim="c"
 )
 Made = dict[str, Any]
 
