@@ -123,7 +123,7 @@ def test_people_read_what_their_run_waits_for(backend: Backend, spec: ProfileSpe
     ((job, _),) = backend.pools.begin("gpu")
     assert "is being submitted to gpu" in why()
     backend.pools.seen(job, Seen("41", JobState.WAITING, "Resources", starts_at=STARTS))
-    assert "Its job 41 waits in gpu: Resources; gpu expects to start it at 03:00 UTC." in why()
+    assert "Its job 41 waits in gpu: Resources; gpu expects to start it on 01 Jan at 03:00 UTC." in why()
     backend.pools.seen(job, Seen("41", JobState.HELD, "JobHeldUser", "scontrol release 41"))
     assert "is held in gpu (JobHeldUser): scontrol release 41" in why()
     backend.pools.seen(job, Seen("41", JobState.RUNNING, hosts=("n1",)))

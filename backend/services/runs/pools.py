@@ -125,5 +125,5 @@ def why_pooled(run: Run, pool: Pool | None, jobs: Sequence[PoolJob]) -> str:
         return f"Its job {job.engine_id} is held in {name} ({job.reason}): {job.advice}"
     if job.state is JobState.SUBMITTING:
         return f"Its job is being submitted to {name}."
-    start = f"; {name} expects to start it at {job.starts_at:%H:%M} UTC" if job.starts_at else ""
+    start = f"; {name} expects to start it on {job.starts_at:%d %b at %H:%M} UTC" if job.starts_at else ""
     return f"Its job {job.engine_id} waits in {name}: {job.reason or 'for its turn'}{start}."
