@@ -1,0 +1,50 @@
+"""The script of a job: it starts an agent on each machine, and says where the secrets lie."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from backend.errors import InvalidInput
+from backend.settings import PREFIX, SECRETS, Settings
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+PROGRAMS = "/usr/local/bin:/usr/bin:/bin"
+SRUN = "srun --ntasks-per-node=1 --kill-on-bad-exit=0 --wait=10"
+"""When the agent of the leader has ended, the others follow after ten seconds. One that fails
+ends no other: the leader decides."""
+CORES = (
+    'test -z "$SLURM_CPUS_PER_TASK" || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK',
+    "export SLURM_CPU_BIND=none",
+)
+"""Steps do not inherit the job's cores since 22.05, and would be bound to one each."""
+
+
+def exports(variables: Mapping[str, str], secrets: Path | None) -> dict[str, str]:
+    """What a job is told by its environment, which the cluster keeps in the clear: `variables`,
+    none of which may be a field that holds a secret, and the folder in which these are. Raises
+    `InvalidInput`."""
+    hidden = {PREFIX + name.upper() for name, of in Settings.model_fields.items() if not of.repr}
+    for name in variables:
+        if not VARIABLE.fullmatch(name):
+            raise InvalidInput(f"{name!r} is no name of an environment variable")
+        if name.upper() in hidden:
+            raise InvalidInput(
+                f"{name} may hold a secret, and a cluster keeps what a job is told in the clear",
+                f"Put it into a file {name.lower()} of the folder that {SECRETS} names.",
+            )
+    if secrets is None:
+        return dict(variables)
+    if not secrets.is_dir() or secrets.stat().st_mode & 0o077:
+        raise InvalidInput(
+            f"{secrets} is no folder that its owner alone can read",
+            f"mkdir -p {secrets} && chmod 700 {secrets}",
+        )
+    return {**variables, SECRETS: str(secrets)}
+
+
+def script(command: tuple[str, ...], variables: Mapping[str, str], programs: str) -> str:
+    """Of a job without the submitter's environment. `programs`: folder of Slurm's commands."""
+    told = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", **variables}
+    lines = (f"export {name}={shlex.quote(value)}" for name, value in told.items())
+    return "\n".join(["#!/bin/bash", *lines, *CORES, f"exec {SRUN} {shlex.join(command)}", ""])
