@@ -10,6 +10,7 @@ from app import formats
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
+from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
     PartialOption,
@@ -30,6 +31,7 @@ from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
     OptimizerSpec,
+    PoolSpec,
     ProfileSpec,
     RunSpec,
     TrainSpec,
@@ -54,7 +56,9 @@ def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     return submitted
 
 
+@taking(pool_spec)
 def profile(
+    pool: PoolSpec | None,
     model: Model,
     microbatches: Annotated[
         list[int] | None,
@@ -112,6 +116,7 @@ def profile(
             "whole_nodes": alone,
         },
     )
+    spec = replace(spec, pool=pool)
     stored = _profiled(backend, spec, definition.name, fresh)
     if output:
         output.write_bytes(write_profile(stored.profile))
@@ -140,7 +145,7 @@ def profile(
 
 def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> StoredProfile:
     """The profile that is kept of this very question, else one that a node agent makes."""
-    with node_agent(backend):
+    with node_agent(backend, spec.pool):
         kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
         if kept:
             err.print(f"profile {kept[-1].id} has been measured already; --fresh measures again")
@@ -161,11 +166,12 @@ def assignments(texts: list[str]) -> dict[str, str]:
     return found
 
 
-@taking(data_spec, optimizer_spec, checkpoint_spec)
+@taking(data_spec, optimizer_spec, checkpoint_spec, pool_spec)
 def run(
     data: DataSpec,
     optimizer: OptimizerSpec,
     checkpoints: CheckpointSpec,
+    pool: PoolSpec | None,
     plan_id: Annotated[
         int, typer.Option("--plan", help="Id of a saved plan (stageflow plan --save).")
     ],
@@ -218,6 +224,8 @@ def run(
 
         stageflow run --plan 3 --nodes gpu-1,gpu-2
 
+        stageflow run --plan 3 --pool gpu --machines 2
+
         stageflow run --plan 1 --precision bfloat16 --state-precision bfloat16-masters
 
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
@@ -244,6 +252,7 @@ def run(
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
         whole_nodes=alone,
+        pool=pool,
         checkpoints=checkpoints,
         weights_partial=weights_partial,
     )
@@ -252,7 +261,7 @@ def run(
     if detach:
         queued = submit(backend, spec, name or definition.name)
         return print_json({"id": queued.id}) if as_json else out.print(f"run {queued.id} is queued")
-    with node_agent(backend):
+    with node_agent(backend, pool):
         final = follow(backend, submit(backend, spec, name or definition.name))
     return show(final.id, as_json)
 
@@ -294,6 +303,6 @@ def resume(
     resumed = backend.runs.resume(run_id, plan_id, epochs)
     if detach:
         return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
-    with node_agent(backend):
+    with node_agent(backend, resumed.spec.pool):
         final = follow(backend, resumed)
     return show(final.id, as_json)
