@@ -57,6 +57,7 @@ NodeName=c1 NodeHostname={host} NodeAddr=127.0.0.1 Port={after} CPUs=4 RealMemor
 PartitionName=gpu Nodes=n[1-4] Default=YES MaxTime=1:00:00 DefMemPerCPU=100 PriorityTier=1 \
   GraceTime=2
 PartitionName=urgent Nodes=n[1-4] MaxTime=1:00:00 DefMemPerCPU=100 PriorityTier=9 PreemptMode=OFF
+PartitionName=pair Nodes=n[1-2] MaxTime=1:00:00 DefMemPerCPU=100
 PartitionName=cores Nodes=c1 MaxTime=INFINITE DefMemPerCPU=100
 """
 

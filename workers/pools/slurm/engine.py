@@ -12,7 +12,7 @@ from backend.runs.pools.job import JobState, Order, Seen
 from backend.runs.pools.room import Room
 from workers.pools.engine import OrderRefused
 from workers.pools.slurm import commands, listing
-from workers.pools.slurm.script import exports, script
+from workers.pools.slurm.script import checked, script
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 """Of a job, and of a partition: nothing that a command or a path would take for something else."""
@@ -26,24 +26,23 @@ ID = re.compile(r"(\d+)(?:;.*)?")
 class SlurmEngine:
     """Jobs of one `partition`, as the user who runs this process.
 
-    folder     for what jobs print; on a file system that the machines share
-    variables  paths and other plain settings that the jobs' agents are told
-    secrets    folder of their secrets, which is open to this user alone
-    options    of sbatch, as the site wants them: --account=lab, --cpus-per-gpu=8
+    folder       for what jobs print; on a file system that the machines share
+    environment  all that a job's agents are told by variables; their secrets lie in a folder
+    options      of sbatch, as the site wants them: --account=lab, --cpus-per-gpu=8
+    patience     seconds for each of Slurm's commands
     """
 
     def __init__(
         self,
         partition: str,
         folder: Path,
-        variables: Mapping[str, str] | None = None,
-        secrets: Path | None = None,
+        environment: Mapping[str, str],
         options: Sequence[str] = (),
         patience: float = PATIENCE,
     ) -> None:
-        self._partition = _checked(partition)
+        self._partition = _named(partition)
         self._folder = folder.absolute()
-        self._exports = exports(variables or {}, secrets)
+        self._environment = checked(environment)
         self._options = tuple(options)
         self._patience = patience
 
@@ -69,7 +68,7 @@ class SlurmEngine:
         """See `Engine.end`. Running agents get SIGTERM, and SIGKILL after Slurm's KillWait."""
         where = f"--partition={self._partition}"
         commands.answer(
-            self._patience, "scancel", f"--user={os.getuid()}", where, f"--name={_checked(name)}"
+            self._patience, "scancel", f"--user={os.getuid()}", where, f"--name={_named(name)}"
         )
 
     def room(self) -> Room:
@@ -90,7 +89,7 @@ class SlurmEngine:
             return ""
 
     def _output(self, name: str) -> Path:
-        return self._folder / f"{_checked(name)}.out"
+        return self._folder / f"{_named(name)}.out"
 
     def _list(self, command: str, *options: str) -> str:
         where = ("-h", "-p", self._partition)
@@ -103,7 +102,7 @@ class SlurmEngine:
         of_each = "cpus-per-task" if room.machines[0].device.name == "cpu" else "gpus-per-node"
         wanted = (
             f"--partition={self._partition}",
-            f"--job-name={_checked(order.name)}",
+            f"--job-name={_named(order.name)}",
             f"--nodes={order.nodes}",
             "--ntasks-per-node=1",
             f"--{of_each}={order.devices}",
@@ -115,13 +114,13 @@ class SlurmEngine:
             "--no-requeue",  # runs go on in a job of their own
             "--export=NONE",
         )
-        text = script(order.command, self._exports, commands.folder())
+        text = script(order.command, self._environment, commands.folder())
         return commands.answer(
             self._patience, "sbatch", *options, *self._options, *wanted, script=text
         )
 
 
-def _checked(name: str) -> str:
+def _named(name: str) -> str:
     if not NAME.fullmatch(name):
         raise OrderRefused(
             f"{name!r} is no name for Slurm",

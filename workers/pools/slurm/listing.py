@@ -60,15 +60,15 @@ def _job(line: str) -> tuple[str, Seen]:
         raise unreadable("squeue", line)
     name, job, word, start, where, reason = columns.groups()
     state = STATES[word]
-    if state is JobState.GONE or reason in UNKNOWN:
-        reason = ""  # of a job that ended it says how, which nobody may go by
-    help_ = advice(reason, job) if state is not JobState.RUNNING else ""
-    if state is JobState.HELD and not help_:
-        help_ = advice("JobHeldUser", job)
-    if help_:
-        state = JobState.HELD
+    reason = "" if reason in UNKNOWN else reason
+    to_do = ""
+    if state is JobState.GONE:
+        reason = f"{word} {reason}".strip()
+    elif state is not JobState.RUNNING:
+        to_do = advice(reason if state is JobState.WAITING else word, job)
+        state = JobState.HELD if to_do else state
     try:
-        return name, Seen(job, state, reason, help_, moment(start), hosts(where))
+        return name, Seen(job, state, reason, to_do, moment(start), hosts(where))
     except (ValueError, InvalidInput) as fault:
         raise unreadable("squeue", line) from fault
 

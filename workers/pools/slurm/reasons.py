@@ -3,11 +3,17 @@
 from fnmatch import fnmatchcase
 
 LESS = "Cancel the run, and ask for {what}: {why}."
+BROKEN = (
+    "Slurm holds the job because it could not start it. Look at its output, then "
+    "`scontrol release {job}`, or cancel the run."
+)
 ADVICE = {
     "JobHeldUser": "The job is held; `scontrol release {job}` lets it go.",
     "JobHeldAdmin": "An administrator of the cluster holds the job; only they let it go.",
-    "*held*": "Slurm holds the job because it could not start it. Look at its output, then "
-    "`scontrol release {job}`, or cancel the run.",
+    "JobHoldMaxRequeue": BROKEN,
+    "*held*": BROKEN,
+    "*HOLD": BROKEN,
+    "SPECIAL_EXIT": BROKEN,
     "PartitionConfig": LESS.format(
         what="fewer machines, fewer devices of each, or less time",
         why="the partition has not that much",
@@ -33,7 +39,8 @@ ADVICE = {
     "administrators.",
     "DependencyNeverSatisfied": "Cancel the run: what the job waits for cannot happen any more.",
 }
-"""By pattern, the first that fits counts. Reasons that pass by themselves are not here."""
+"""By pattern of a reason, or of the state of a held job; the first that fits counts.
+Reasons that pass by themselves are not here."""
 
 
 def advice(reason: str, job: str) -> str:

@@ -20,12 +20,11 @@ CORES = (
 """Steps do not inherit the job's cores since 22.05, and would be bound to one each."""
 
 
-def exports(variables: Mapping[str, str], secrets: Path | None) -> dict[str, str]:
-    """What a job is told by its environment, which the cluster keeps in the clear: `variables`,
-    none of which may be a field that holds a secret, and the folder in which these are. Raises
-    `InvalidInput`."""
+def checked(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a job is told by variables, which the cluster keeps in the clear: no field that may
+    hold a secret. The folder of the secrets must be closed to others. Raises `InvalidInput`."""
     hidden = {PREFIX + name.upper() for name, of in Settings.model_fields.items() if not of.repr}
-    for name in variables:
+    for name in environment:
         if not VARIABLE.fullmatch(name):
             raise InvalidInput(f"{name!r} is no name of an environment variable")
         if name.upper() in hidden:
@@ -33,18 +32,17 @@ def exports(variables: Mapping[str, str], secrets: Path | None) -> dict[str, str
                 f"{name} may hold a secret, and a cluster keeps what a job is told in the clear",
                 f"Put it into a file {name.lower()} of the folder that {SECRETS} names.",
             )
-    if secrets is None:
-        return dict(variables)
-    if not secrets.is_dir() or secrets.stat().st_mode & 0o077:
+    secrets = Path(environment.get(SECRETS, ""))
+    if SECRETS in environment and (not secrets.is_dir() or secrets.stat().st_mode & 0o077):
         raise InvalidInput(
             f"{secrets} is no folder that its owner alone can read",
             f"mkdir -p {secrets} && chmod 700 {secrets}",
         )
-    return {**variables, SECRETS: str(secrets)}
+    return dict(environment)
 
 
-def script(command: tuple[str, ...], variables: Mapping[str, str], programs: str) -> str:
+def script(command: tuple[str, ...], environment: Mapping[str, str], programs: str) -> str:
     """Of a job without the submitter's environment. `programs`: folder of Slurm's commands."""
-    told = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", **variables}
-    lines = (f"export {name}={shlex.quote(value)}" for name, value in told.items())
+    variables = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", **environment}
+    lines = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
     return "\n".join(["#!/bin/bash", *lines, *CORES, f"exec {SRUN} {shlex.join(command)}", ""])
