@@ -132,6 +132,11 @@ class Slurm:
         """Until every node is there and has no job."""
         wait(self.is_idle, self.logs)
 
+    def until_saved(self) -> None:
+        """Until the controller has written down what it knows now."""
+        file, now = self.folder / "state" / "job_state", time.time()
+        wait(lambda: file.stat().st_mtime > now)
+
     def clear(self) -> None:
         """All jobs away."""
         self.command("scancel", "-u", getpass.getuser())

@@ -13,7 +13,7 @@ OURS = ("SLURM_", "SBATCH_", "SQUEUE_", "SINFO_", "SCANCEL_")
 """Variables by which a user, or a job that this process is in, changes what the commands do."""
 AWAY = re.compile(
     "contact slurm|connect|timed out|time out|standby|temporarily|try again|zero bytes|"
-    "communication|authentication|munge|incompatible versions",
+    "communication|authentication|munge|incompatible versions|configuration source",
     re.IGNORECASE,
 )
 """In what `sbatch` says where the order is not at fault."""
