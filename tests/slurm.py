@@ -1,9 +1,9 @@
 """A real Slurm of one's own: a controller, four virtual nodes with four GPUs each and one
 without, as the user who calls. It needs no systemd, no munge, no accounting and no cgroups."""
 
-import getpass
 import json
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -92,7 +92,7 @@ class Slurm:
         self.conf.write_text(
             CONF.format(
                 host=socket.gethostname().partition(".")[0],
-                user=getpass.getuser(),
+                user=pwd.getpwuid(os.getuid()).pw_name,
                 folder=self.folder,
                 port=port,
                 first=port + 1,
@@ -139,7 +139,7 @@ class Slurm:
 
     def clear(self) -> None:
         """All jobs away."""
-        self.command("scancel", "-u", getpass.getuser())
+        self.command("scancel", "-u", str(os.getuid()))
         self.until_idle()
 
     def logs(self) -> str:

@@ -169,17 +169,19 @@ def test_a_slurm_of_tests_goes_with_them(tmp_path: Path) -> None:
     """Even where these are killed: daemons, jobs and files."""
     script = (
         "import sys, time; from tests.slurm import Slurm; slurm = Slurm();"
-        "slurm.command('sbatch', '--wrap', f'touch {sys.argv[1]}; sleep 600');"
+        "slurm.command('sbatch', '-o/dev/null', '--wrap', f'touch {sys.argv[1]}; sleep 600');"
         "print(slurm.folder, flush=True); time.sleep(600)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script, tmp_path / "began"], stdout=subprocess.PIPE, text=True
     ) as tests:
-        assert tests.stdout
-        folder = Path(tests.stdout.readline().strip())
-        wait((tmp_path / "began").exists)
-        assert users(folder)
-        tests.kill()
+        try:
+            assert tests.stdout
+            folder = Path(tests.stdout.readline().strip())
+            wait((tmp_path / "began").exists)
+            assert users(folder)
+        finally:
+            tests.kill()
     wait(lambda: not users(folder), lambda: users(folder))
     assert not folder.exists()
 
