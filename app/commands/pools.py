@@ -10,6 +10,7 @@ from app.commands.options.shared import Json
 from app.commands.serve import replaced_by
 from app.server import launch
 from app.terminal import print_json, print_table
+from backend import bootstrap
 from backend.runs.pools.room import Machines
 from backend.settings import load_settings
 
@@ -71,7 +72,7 @@ def local(
 def _become(kind: str, name: str, seconds: float, **options: object) -> None:
     """The process that submits jobs, with the options of its kind."""
     settings = load_settings()
-    connect().close()
+    bootstrap.connect(settings).close()
     arguments = [kind, "--name", name, "--seconds", str(seconds)]
     for option, value in options.items():
         arguments += [f"--{option.replace('_', '-')}", str(value)]

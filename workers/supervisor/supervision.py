@@ -164,10 +164,9 @@ class Supervision:
         return Launched(RankStates(job.world_size, now, self._silence, settings.stall))
 
     def _make_team(self) -> None:
-        """A run that names no nodes is this one's alone."""
+        """Ranks of one host alone meet where no other host can reach them."""
         settings, shares = self._backend.settings, self._attempt.shares
-        named = isinstance(self._run.spec, TrainSpec) and self._run.spec.nodes
-        address = own_address(settings.node_address) if named else LOOPBACK
+        address = own_address(settings.node_address) if len(shares) > 1 else LOOPBACK
         port = self._started.enter_context(rendezvous(address))
         self._team = Team(shares, address, port, self._work)
         self._started.callback(self._team.end)

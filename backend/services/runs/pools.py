@@ -54,6 +54,11 @@ class PoolService:
             found.setdefault(job.run_id, []).append(job)
         return found
 
+    def counts(self) -> Mapping[str, Mapping[JobState, int]]:
+        """By pool, how many jobs there are in each state that some have, but for those that are
+        over."""
+        return self._stores.jobs.counts()
+
     def unfinished(self, pool: str) -> Sequence[tuple[PoolJob, Run]]:
         """The jobs that are not known to be over, each with its run."""
         jobs = self._stores.jobs.of_pool(pool)

@@ -1,6 +1,6 @@
 """Pools and their jobs in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -106,6 +106,15 @@ class SqlJobs:
         """Those that are not over, the oldest first."""
         query = select(JobRow).where(JobRow.pool == pool, JobRow.state != JobState.GONE)
         return self._list(query.order_by(JobRow.submitted_at, JobRow.run_id))
+
+    def counts(self) -> Mapping[str, Mapping[JobState, int]]:
+        """By pool and state; none for those that are over."""
+        query = select(JobRow.pool, JobRow.state, func.count()).where(JobRow.state != JobState.GONE)
+        found: dict[str, dict[JobState, int]] = {}
+        with self._database.read() as session:
+            for pool, state, number in session.execute(query.group_by(JobRow.pool, JobRow.state)):
+                found.setdefault(pool, {})[state] = number
+        return found
 
     def of_runs(self, run_ids: Sequence[int]) -> Sequence[PoolJob]:
         """All of these runs, in the order of their numbers."""
