@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import shlex
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from workers.devices import devices, gpus
 from workers.pools.engine import Engine
 from workers.pools.handed_down import handed_down
 from workers.pools.local import LocalEngine
+from workers.pools.slurm.engine import SlurmEngine
 from workers.pools.submitter import Submitter
 
 AGENT = (sys.executable, "-m", "workers.run_agent")
@@ -47,7 +49,18 @@ def _local(given: argparse.Namespace, settings: Settings) -> Engine:
     return LocalEngine(folder / "jobs", given.machines, each, environment, given.longest, names)
 
 
-KINDS = {"local": Kind(_local_options, _local)}
+def _slurm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partition", required=True)
+    parser.add_argument("--sbatch", default="", help="more options, as the site wants them")
+
+
+def _slurm(given: argparse.Namespace, settings: Settings) -> Engine:
+    folder = settings.shared_folder / "pools" / given.name  # the machines must reach it
+    environment = handed_down(settings, folder / "secrets")
+    return SlurmEngine(given.partition, folder / "jobs", environment, shlex.split(given.sbatch))
+
+
+KINDS = {"local": Kind(_local_options, _local), "slurm": Kind(_slurm_options, _slurm)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
