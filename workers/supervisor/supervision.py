@@ -14,7 +14,6 @@ from functools import partial
 from backend.bootstrap import Backend
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.job import Job
-from backend.runs.request.spec import TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable

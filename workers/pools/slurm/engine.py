@@ -114,7 +114,7 @@ class SlurmEngine:
             "--no-requeue",  # runs go on in a job of their own
             "--export=NONE",
         )
-        text = script(order.command, self._environment, commands.folder())
+        text = script(order, self._environment, commands.folder())
         return commands.answer(
             self._patience, "sbatch", *options, *self._options, *wanted, script=text
         )

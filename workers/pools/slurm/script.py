@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from backend.errors import InvalidInput
+from backend.runs.pools.job import Order
 from backend.settings import PREFIX, SECRETS, Settings
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+DEVICES = f"{PREFIX}DEVICES"
+"""Of each machine: without GPUs, an agent would take every core that it sees for one."""
 PROGRAMS = "/usr/local/bin:/usr/bin:/bin"
-SRUN = "srun --ntasks-per-node=1 --kill-on-bad-exit=0 --wait=10"
-"""When the agent of the leader has ended, the others follow after ten seconds. One that fails
-ends no other: the leader decides."""
+SRUN = "srun --ntasks-per-node=1 --kill-on-bad-exit=0 --wait=600"
+"""Agents end by themselves, and one that fails ends no other: the leader decides. Those that hang
+follow the first after ten minutes, in which a leader has saved what there is."""
 CORES = (
     'test -z "$SLURM_CPUS_PER_TASK" || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK',
     "export SLURM_CPU_BIND=none",
@@ -41,8 +44,11 @@ def checked(environment: Mapping[str, str]) -> dict[str, str]:
     return dict(environment)
 
 
-def script(command: tuple[str, ...], environment: Mapping[str, str], programs: str) -> str:
+def script(order: Order, environment: Mapping[str, str], programs: str) -> str:
     """Of a job without the submitter's environment. `programs`: folder of Slurm's commands."""
-    variables = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", **environment}
-    lines = (f"export {name}={shlex.quote(value)}" for name, value in variables.items())
-    return "\n".join(["#!/bin/bash", *lines, *CORES, f"exec {SRUN} {shlex.join(command)}", ""])
+    own = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", DEVICES: order.devices}
+    variables = {**own, **environment}
+    lines = (f"export {name}={shlex.quote(str(value))}" for name, value in variables.items())
+    return "\n".join(
+        ["#!/bin/bash", *lines, *CORES, f"exec {SRUN} {shlex.join(order.command)}", ""]
+    )

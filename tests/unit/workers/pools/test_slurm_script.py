@@ -9,16 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
+from backend.runs.pools.job import Order
 from backend.settings import Settings
 from workers.pools.slurm.script import SRUN, checked, script
 
 PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
 
+def order(*words: str) -> Order:
+    return Order("a-1", 1, 1, 3, words)
+
+
 def told(text: str, folder: Path) -> list[str]:
     """The arguments of srun and a variable, as bash hands them over."""
     fake = folder / "srun"
-    fake.write_text('#!/bin/bash\nprintf "%s\\0" "$@" "$STAGEFLOW_HOME"\n')
+    fake.write_text('#!/bin/bash\nprintf "%s\\0" "$@" "$STAGEFLOW_HOME" "$STAGEFLOW_DEVICES"\n')
     fake.chmod(0o700)
     done = subprocess.run(["bash", "-s"], input=text.encode(), capture_output=True, env={})
     return done.stdout.decode().split("\0")[:-1]
@@ -29,13 +34,13 @@ def test_words_reach_the_agents_as_they_are(
     tmp_path_factory: pytest.TempPathFactory, words: list[str], home: str
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
-    text = script(tuple(words), {"STAGEFLOW_HOME": home}, str(folder))
-    assert told(text, folder) == [*SRUN.split()[1:], *words, home]
+    text = script(order(*words), {"STAGEFLOW_HOME": home}, str(folder))
+    assert told(text, folder) == [*SRUN.split()[1:], *words, home, "3"]
 
 
 def test_its_first_line_after_the_shell_ends_slurms_own_options() -> None:
     """Slurm reads lines that begin with #SBATCH up to the first command."""
-    lines = script(("a", "\n#SBATCH --nodes=99\n"), {}, "/opt/bin").splitlines()
+    lines = script(order("a", "\n#SBATCH --nodes=99\n"), {}, "/opt/bin").splitlines()
     assert lines[0] == "#!/bin/bash"
     assert lines[1].startswith("export ")
 
