@@ -25,23 +25,27 @@ def engine(settings: Settings) -> Engine:
     return SlurmEngine("gpu", folder / "jobs", told)
 
 
-def test_a_run_whose_job_is_preempted_goes_on_in_another(
+def test_a_run_goes_on_in_other_jobs_when_it_is_warned_and_when_it_is_preempted(
     new_pool: Callable[..., PoolRig], slurm: Slurm
 ) -> None:
+    """The warning leaves time to save. Preemption here tells the ranks too, who end at once."""
     rig = new_pool(engine, lease=30)
     rig.begin()
     rig.wait(lambda: rig.backend.pools.list())
     run = rig.submit(rig.training(2))
     rig.wait(lambda: len(rig.curve(run.id)) > UPDATES // 4)
+    slurm.command("scancel", "--signal=USR1", rig.jobs(run.id)[0].engine_id)
+    rig.wait(lambda: len(rig.curve(run.id)) > UPDATES // 2)
     urgent = SlurmEngine("urgent", rig.settings.home, {})
     urgent.submit(Order("urgent", 0, 4, 4, ("sleep", "3")))
     ended = rig.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, ended.error
-    assert [job.attempt for job in rig.jobs(run.id)] == [1, 2]
-    first, second = rig.backend.runs.attempts(run.id)
-    assert first.outcome == "restarted"
-    assert second.step is not None
+    attempts = rig.backend.runs.attempts(run.id)
+    assert [attempt.outcome for attempt in attempts] == ["restarted", "restarted", "succeeded"]
+    assert attempts[0].error.kind == "AgentWarned"
+    assert attempts[1].step is not None
+    assert [job.attempt for job in rig.jobs(run.id)] == [1, 2, 3]
     undisturbed = rig.submit(rig.training(1))
     rig.until_final(undisturbed.id)
     assert rig.curve(run.id) == rig.curve(undisturbed.id)
-    assert all(job.hosts and job.engine_id.isdigit() for job in rig.jobs(undisturbed.id))
+    assert len(rig.curve(run.id)) == UPDATES
