@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import shlex
 import signal
 import sys
 import threading
@@ -19,6 +20,7 @@ from workers.pools.engine import Engine
 from workers.pools.handed_down import handed_down, rules
 from workers.pools.kubernetes.settings import KubernetesSettings
 from workers.pools.local import LocalEngine
+from workers.pools.slurm.engine import SlurmEngine
 from workers.pools.submitter import Submitter
 
 AGENT = (sys.executable, "-m", "workers.run_agent")
@@ -52,6 +54,17 @@ def _local(given: argparse.Namespace, settings: Settings) -> Engine:
     return LocalEngine(folder / "jobs", given.machines, each, environment, given.longest, names)
 
 
+def _slurm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partition", required=True)
+    parser.add_argument("--sbatch", default="", help="more options, as the site wants them")
+
+
+def _slurm(given: argparse.Namespace, settings: Settings) -> Engine:
+    folder = settings.shared_folder / "pools" / given.name  # the machines must reach it
+    environment = handed_down(settings, folder / "secrets")
+    return SlurmEngine(given.partition, folder / "jobs", environment, shlex.split(given.sbatch))
+
+
 def _kubernetes_options(parser: argparse.ArgumentParser) -> None:
     for name in ("namespace", "image", "secret", "claim", "device", "cpu", "memory"):
         parser.add_argument(f"--{name}", required=True)
@@ -77,6 +90,7 @@ def _kubernetes(given: argparse.Namespace, settings: Settings) -> Engine:
 
 KINDS = {
     "local": Kind(_local_options, _local),
+    "slurm": Kind(_slurm_options, _slurm),
     "kubernetes": Kind(_kubernetes_options, _kubernetes, IN_A_POD),
 }
 

@@ -69,6 +69,25 @@ def local(
     _become("local", name, seconds, machines=machines, longest=60 * longest)
 
 
+@app.command("slurm")
+def slurm(
+    partition: Annotated[str, typer.Option(help="Of the cluster, whose jobs carry runs.")],
+    name: Name = "slurm",
+    sbatch: Annotated[str, typer.Option(help="More options of sbatch, as your site wants.")] = "",
+    seconds: Rounds = 5.0,
+) -> None:
+    """Let jobs of a Slurm cluster carry runs, in your name there. Start it on a login node;
+    STAGEFLOW_SHARED is a folder that the cluster's machines reach.
+
+    Examples:
+
+        stageflow pool slurm --partition gpu
+
+        stageflow pool slurm --partition gpu --sbatch "--account=lab --cpus-per-gpu=8"
+    """
+    _become("slurm", name, seconds, partition=partition, sbatch=sbatch)
+
+
 @app.command("kubernetes")
 def kubernetes(
     namespace: Annotated[str, typer.Option(help="In which jobs are made.")],
@@ -109,5 +128,5 @@ def _become(kind: str, name: str, seconds: float, **options: object) -> None:
     bootstrap.connect(settings).close()
     arguments = [kind, "--name", name, "--seconds", str(seconds)]
     for option, value in options.items():
-        arguments += [f"--{option.replace('_', '-')}", str(value)]
+        arguments.append(f"--{option.replace('_', '-')}={value}")
     replaced_by(launch.agent_command("workers.pool_agent", *arguments), settings)

@@ -20,7 +20,7 @@ RIGHTS = ROOT / "docs" / "guide" / "rights.md"
 PASSWORD = "nine quiet stages"
 WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
 MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
-MACHINES |= {"pool local", "pool kubernetes", "backup", "restore", "move", "simulate"}
+MACHINES |= {"pool local", "pool slurm", "pool kubernetes", "backup", "restore", "move", "simulate"}
 """Commands that ask for no role: they need the machine itself, or nothing."""
 
 
