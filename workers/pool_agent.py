@@ -31,7 +31,7 @@ log = logging.getLogger("stageflow")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PoolKind:
     """A kind of cluster: what it is asked for on the command line, its engine, and what carries a
     run on one of its machines."""
 
@@ -89,9 +89,9 @@ def _kubernetes(given: argparse.Namespace, settings: Settings) -> Engine:
 
 
 KINDS = {
-    "local": Kind(_local_options, _local),
-    "slurm": Kind(_slurm_options, _slurm),
-    "kubernetes": Kind(_kubernetes_options, _kubernetes, IN_A_POD),
+    "local": PoolKind(_local_options, _local),
+    "slurm": PoolKind(_slurm_options, _slurm),
+    "kubernetes": PoolKind(_kubernetes_options, _kubernetes, IN_A_POD),
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from backend.runs.pools.job import JobState, Order, Seen
+from backend.runs.pools.job import JobOrder, JobState, Seen
 from tests.slurm import wait
 from workers.pools.engine import Engine
 
@@ -46,25 +46,25 @@ class Cluster:
         devices: int = 1,
         seconds: float = 0,
         warning: float = 9,
-    ) -> Order:
+    ) -> JobOrder:
         """Of an agent that waits to be told, where no `command` is given."""
         command = command or (sys.executable, "-ISc", AGENT, str(self.notes))
         name = f"stageflow-{self.notes.name}-{next(_NUMBERS)}"
-        return Order(name, 12, nodes, devices, command, seconds, warning)
+        return JobOrder(name, 12, nodes, devices, command, seconds, warning)
 
-    def all(self) -> Order:
+    def all(self) -> JobOrder:
         """Of one that takes all that there is."""
         return self.order(nodes=MACHINES, devices=DEVICES)
 
-    def seen(self, order: Order) -> Seen:
+    def seen(self, order: JobOrder) -> Seen:
         return self.made().look()[order.name]
 
-    def state(self, order: Order) -> JobState:
+    def state(self, order: JobOrder) -> JobState:
         """Who is not named is gone."""
         seen = self.made().look().get(order.name)
         return seen.state if seen else JobState.GONE
 
-    def until(self, state: JobState, order: Order) -> None:
+    def until(self, state: JobState, order: JobOrder) -> None:
         wait(lambda: self.state(order) is state, lambda: self.made().output(order.name))
 
     def began(self) -> int:
@@ -81,7 +81,7 @@ class Cluster:
                 self.made().end(name)
         wait(lambda: all(seen.state is JobState.GONE for seen in self.made().look().values()))
 
-    def run(self, order: Order) -> str:
+    def run(self, order: JobOrder) -> str:
         """Submit it and wait until its agents have begun; its id."""
         before = self.began()
         job = self.made().submit(order)

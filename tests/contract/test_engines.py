@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backend.cluster.cluster import Device
-from backend.runs.pools.job import JobState, Order
+from backend.runs.pools.job import JobOrder, JobState
 from tests.contract.clusters import DEVICES, MACHINES, Cluster, Made
 from tests.slurm import wait
 from workers.pools.engine import OrderRefused
@@ -38,7 +38,7 @@ def engines(request: pytest.FixtureRequest) -> Callable[[Path], tuple[Made, Made
 @pytest.fixture(scope="module")
 def warned(
     engines: Callable[[Path], tuple[Made, Made]], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Cluster, Order]:
+) -> tuple[Cluster, JobOrder]:
     """A job that is begun before the tests: some clusters look at the time twice a minute."""
     folder = tmp_path_factory.mktemp("warned")
     cluster = Cluster(engines(folder)[1], folder)
@@ -175,7 +175,7 @@ def test_of_a_long_output_the_end_is_told(cluster: Cluster) -> None:
     assert output.rstrip().endswith("äend")
 
 
-def test_agents_are_warned_ahead_of_their_time(warned: tuple[Cluster, Order]) -> None:
+def test_agents_are_warned_ahead_of_their_time(warned: tuple[Cluster, JobOrder]) -> None:
     cluster, order = warned
     cluster.until(JobState.GONE, order)
     assert (cluster.noted("SIGUSR1"), cluster.noted("SIGTERM")) == (1, 0)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from backend.runs.pools.job import JobState, Order
+from backend.runs.pools.job import JobOrder, JobState
 from tests.contract.kubelet import SETTINGS
 from tests.contract.kubernetes_api import KubernetesApi, served, stamp
 from workers.pools.engine import EngineAway
 from workers.pools.kubernetes.engine import KubernetesEngine
 
-ORDER = Order("stageflow-gpu-1-1", 1, 2, 4, ("stageflow", "worker"))
+ORDER = JobOrder("stageflow-gpu-1-1", 1, 2, 4, ("stageflow", "worker"))
 JUNK: list[Any] = [None, [], {}, "x", -1, [None], {"name": None}]
 
 
@@ -57,7 +57,7 @@ def engine(api: Garbled) -> Iterator[KubernetesEngine]:
         engine = KubernetesEngine(SETTINGS, stack.enter_context(served(api)), room_every=0)
         for number, kind in enumerate(("runs", "queued", "starts")):
             name = f"stageflow-gpu-{kind}"
-            engine.submit(Order(name, number, 1, 1, ("x",)))
+            engine.submit(JobOrder(name, number, 1, 1, ("x",)))
             jobset = api.kept["jobsets"][-1]
             jobset["spec"]["suspend"] = kind == "queued"
             labels = {"stageflow-pool": "gpu", "stageflow-job": name}

@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from backend.cluster.cluster import Device
-from backend.runs.pools.job import JobState, Order
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.job import JobOrder, JobState
+from backend.runs.pools.room import Machines, PoolRoom
 from tests.contract.kubelet import SETTINGS
 from tests.contract.kubernetes_api import KubernetesApi, served, stamp
 from workers.pools.engine import EngineAway, OrderRefused
 from workers.pools.kubernetes.api import PAGE
 from workers.pools.kubernetes.engine import KubernetesEngine
 
-ORDER = Order("stageflow-gpu-1-1", 1, 2, 4, ("stageflow", "worker"), seconds=3600.0)
+ORDER = JobOrder("stageflow-gpu-1-1", 1, 2, 4, ("stageflow", "worker"), seconds=3600.0)
 GPU = "nvidia.com/gpu"
 
 
@@ -162,10 +162,10 @@ def test_who_may_not_list_nodes_sees_the_quota(
     api: KubernetesApi, engine: KubernetesEngine
 ) -> None:
     api.refuses["list", "nodes"] = (403, "nodes is forbidden")
-    assert engine.room() == Room(())
+    assert engine.room() == PoolRoom(())
     hard, used = {f"requests.{GPU}": "16"}, {f"requests.{GPU}": "4"}
     api.add("resourcequotas", "q", status={"hard": hard, "used": used})
-    assert engine.room() == Room((Machines(Device("gpu"), 16, (12,)),))
+    assert engine.room() == PoolRoom((Machines(Device("gpu"), 16, (12,)),))
 
 
 def test_an_estimate_submits_nothing_but_may_be_refused(

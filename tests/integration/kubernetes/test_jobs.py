@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.runs.pools.job import JobState, Order
+from backend.runs.pools.job import JobOrder, JobState
 from tests.contract.kubelet import kubernetes_engine
 from workers.pools.kubernetes.engine import KubernetesEngine
 
@@ -32,9 +32,9 @@ def engine(tmp_path: Path) -> Iterator[KubernetesEngine]:
         yield engine
 
 
-def order(code: str, *arguments: str, seconds: float = 0.0, warning: float = 20.0) -> Order:
+def order(code: str, *arguments: str, seconds: float = 0.0, warning: float = 20.0) -> JobOrder:
     command = (sys.executable, "-c", code, *arguments)
-    return Order(NAME, 7, 2, 1, command, seconds, warning)
+    return JobOrder(NAME, 7, 2, 1, command, seconds, warning)
 
 
 def until(holds: Callable[[], bool]) -> None:

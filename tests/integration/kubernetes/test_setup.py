@@ -8,7 +8,7 @@ import pytest
 import yaml
 from kubernetes import client
 
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from backend.settings import SECRETS
 from tests.contract.kubelet import SETTINGS
 from tests.contract.kubernetes_api import KubernetesApi, served
@@ -18,7 +18,7 @@ from workers.pools.kubernetes.manifest import jobset
 FILE = Path(__file__).parents[3] / "docker" / "kubernetes.yaml"
 OBJECTS: list[dict[str, Any]] = list(yaml.safe_load_all(FILE.read_text()))
 OURS = [each for each in OBJECTS if each["kind"] != "LocalQueue"]
-ORDER = Order("stageflow-gpu-1-1", 1, 1, 1, ("true",))
+ORDER = JobOrder("stageflow-gpu-1-1", 1, 1, 1, ("true",))
 Rules = set[tuple[str, str, str]]
 
 

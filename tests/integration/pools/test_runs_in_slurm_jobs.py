@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from backend.runs.states import RunState
 from backend.settings import Settings
 from tests.integration.pools.rig import UPDATES, PoolRig
@@ -37,7 +37,7 @@ def test_a_run_goes_on_in_other_jobs_when_it_is_warned_and_when_it_is_preempted(
     slurm.command("scancel", "--signal=USR1", rig.jobs(run.id)[0].engine_id)
     rig.wait(lambda: len(rig.curve(run.id)) > UPDATES // 2)
     urgent = SlurmEngine("urgent", rig.settings.home, {})
-    urgent.submit(Order("urgent", 0, 4, 4, ("sleep", "3")))
+    urgent.submit(JobOrder("urgent", 0, 4, 4, ("sleep", "3")))
     ended = rig.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, ended.error
     attempts = rig.backend.runs.attempts(run.id)

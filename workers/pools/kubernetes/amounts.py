@@ -8,7 +8,7 @@ from typing import Any
 from kubernetes.utils import parse_quantity
 
 from backend.cluster.cluster import Device
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.room import Machines, PoolRoom
 from workers.pools.kubernetes.settings import CORES
 
 Object = Mapping[str, Any]
@@ -24,7 +24,7 @@ MEMORY = "nvidia.com/gpu.memory"
 CLOSING = frozenset({"NoSchedule", "NoExecute"})
 
 
-def room_of_nodes(nodes: Iterable[Object], pods: Iterable[Object] | None, device: str) -> Room:
+def room_of_nodes(nodes: Iterable[Object], pods: Iterable[Object] | None, device: str) -> PoolRoom:
     """By kind of device. Without `pods`, which not everybody may list, nothing counts as free."""
     held: dict[str, Decimal] = defaultdict(Decimal)
     for pod in pods or ():
@@ -37,10 +37,10 @@ def room_of_nodes(nodes: Iterable[Object], pods: Iterable[Object] | None, device
             free = int(has - held[node["metadata"]["name"]]) if is_open else 0
             kinds[_kind(node, device), int(has)].append(max(0, free))
     found = (Machines(kind, number, tuple(free)) for (kind, number), free in kinds.items())
-    return Room(tuple(sorted(found, key=lambda machines: -machines.count)))
+    return PoolRoom(tuple(sorted(found, key=lambda machines: -machines.count)))
 
 
-def room_of_quotas(quotas: Iterable[Object], device: str) -> Room:
+def room_of_quotas(quotas: Iterable[Object], device: str) -> PoolRoom:
     """What the tightest quota of the devices grants, as if it were one machine: which machines
     there are, it does not say. No machines where there is no quota."""
     granted = []
@@ -52,9 +52,9 @@ def room_of_quotas(quotas: Iterable[Object], device: str) -> Room:
                 used = parse_quantity(status.get("used", {}).get(key, "0"))
                 granted.append((max(0, int(total - used)), total))
     if not granted:
-        return Room(())
+        return PoolRoom(())
     free, total = min(granted)
-    return Room((Machines(Device(_name(device)), total, (free,)),))
+    return PoolRoom((Machines(Device(_name(device)), total, (free,)),))
 
 
 def _held(pod: Object, device: str) -> Decimal:

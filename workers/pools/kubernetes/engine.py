@@ -8,8 +8,8 @@ from math import inf
 
 from kubernetes.client import ApiClient
 
-from backend.runs.pools.job import Order, Seen
-from backend.runs.pools.room import Room
+from backend.runs.pools.job import JobOrder, Seen
+from backend.runs.pools.room import PoolRoom
 from workers.pools.engine import EngineAway, OrderRefused
 from workers.pools.kubernetes.amounts import room_of_nodes, room_of_quotas
 from workers.pools.kubernetes.api import ClusterApi, Object
@@ -42,10 +42,10 @@ class KubernetesEngine:
     ) -> None:
         self._settings = settings
         self._api = ClusterApi(client, settings.namespace)
-        self._room_every, self._room_at, self._room = room_every, -inf, Room(())
+        self._room_every, self._room_at, self._room = room_every, -inf, PoolRoom(())
         self._pool = f"{POOL}={dns_label(settings.pool)}"
 
-    def submit(self, order: Order) -> str:
+    def submit(self, order: JobOrder) -> str:
         wanted = jobset(order, self._settings)
         name: str = wanted["metadata"]["name"]
         if self._api.create(wanted):
@@ -76,14 +76,14 @@ class KubernetesEngine:
         if there is not None and self._is_ours(there):
             self._api.delete(there)
 
-    def room(self) -> Room:
+    def room(self) -> PoolRoom:
         """Every so many seconds, as asked last: it reads all pods of the cluster."""
         if time.monotonic() >= self._room_at + self._room_every:
             with told():
                 self._room, self._room_at = self._ask_room(), time.monotonic()
         return self._room
 
-    def estimate(self, order: Order) -> datetime | None:
+    def estimate(self, order: JobOrder) -> datetime | None:
         """None: Kueue tells no time. Yet the API says whether it would take the order."""
         self._api.create(jobset(order, self._settings), dry=True)
         return None
@@ -112,7 +112,7 @@ class KubernetesEngine:
             for each in found
         }
 
-    def _ask_room(self) -> Room:
+    def _ask_room(self) -> PoolRoom:
         device = self._settings.device
         nodes = self._api.nodes()
         if nodes is None:

@@ -23,7 +23,7 @@ from kubernetes.client import (
     V1VolumeMount,
 )
 
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from workers.pools.kubernetes.names import AGENT, JOB, ORDER, POOL, QUEUE, RUN, dns_label
 from workers.pools.kubernetes.settings import KubernetesSettings
 
@@ -35,7 +35,7 @@ SCRATCH = {"home": HOME, "tmp": "/tmp", "memory": SHARED_MEMORY}
 """Folders that are a pod's own and go with it. Ranks on one machine talk through the last one."""
 
 
-def jobset(order: Order, settings: KubernetesSettings) -> dict[str, Any]:
+def jobset(order: JobOrder, settings: KubernetesSettings) -> dict[str, Any]:
     """What the API is sent. The cluster never restarts any of it: restarts are Stageflow's."""
     labels = {
         "app.kubernetes.io/managed-by": "stageflow",
@@ -72,7 +72,7 @@ def jobset(order: Order, settings: KubernetesSettings) -> dict[str, Any]:
     }
 
 
-def _job(order: Order, settings: KubernetesSettings, labels: dict[str, str]) -> V1JobSpec:
+def _job(order: JobOrder, settings: KubernetesSettings, labels: dict[str, str]) -> V1JobSpec:
     return V1JobSpec(
         completions=order.nodes,
         parallelism=order.nodes,
@@ -85,12 +85,12 @@ def _job(order: Order, settings: KubernetesSettings, labels: dict[str, str]) -> 
     )
 
 
-def _told_after(order: Order) -> int | None:
+def _told_after(order: JobOrder) -> int | None:
     """Pods are told at their Job's deadline, and have the warning until they are killed."""
     return max(1, round(order.seconds - order.warning)) if order.seconds else None
 
 
-def _pod(order: Order, settings: KubernetesSettings) -> V1PodSpec:
+def _pod(order: JobOrder, settings: KubernetesSettings) -> V1PodSpec:
     return V1PodSpec(
         restart_policy="Never",
         termination_grace_period_seconds=max(1, round(order.warning)),
@@ -131,7 +131,7 @@ def _scratch(at: str) -> V1EmptyDirVolumeSource:
     return V1EmptyDirVolumeSource(medium="Memory" if at == SHARED_MEMORY else None)
 
 
-def _container(order: Order, settings: KubernetesSettings) -> V1Container:
+def _container(order: JobOrder, settings: KubernetesSettings) -> V1Container:
     devices = {settings.device: str(order.devices)}
     amounts = {"cpu": settings.cpu, "memory": settings.memory} | devices
     return V1Container(
@@ -156,7 +156,7 @@ def _container(order: Order, settings: KubernetesSettings) -> V1Container:
     )
 
 
-def _environment(order: Order, settings: KubernetesSettings) -> dict[str, str]:
+def _environment(order: JobOrder, settings: KubernetesSettings) -> dict[str, str]:
     """No secrets. A pod sees all cores of its machine, so it is told how many it has; GPUs that are
     not its own it does not see."""
     folders = {"STAGEFLOW_SECRETS": SECRETS, "STAGEFLOW_SHARED": SHARED, "STAGEFLOW_HOME": HOME}

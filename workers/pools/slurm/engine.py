@@ -8,8 +8,8 @@ from math import ceil
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from backend.runs.pools.job import JobState, Order, Seen
-from backend.runs.pools.room import Room
+from backend.runs.pools.job import JobOrder, JobState, Seen
+from backend.runs.pools.room import PoolRoom
 from workers.pools.engine import OrderRefused
 from workers.pools.slurm import commands, listing
 from workers.pools.slurm.script import checked, script
@@ -46,7 +46,7 @@ class SlurmEngine:
         self._options = tuple(options)
         self._patience = patience
 
-    def submit(self, order: Order) -> str:
+    def submit(self, order: JobOrder) -> str:
         """See `Engine.submit`."""
         seen = self.look().get(order.name)
         if seen is not None and seen.state is not JobState.GONE:
@@ -71,11 +71,11 @@ class SlurmEngine:
             self._patience, "scancel", f"--user={os.getuid()}", where, f"--name={_named(name)}"
         )
 
-    def room(self) -> Room:
+    def room(self) -> PoolRoom:
         """See `Engine.room`."""
         return listing.room(self._list("sinfo", "-N", "-O", listing.MACHINES))
 
-    def estimate(self, order: Order) -> datetime | None:
+    def estimate(self, order: JobOrder) -> datetime | None:
         """See `Engine.estimate`."""
         return listing.start(self._batch(order, "--test-only").stderr)
 
@@ -95,7 +95,7 @@ class SlurmEngine:
         where = ("-h", "-p", self._partition)
         return commands.answer(self._patience, command, *where, *options).stdout
 
-    def _batch(self, order: Order, *options: str) -> CompletedProcess[str]:
+    def _batch(self, order: JobOrder, *options: str) -> CompletedProcess[str]:
         """What sbatch answers; the site's options come first, so that the order's win."""
         room = self.room()
         minutes = ceil((order.seconds or room.longest) / 60)  # 0 = without end

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.runs.pools.job import JobState, Seen
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.room import Machines, PoolRoom
 from workers.pools.engine import EngineAway
 from workers.pools.slurm.hosts import hosts
 from workers.pools.slurm.reasons import advice
@@ -73,7 +73,7 @@ def _job(line: str) -> tuple[str, Seen]:
         raise unreadable("squeue", line) from fault
 
 
-def room(text: str) -> Room:
+def room(text: str) -> PoolRoom:
     """Of the lines of `MACHINES`. Where some machines have GPUs, those alone count. Raises
     `EngineAway` for lines that are none, and where there are no lines."""
     if not text.strip():
@@ -100,7 +100,7 @@ def room(text: str) -> Room:
         if not total and int(cores):
             device = Device("cpu", float(int(memory) * 2**20 // int(cores)))
             kinds[device, int(cores)][name] = int(idle) if takes_jobs else 0
-    return Room(_largest_first(kinds), longest)
+    return PoolRoom(_largest_first(kinds), longest)
 
 
 def _largest_first(kinds: dict[tuple[Device, int], dict[str, int]]) -> tuple[Machines, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from backend.errors import InvalidInput
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from backend.settings import PREFIX, SECRETS, Settings
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -44,7 +44,7 @@ def checked(environment: Mapping[str, str]) -> dict[str, str]:
     return dict(environment)
 
 
-def script(order: Order, environment: Mapping[str, str], programs: str) -> str:
+def script(order: JobOrder, environment: Mapping[str, str], programs: str) -> str:
     """Of a job without the submitter's environment. `programs`: folder of Slurm's commands."""
     own = {"SLURM_EXPORT_ENV": "ALL", "PATH": f"{programs}:{PROGRAMS}", DEVICES: order.devices}
     variables = {**own, **environment}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import Device
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.room import Machines, PoolRoom
 from workers.pools.kubernetes.amounts import room_of_nodes, room_of_quotas
 
 GPU = "nvidia.com/gpu"
@@ -31,7 +31,7 @@ def pod(host: str, *requests: str, before: str = "0", device: str = GPU) -> Any:
     return {"spec": {"nodeName": host, "containers": containers, "initContainers": first}}
 
 
-def free(room: Room) -> list[int]:
+def free(room: PoolRoom) -> list[int]:
     return [each for kind in room.machines for each in kind.free]
 
 
@@ -63,7 +63,7 @@ def test_machines_that_take_no_jobs_have_nothing_free() -> None:
 
 
 def test_machines_without_devices_are_none() -> None:
-    assert room_of_nodes([node("a", 0)], [], GPU) == Room(())
+    assert room_of_nodes([node("a", 0)], [], GPU) == PoolRoom(())
 
 
 def test_who_may_not_list_pods_knows_of_nothing_free() -> None:
@@ -97,4 +97,4 @@ def test_the_tightest_quota_counts() -> None:
 
 
 def test_without_a_quota_nothing_is_known() -> None:
-    assert room_of_quotas([quota({"pods": "9"}, {})], GPU) == Room(())
+    assert room_of_quotas([quota({"pods": "9"}, {})], GPU) == PoolRoom(())

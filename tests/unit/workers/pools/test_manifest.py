@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kubernetes.client import V1JobTemplateSpec
 from pydantic import ValidationError
 
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from workers.pools.kubernetes.manifest import jobset
 from workers.pools.kubernetes.names import LONGEST, dns_label
 from workers.pools.kubernetes.settings import KubernetesSettings
@@ -28,14 +28,14 @@ SETTINGS = KubernetesSettings(
     queue="gpu",
     priority="research",
 )
-ORDER = Order("stageflow-gpu-12-1", 12, 2, 4, ("stageflow", "worker"), seconds=3600.0)
+ORDER = JobOrder("stageflow-gpu-12-1", 12, 2, 4, ("stageflow", "worker"), seconds=3600.0)
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=80)
 likely = st.from_regex(r"[a-zA-Z0-9-]{1,60}", fullmatch=True)
 names = texts | likely
 orders = st.builds(
-    Order,
+    JobOrder,
     name=names,
     run_id=st.integers(1, 2**31),
     nodes=st.integers(1, 4096),
@@ -73,7 +73,7 @@ def pod_of(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(orders, places)
-def test_every_manifest_is_valid(order: Order, settings: KubernetesSettings) -> None:
+def test_every_manifest_is_valid(order: JobOrder, settings: KubernetesSettings) -> None:
     manifest = jobset(order, settings)
     job = check(manifest).spec
     assert job is not None
@@ -88,7 +88,7 @@ def test_every_manifest_is_valid(order: Order, settings: KubernetesSettings) -> 
 
 
 @given(orders, places)
-def test_names_of_pods_are_dns_labels(order: Order, settings: KubernetesSettings) -> None:
+def test_names_of_pods_are_dns_labels(order: JobOrder, settings: KubernetesSettings) -> None:
     """As JobSet's webhook computes the longest of them."""
     name = jobset(order, settings)["metadata"]["name"]
     pod = f"{name}-agent-0-{order.nodes - 1}-abcde"

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from workers.pools.engine import EngineAway, OrderRefused
 from workers.pools.slurm import commands
 from workers.pools.slurm.engine import SlurmEngine
 
-ORDER = Order("a-1", 1, 1, 1, ("true",))
+ORDER = JobOrder("a-1", 1, 1, 1, ("true",))
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_an_id_that_is_none(programs: Path) -> None:
 def test_a_name_that_slurm_would_take_for_something_else(programs: Path, name: str) -> None:
     write(programs, "echo 7")
     with pytest.raises(OrderRefused, match="no name"):
-        engine(programs).submit(Order(name, 1, 1, 1, ("true",)))
+        engine(programs).submit(JobOrder(name, 1, 1, 1, ("true",)))
     with pytest.raises(OrderRefused):
         engine(programs).output(name)
 

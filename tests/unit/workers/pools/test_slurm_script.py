@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
-from backend.runs.pools.job import Order
+from backend.runs.pools.job import JobOrder
 from backend.settings import Settings
 from workers.pools.slurm.script import SRUN, checked, script
 
 PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=20)
 
 
-def order(*words: str) -> Order:
-    return Order("a-1", 1, 1, 3, words)
+def order(*words: str) -> JobOrder:
+    return JobOrder("a-1", 1, 1, 3, words)
 
 
 def told(text: str, folder: Path) -> list[str]:
