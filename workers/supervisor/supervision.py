@@ -14,7 +14,6 @@ from functools import partial
 from backend.bootstrap import Backend
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.job import Job
-from backend.runs.request.spec import TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
@@ -164,10 +163,9 @@ class Supervision:
         return Launched(RankStates(job.world_size, now, self._silence, settings.stall))
 
     def _make_team(self) -> None:
-        """A run that names no nodes is this one's alone."""
+        """What one node carries alone has no network, whether it names that node or not."""
         settings, shares = self._backend.settings, self._attempt.shares
-        named = isinstance(self._run.spec, TrainSpec) and self._run.spec.nodes
-        address = own_address(settings.node_address) if named else LOOPBACK
+        address = own_address(settings.node_address) if len(shares) > 1 else LOOPBACK
         port = self._started.enter_context(rendezvous(address))
         self._team = Team(shares, address, port, self._work)
         self._started.callback(self._team.end)

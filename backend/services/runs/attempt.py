@@ -93,6 +93,16 @@ class Attempt:
         self._stores.runs.resumed(self.fence, step)
         self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
 
+    def is_cut_alike(self, checkpoint: Checkpoint) -> bool:
+        """Did an attempt at this run by this very plan leave the checkpoint?"""
+        spec = self._stores.runs.get(self.run.id).spec
+        attempts = self._stores.runs.attempts(self.run.id)
+        by = {attempt.number: attempt.plan for attempt in attempts}
+        if checkpoint.run_id != self.run.id or not isinstance(spec, TrainSpec):
+            return False
+        plans = [by.get(number) or spec.plan for number in (checkpoint.attempt, self.number)]
+        return plans[0] == plans[1]
+
     def begun_anew(self) -> None:
         """The attempt starts from the beginning: earlier measurements will be made again."""
         if self.number > 1:

@@ -23,6 +23,7 @@ from backend.services.runs.line import Line, expected_free, in_line
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
+from backend.services.runs.survival import foreseen
 from backend.services.runs.validation import validate
 from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
@@ -67,7 +68,8 @@ class RunService:
         definition = self._stores.definitions.get(spec.definition_id)
         title = name.strip()[:MAX_NAME] or f"{definition.name} {spec.kind}"
         self._access.require(Right.EDIT, "launch", title, definition.project_id)
-        run = self._stores.runs.add(title, spec, self._access.actor.name, origin)
+        planned = foreseen(spec, self._stores)
+        run = self._stores.runs.add(title, spec, self._access.actor.name, origin, planned)
         with suppress(QueueUnreachable):
             self._queue.publish(run.id, self._woken(spec))
         return run
