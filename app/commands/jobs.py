@@ -13,12 +13,14 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
     PartialOption,
+    ReplanOption,
     ShardOption,
     StateOption,
     checkpoint_spec,
     data_spec,
     optimizer_spec,
 )
+from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
@@ -51,6 +53,8 @@ def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     submitted = backend.runs.submit(spec, name)
     if problem := backend.runs.why_waiting(submitted):
         warn(problem)
+    if submitted.fallbacks:
+        err.print(fallback_words(submitted.fallbacks))
     return submitted
 
 
@@ -204,6 +208,7 @@ def run(
         ),
     ] = 0.0,
     alone: AloneOption = False,
+    replan: ReplanOption = True,
     name: str = "",
     detach: Detach = False,
     as_json: Json = False,
@@ -244,6 +249,7 @@ def run(
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
         whole_nodes=alone,
+        replan=replan,
         checkpoints=checkpoints,
         weights_partial=weights_partial,
     )

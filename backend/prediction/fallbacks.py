@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, pairwise
 from math import comb
 
 from backend.cluster.cluster import Cluster
@@ -56,6 +56,8 @@ def fallbacks(
             f"{cluster.num_devices} devices",
             "Plan for the cluster of these nodes.",
         )
+    if num == 1:
+        return ()
     full = question.predict(plan).samples_per_second
     asked = replace(
         question,
@@ -108,5 +110,5 @@ def _best(question: Question, full: float, watch: Watch) -> Fallback:
 def _are_alike(cluster: Cluster, sizes: Sequence[int]) -> bool:
     """Whether it is all the same which machine goes."""
     firsts = (0, *accumulate(sizes))
-    each = [cluster.each[first:stop] for first, stop in zip(firsts, firsts[1:], strict=False)]
+    each = [cluster.each[first:stop] for first, stop in pairwise(firsts)]
     return len(set(each)) == 1

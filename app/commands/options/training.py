@@ -27,6 +27,11 @@ ShardOption = Annotated[
     typer.Option(help="Shard the optimizer's state over replicas (default: as the plan says)."),
 ]
 
+ReplanOption = Annotated[
+    bool,
+    typer.Option(help="Go on by a plan for fewer nodes where a lost one stays away for a minute."),
+]
+
 
 def data_spec(
     data: Annotated[

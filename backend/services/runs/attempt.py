@@ -17,6 +17,7 @@ from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.predicted import predicted_batches
+from backend.services.runs.returning import is_outgrown
 from backend.services.runs.stores import Stores
 
 
@@ -133,6 +134,10 @@ class Attempt:
     def profile(self, profile: Profile, batch: int = 0) -> int:
         """Keep what the run measured; the profile's id."""
         return self._stores.profiles.add_measured(self.fence, profile, batch)
+
+    def is_outgrown(self) -> bool:
+        """Does it go on by a plan for fewer nodes, and is the run's own better again?"""
+        return is_outgrown(self.run, self._stores)
 
     def written(self) -> int:
         """The number of the newest write that was made."""

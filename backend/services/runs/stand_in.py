@@ -15,8 +15,8 @@ from backend.storage.nodes.holdings import Taken
 
 def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
     """What a queued run is asked for, with the nodes that its next attempt may take, by a plan for
-    fewer where some stay away; `asking` is the node that would like to carry it. A run that was not begun yet waits for its own
-    nodes."""
+    fewer where some stay away; `asking` is the node that would like to carry it. A run that was not
+    begun yet waits for its own nodes."""
     spec = run.spec
     if run.attempt == 0 or not isinstance(spec, TrainSpec) or not spec.nodes:
         return spec

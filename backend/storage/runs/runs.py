@@ -157,13 +157,15 @@ class SqlRuns:
         """For how many seconds runs that had lost a node waited until they went on by their own
         plan, the newest first."""
         later = aliased(AttemptRow)
-        follows = (later.run_id == AttemptRow.run_id, later.number == AttemptRow.number + 1)
+        follows = (later.run_id == AttemptRow.run_id, later.number > AttemptRow.number)
+        back = func.min(later.started_at)
         query = (
-            select(AttemptRow.finished_at, later.started_at)
-            .join(later, and_(*follows))
-            .where(AttemptRow.outcome == RESTARTED, later.plan.is_(None))
+            select(AttemptRow.finished_at, back)
+            .join(later, and_(*follows, later.plan.is_(None)))
+            .where(AttemptRow.outcome == RESTARTED)
             .where(AttemptRow.error["kind"].as_string().in_(AWAY))
-            .order_by(later.started_at.desc())
+            .group_by(AttemptRow.run_id, AttemptRow.number, AttemptRow.finished_at)
+            .order_by(back.desc())
             .limit(most)
         )
         with self._database.read() as session:

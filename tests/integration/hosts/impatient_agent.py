@@ -5,6 +5,8 @@ import sys
 from backend.services.runs import survival
 from workers.agent import main
 
+WAIT = 3.0
+
 if __name__ == "__main__":
-    survival.WAIT = 3.0
+    survival.WAIT = WAIT
     sys.exit(main())

@@ -1,6 +1,7 @@
 """A run that loses one of its two hosts for good ends by another plan on the other one, as if
 nothing had happened; when the host comes back, it takes the larger plan again."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.runs.states import RunState
+from tests.integration.hosts.impatient_agent import WAIT
 from tests.integration.hosts.rig import Hosts
 from tests.integration.hosts.slow_training import curve
 from tests.integration.runtime.plain import plain
@@ -35,14 +37,16 @@ def loss(output, target):
     time.sleep(0.004)
     return nn.functional.cross_entropy(output, target)
 """
-LAYERS = tuple(Layer(str(n), "Linear", 4e-3, 8e-3, 10**4, 10**3) for n in range(4))
+LAYERS = tuple(Layer(str(n), "Linear", 4e-2, 8e-2, 10**4, 10**3) for n in range(4))
+"""So slow, as far as the planner knows, that it pays to go back."""
+AGENT = "tests.integration.hosts.impatient_agent"
 MICROBATCH, BATCH, UPDATES = 4, 4, 300
 
 
 @pytest.fixture(scope="module")
 def hosts(new_hosts):
     hosts = new_hosts(2)
-    hosts.start("tests.integration.hosts.impatient_agent")
+    hosts.start(AGENT)
     return hosts
 
 
@@ -55,7 +59,8 @@ def spec(hosts: Hosts) -> TrainSpec:
     kept = backend.profiles.add(profile, definition.id)
     devices = [node.devices for node in backend.nodes.list()]
     cluster = from_nodes(devices)
-    stages = (Stage(0, 2, (0,)), Stage(2, 4, (len(devices[0]),)))
+    num = len(devices[0])
+    stages = (Stage(0, 2, tuple(range(num))), Stage(2, 4, tuple(range(num, 2 * num))))
     plan = Plan("even", Partition(stages), "1f1b-flush", MICROBATCH, batch=BATCH)
     stored = backend.plans.save(kept.id, cluster, predict(profile, cluster, plan))
     return TrainSpec(
@@ -94,13 +99,35 @@ def test_it_ends_by_another_plan_on_the_host_that_is_left(hosts, spec: TrainSpec
     assert last.step > 0
     is_as_sequential(hosts, run.id, sequential)
     assert hosts.backend.runs.get(run.id).spec == spec_of(spec, ended)
-    hosts.begin("host-1", "tests.integration.hosts.impatient_agent")
+    hosts.begin("host-1", AGENT)
     hosts.wait(lambda: len(hosts.alive) == 2)
+
+
+def test_it_takes_the_larger_plan_again_at_a_checkpoint(hosts, spec: TrainSpec, sequential):
+    run = hosts.backend.runs.submit(spec)
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    hosts.wait(lambda: hosts.backend.runs.attempts(run.id)[-1].plan)
+    hosts.begin("host-1", AGENT)
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    *_, smaller, last = hosts.backend.runs.attempts(run.id)
+    assert smaller.plan == run.fallbacks[0].plan
+    assert (smaller.outcome, smaller.error.kind) == ("restarted", "NodesReturned")
+    assert (last.plan, last.factor) == (None, None)
+    assert last.step > smaller.step
+    is_as_sequential(hosts, run.id, sequential)
 
 
 def test_switched_off_it_waits(hosts, spec: TrainSpec):
     run = hosts.backend.runs.submit(replace(spec, replan=False))
     assert run.fallbacks == ()
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    hosts.wait(lambda: hosts.backend.runs.get(run.id).state is RunState.QUEUED)
+    time.sleep(2 * WAIT)
+    assert hosts.backend.runs.get(run.id).state is RunState.QUEUED
+    assert hosts.backend.runs.cancel(run.id).state is RunState.CANCELLED
 
 
 def spec_of(spec: TrainSpec, run) -> TrainSpec:
