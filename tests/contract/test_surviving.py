@@ -90,6 +90,8 @@ def test_it_waits_first(backend: Backend, spec: TrainSpec):
     run = backend.runs.submit(spec)
     lose(backend, claimed(backend, run), "b")
     assert backend.dispatch.claim(run.id, "a") is None
+    reason = str(backend.runs.why_apart(backend.runs.get(run.id)))
+    assert f"After 60 s it goes on by {run.fallbacks[0].plan.label}, at 0." in reason
     backend.nodes.beat("b", CPU)
     assert claimed(backend, run).run.spec == run.spec
     (outage,) = Stores(backend.settings, backend.database).runs.outages(5)

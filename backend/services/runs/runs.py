@@ -23,7 +23,7 @@ from backend.services.runs.line import Line, expected_free, in_line
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
-from backend.services.runs.survival import foreseen
+from backend.services.runs.survival import foreseen, prospect
 from backend.services.runs.validation import validate
 from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
@@ -142,7 +142,8 @@ class RunService:
         try:
             shares(placed(run, self._stores), self._stores.nodes.alive())
         except InvalidInput as fault:
-            return f"The run waits for its nodes: {away(run, self._stores) or fault}."
+            reason = f"The run waits for its nodes: {away(run, self._stores) or fault}."
+            return reason + prospect(run, self._stores.nodes.list())
         return None
 
     def get(self, run_id: int) -> Run:

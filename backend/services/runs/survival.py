@@ -65,7 +65,7 @@ def survived(
     were waited for and going on takes less time than waiting; `spec` itself otherwise. `asking` is
     the node that would like to lead it."""
     lost = _lost(spec, nodes)
-    fallback = found_for(run, lost)
+    fallback = next((each for each in run.fallbacks if each.is_for(lost) and each.plan), None)
     newest = stores.checkpoints.newest(run) if fallback else None
     if fallback is None or newest is None:
         return spec
@@ -77,11 +77,20 @@ def survived(
     return smaller if goes_on(stake_of(run, fallback, newest, stores), wait) else spec
 
 
-def found_for(run: Run, lost: Sequence[int]) -> Fallback | None:
-    """The run's fallback for the loss of these nodes, if there is a plan for what is left."""
-    if not lost or not isinstance(run.spec, TrainSpec) or not run.spec.replan:
-        return None
-    return next((each for each in run.fallbacks if each.is_for(lost) and each.plan), None)
+def prospect(run: Run, nodes: Sequence[Node]) -> str:
+    """What becomes of a run whose nodes stay away, for people; "" where nothing is planned."""
+    if run.attempt == 0 or not isinstance(run.spec, TrainSpec):
+        return ""
+    lost = _lost(run.spec, nodes)
+    found = next((each for each in run.fallbacks if each.is_for(lost)), None)
+    if found is None:
+        return ""
+    if found.plan is None:
+        return f" No plan fits what is left: {found.fault}."
+    return (
+        f" After {WAIT:.0f} s it goes on by {found.plan.label}, at {found.factor:.2f} of its "
+        "samples/s, where that is expected to take less time than waiting."
+    )
 
 
 def fallback_in(run: Run, spec: RunSpec) -> Fallback | None:
