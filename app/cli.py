@@ -13,6 +13,7 @@ from app.commands import (
     jobs,
     models,
     plans,
+    pools,
     program,
     project,
     serve,
@@ -32,6 +33,7 @@ app.add_typer(backup.app, name="db")
 app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
 app.add_typer(program.app, name="program")
+app.add_typer(pools.app, name="pool")
 for command in (
     serve.up,
     demo.demo,

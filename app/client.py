@@ -26,6 +26,7 @@ from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun, RunPage
 from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
 from backend.runs.plans import StoredPlan
+from backend.runs.pools.pool import Pool
 from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
@@ -202,6 +203,9 @@ class Client:
 
     def nodes(self) -> list[Node]:
         return self._get("/nodes", list[Node])
+
+    def pools(self) -> list[Pool]:
+        return self._get("/pools", list[Pool])
 
     def queue(self) -> list[QueuedRun]:
         return self._get("/queue", list[QueuedRun])

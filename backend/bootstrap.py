@@ -14,6 +14,7 @@ from backend.services.people.team import TeamService, TokenService
 from backend.services.runs.dispatch import DispatchService
 from backend.services.runs.labels import LabelService
 from backend.services.runs.plans import PlanService
+from backend.services.runs.pools import PoolService
 from backend.services.runs.profiles import ProfileService
 from backend.services.runs.retention import RetentionService
 from backend.services.runs.runs import RunService
@@ -57,6 +58,7 @@ class Backend:
         self.plans = PlanService(stores.plans, listed.plans, stores.profiles, access)
         self.runs = RunService(stores, listed.runs, queue, notifier, settings.node, access)
         self.dispatch = DispatchService(whole, queue, notifier, settings.lease, place)
+        self.pools = PoolService(whole, notifier, settings.lease, place)
         self.labels = LabelService(stores.labels, listed.labels, access)
         self.nodes = stores.nodes
         self.links = LinkService(SqlLinks(database), queue, access)

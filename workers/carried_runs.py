@@ -25,6 +25,7 @@ class CarriedRuns:
         self._afterwards = afterwards
         self._runs: list[_Carried] = []
         self._measurement: threading.Thread | None = None
+        self.has_carried = False
 
     @property
     def is_measuring(self) -> bool:
@@ -37,6 +38,7 @@ class CarriedRuns:
     def carry(self, devices: Collection[int], work: Work) -> None:
         """Do the work once nothing here has these devices any more: processes of a share may take
         a moment longer than the run, which its leader ends."""
+        self.has_carried = True
         self._runs = [each for each in self._runs if each.thread.is_alive()]
         before = [each.thread for each in self._runs if each.devices & set(devices)]
 

@@ -32,6 +32,8 @@ from workers.use import use
 
 LOOK_OUT = 2.0
 """Seconds between looks for queued runs that no message told of."""
+SOON = 0.5
+"""The same where no message tells of any."""
 
 log = logging.getLogger(__name__)
 
@@ -50,13 +52,15 @@ class NodeAgent:
     """One per process. `start` and `look` return at once. Raises `InvalidInput` where there can be
     no shared folder.
 
-    It carries several runs at once, each on devices of its own. While the database was away, or
+    It carries several runs at once, each on devices of its own, or, where it was started for one
+    run, an attempt of that one. While the database was away, or
     the agent stood still itself, nobody could renew a lease: for the length of one after that it
     gives no run up.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, run_id: int | None = None) -> None:
         self._backend = backend
+        self._run_id = run_id
         found = gpus()
         self._devices = devices(found, backend.settings.devices)
         self._gpus = tuple(gpu.uuid for gpu in found)
@@ -80,8 +84,10 @@ class NodeAgent:
         with suppress(StageflowError, OSError):  # it is tried again
             self._reap()
         self._repeat(self._beat, settings.heartbeat)
-        self._repeat(self._clean, PERIOD)
-        self._repeat(self._look_out, min(LOOK_OUT, settings.lease / 2))
+        if self._run_id is None:
+            self._repeat(self._clean, PERIOD)
+        often = LOOK_OUT if self._run_id is None else SOON
+        self._repeat(self._look_out, min(often, settings.lease / 2))
 
     def look(self) -> None:
         """Start every run, and every share of one, that is this node's to carry now."""
@@ -89,8 +95,26 @@ class NodeAgent:
             if self._stop.is_near or self._carried.is_measuring:
                 return
             self._take_part()
-            for run_id in self._backend.dispatch.waiting_for(self._backend.settings.node):
-                self._claim(run_id)
+            if self._run_id is None:
+                for run_id in self._backend.dispatch.waiting_for(self._backend.settings.node):
+                    self._claim(run_id)
+            elif not self._carried.has_carried:
+                self._claim(self._run_id)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it carries something, or did."""
+        return self._carried.has_carried
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it carried something, and that is over."""
+        return self.has_begun and self._carried.is_idle
+
+    @property
+    def is_near_its_end(self) -> bool:
+        """Warned, or asked to stop: it takes up nothing any more."""
+        return self._stop.is_near
 
     def _look_again(self) -> None:
         """There are free devices: another run need not wait for the next look-out."""
@@ -164,7 +188,8 @@ class NodeAgent:
             self._reap()
         self._backend.dispatch.go_by(self._backend.settings.node)
         self.look()
-        self.look_for_links()
+        if self._run_id is None:
+            self.look_for_links()
 
     def _sees(self, now: float) -> bool:
         """May this agent judge others? Not when it stood still itself: so may have they."""
@@ -181,7 +206,9 @@ class NodeAgent:
                 node = self._backend.settings.node
                 self._backend.dispatch.go_by(node)
                 address = own_address(self._backend.settings.node_address)
-                self._backend.nodes.beat(node, self._devices, found, use(self._gpus), address)
+                self._backend.nodes.beat(
+                    node, self._devices, found, use(self._gpus), address, self._run_id
+                )
 
     def _clean(self) -> None:
         """What the projects' rules of retention say is taken away."""

@@ -129,6 +129,22 @@ def _devices(settings: Settings) -> Finding:
     )
 
 
+def _pools(settings: Settings) -> Finding:
+    pools = connect(settings).pools.list()
+    if not pools:
+        return Finding("pools", None, "none", "Only for clusters with a queue: `stageflow pool`.")
+    faults = [
+        f"{pool.name} {pool.fault or 'is silent'}" for pool in pools if pool.fault or not pool.alive
+    ]
+    free = ", ".join(f"{p.name}: {p.room.free} of {p.room.total} devices free" for p in pools)
+    return Finding(
+        "pools",
+        not faults,
+        "; ".join(faults) or free,
+        "Start `stageflow pool` again where it ran, or mend the cluster.",
+    )
+
+
 def _port(settings: Settings) -> Finding:
     where = f"{settings.host}:{settings.port}"
     if launch.is_healthy(f"http://{where}"):
@@ -214,4 +230,16 @@ def _sandbox(settings: Settings) -> Finding:
     return Finding("sandbox", False if weak else None, found, advice)
 
 
-CHECKS = (_python, _torch, _devices, _port, _redis, _database, _disk, _workers, _clocks, _sandbox)
+CHECKS = (
+    _python,
+    _torch,
+    _devices,
+    _pools,
+    _port,
+    _redis,
+    _database,
+    _disk,
+    _workers,
+    _clocks,
+    _sandbox,
+)

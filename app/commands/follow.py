@@ -18,6 +18,7 @@ from app.server import launch
 from app.terminal import err, warn
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
+from backend.runs.request.spec import PoolSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
@@ -27,10 +28,10 @@ class RunDidNotSucceed(StageflowError):
 
 
 @contextmanager
-def node_agent(backend: Backend) -> Iterator[None]:
-    """Make sure that somebody takes jobs: an agent that lives, or one for this command."""
+def node_agent(backend: Backend, pool: PoolSpec | None = None) -> Iterator[None]:
+    """Make sure that somebody takes jobs: a pool, an agent that lives, or one for this command."""
     with ExitStack() as stack:
-        if not launch.has_agent(backend):
+        if pool is None and not launch.has_agent(backend):
             err.print("No node agent is running: starting one for this command.")
             stack.enter_context(launch.redis(backend.settings))
             stack.enter_context(launch.agent(backend))

@@ -10,9 +10,9 @@ from app import formats
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
+from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
-    PartialOption,
     ReplanOption,
     ShardOption,
     StateOption,
@@ -20,6 +20,7 @@ from app.commands.options.training import (
     data_spec,
     optimizer_spec,
 )
+from app.commands.options.weights import PartialOption, WeightsOption, beginning
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
@@ -32,12 +33,12 @@ from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
     OptimizerSpec,
+    PoolSpec,
     ProfileSpec,
     RunSpec,
     TrainSpec,
 )
 from backend.runs.run import Run
-from backend.whole import is_whole
 
 Model = Annotated[
     str,
@@ -58,7 +59,9 @@ def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     return submitted
 
 
+@taking(pool_spec)
 def profile(
+    pool: PoolSpec | None,
     model: Model,
     microbatches: Annotated[
         list[int] | None,
@@ -116,6 +119,7 @@ def profile(
             "whole_nodes": alone,
         },
     )
+    spec = replace(spec, pool=pool)
     stored = _profiled(backend, spec, definition.name, fresh)
     if output:
         output.write_bytes(write_profile(stored.profile))
@@ -144,7 +148,7 @@ def profile(
 
 def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> StoredProfile:
     """The profile that is kept of this very question, else one that a node agent makes."""
-    with node_agent(backend):
+    with node_agent(backend, spec.pool):
         kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
         if kept:
             err.print(f"profile {kept[-1].id} has been measured already; --fresh measures again")
@@ -165,11 +169,12 @@ def assignments(texts: list[str]) -> dict[str, str]:
     return found
 
 
-@taking(data_spec, optimizer_spec, checkpoint_spec)
+@taking(data_spec, optimizer_spec, checkpoint_spec, pool_spec)
 def run(
     data: DataSpec,
     optimizer: OptimizerSpec,
     checkpoints: CheckpointSpec,
+    pool: PoolSpec | None,
     plan_id: Annotated[
         int, typer.Option("--plan", help="Id of a saved plan (stageflow plan --save).")
     ],
@@ -187,13 +192,7 @@ def run(
     state_precision: StateOption = "float32",
     shard_state: ShardOption = None,
     seed: int = 0,
-    weights: Annotated[
-        str,
-        typer.Option(
-            help="Begin with a safetensors file (a path, NAME or NAME@VERSION), with the trained "
-            "model of a run (run:12), or with a file or folder of shards on the node (node:PATH)."
-        ),
-    ] = "",
+    weights: WeightsOption = "",
     weights_partial: PartialOption = False,
     nodes: Annotated[
         str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
@@ -223,6 +222,8 @@ def run(
 
         stageflow run --plan 3 --nodes gpu-1,gpu-2
 
+        stageflow run --plan 3 --pool gpu --machines 2
+
         stageflow run --plan 1 --precision bfloat16 --state-precision bfloat16-masters
 
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
@@ -250,33 +251,18 @@ def run(
         emulate=emulate,
         whole_nodes=alone,
         replan=replan,
+        pool=pool,
         checkpoints=checkpoints,
         weights_partial=weights_partial,
     )
-    spec = _beginning(backend, spec, weights)
+    spec = beginning(backend, spec, weights)
     definition = backend.definitions.get(profile.definition_id)
     if detach:
         queued = submit(backend, spec, name or definition.name)
         return print_json({"id": queued.id}) if as_json else out.print(f"run {queued.id} is queued")
-    with node_agent(backend):
+    with node_agent(backend, pool):
         final = follow(backend, submit(backend, spec, name or definition.name))
     return show(final.id, as_json)
-
-
-def _beginning(backend: Backend, spec: TrainSpec, weights: str) -> TrainSpec:
-    """`spec` with the weights that `--weights` says."""
-    kind, colon, rest = weights.partition(":")
-    if not weights:
-        return spec
-    if colon and kind == "node":
-        if not rest:
-            raise InvalidInput("--weights node: names no path", "For example: node:llama/base")
-        return replace(spec, weights_path=rest)
-    if colon and kind == "run":
-        if not is_whole(rest):
-            raise InvalidInput(f"--weights {weights} names no run", "For example: run:12")
-        return replace(spec, weights_run=int(rest))
-    return replace(spec, weights_id=backend.definitions.resolve(weights).id)
 
 
 def resume(
@@ -300,6 +286,6 @@ def resume(
     resumed = backend.runs.resume(run_id, plan_id, epochs)
     if detach:
         return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
-    with node_agent(backend):
+    with node_agent(backend, resumed.spec.pool):
         final = follow(backend, resumed)
     return show(final.id, as_json)

@@ -1,7 +1,7 @@
 """`stageflow up` and `stageflow worker`: what keeps running."""
 
 import os
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -78,20 +78,41 @@ def welcome_url(settings: Settings, link: str) -> str:
     return f"{settings.address}{WELCOME}?link={link}"
 
 
-def worker() -> None:
+def worker(
+    for_run: Annotated[
+        int | None,
+        typer.Option(help="Carry one attempt of this run alone, without Redis, and end."),
+    ] = None,
+    place: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="With --for-run: this machine's number (default: the cluster's, or 0)."
+        ),
+    ] = None,
+) -> None:
     """Run a node agent in the foreground: it takes this machine's jobs from the queue.
 
     Examples:
 
         stageflow worker
 
+        srun --ntasks-per-node=1 stageflow worker --for-run 12
+
         STAGEFLOW_REDIS_URL=redis://host/0 STAGEFLOW_DATABASE_URL=postgresql://... stageflow worker
     """
     settings = load_settings()
-    connect(settings)
+    connect(settings).close()
+    if for_run is not None:
+        where = [] if place is None else ["--place", str(place)]
+        replaced_by(launch.agent_command("workers.run_agent", str(for_run), *where), settings)
     command = launch.agent_command()
     with launch.redis(settings):
         if settings.uses_embedded_redis:
             launch.foreground(command, settings)
         else:
-            os.execve(command[0], command, launch.environment(settings))
+            replaced_by(command, settings)
+
+
+def replaced_by(command: list[str], settings: Settings) -> NoReturn:
+    """This process becomes another program: signals reach it directly."""
+    os.execve(command[0], command, launch.environment(settings))

@@ -53,14 +53,15 @@ def environment(settings: Settings) -> dict[str, str]:
     return os.environ | {f"STAGEFLOW_{name.upper()}": str(value) for name, value in fields.items()}
 
 
-def agent_command() -> list[str]:
-    """The command of a node agent. Raises `WorkerNotInstalled`."""
+def agent_command(module: str = "workers.agent", *arguments: str) -> list[str]:
+    """The command of a node agent, or of another module of the worker. Raises
+    `WorkerNotInstalled`."""
     if find_spec("torch") is None:
         raise WorkerNotInstalled(
             "this machine has no torch, so it cannot run jobs",
             "Install the worker: pip install 'stageflow[worker]', or start an agent elsewhere.",
         )
-    return [sys.executable, "-m", "workers.agent"]
+    return [sys.executable, "-m", module, *arguments]
 
 
 def dashboard_command() -> list[str]:

@@ -6,6 +6,7 @@ from app import services
 from app.components.cluster.holding_list import holding_list
 from app.components.cluster.links_view import links_view
 from app.components.cluster.node_list import node_list, queue_list
+from app.components.cluster.pool_list import pool_list
 from app.components.launch.node_notice import node_notice
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import Figure, card, empty_state, figures, page_header
@@ -27,11 +28,13 @@ def page() -> None:
 def _live() -> None:
     backend = services.backend()
     nodes = backend.nodes.list()
-    if not nodes:
+    pools = backend.pools.list()
+    if not nodes and not pools:
         empty_state(
             "No node yet",
             "Start an agent on a machine with devices: `stageflow worker`, or everything on this "
-            "machine at once: `stageflow up`. It appears here within seconds.",
+            "machine at once: `stageflow up`. It appears here within seconds. Where a cluster has "
+            "a queue of its own, let its jobs carry runs: `stageflow pool`.",
         )
     else:
         node_notice()
@@ -58,6 +61,10 @@ def _live() -> None:
         if held:
             with card("Held devices", "by which run, and until when at its recent pace"):
                 holding_list(held)
+    if pools:
+        with card("Pools", "clusters whose jobs carry runs"):
+            pool_list(pools, backend.pools.counts())
+    if nodes:
         with card("Links", "bandwidth and latency between devices"):
             links_view(nodes)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):

@@ -11,6 +11,7 @@ from sqlalchemy.orm import with_loader_criteria as limited
 
 from backend.storage.tables import node_tables as nodes
 from backend.storage.tables import people_tables as people
+from backend.storage.tables import pool_tables as pools
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
@@ -36,11 +37,20 @@ BY_PROJECT: dict[type[Base], InstrumentedAttribute[int]] = {
 }
 BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     row: row.run_id
-    for row in (ArtifactRow, AttemptRow, CheckpointRow, LogRow, MetricRow, SpanBatchRow, TagRow)
+    for row in (
+        ArtifactRow,
+        AttemptRow,
+        CheckpointRow,
+        LogRow,
+        MetricRow,
+        SpanBatchRow,
+        TagRow,
+        pools.JobRow,
+    )
 }
 EVERYBODYS = frozenset(
     {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.HeldDeviceRow}
-    | {nodes.LeaseRow, nodes.LinkTestRow}
+    | {nodes.LeaseRow, nodes.LinkTestRow, pools.PoolRow}
     | {people.PersonRow, people.IdentityRow, people.FailureRow, people.SessionRow}
     | {people.TokenRow, people.InvitationRow, people.AuditRow}
 )

@@ -53,7 +53,7 @@ def _follow(*_: object) -> None:
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.parametrize("name", sorted(TABLES["commands"]))
 def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.commands.jobs.node_agent", lambda _: nullcontext())
+    monkeypatch.setattr("app.commands.jobs.node_agent", lambda *_: nullcontext())
     monkeypatch.setattr("app.commands.jobs.follow", _follow)
     said = TABLES["commands"][name][who]
     given = arguments(place).get(name, [])

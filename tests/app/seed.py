@@ -36,7 +36,6 @@ from backend.settings import load_settings
 from backend.storage import schema
 
 NODE = "node-1"
-DEVICES = (local(1).device,) * 2
 PER_EPOCH = 24
 SAMPLES = 16
 
@@ -77,7 +76,7 @@ def fresh() -> Backend:
 def everything(backend: Backend, *, node_alive: bool = True) -> Seeded:
     """One run in each state, with the profile and the plan that lead to them."""
     if node_alive:
-        backend.nodes.beat(NODE, DEVICES)
+        backend.nodes.beat(NODE)
     definition = backend.definitions.add_zoo("vgg_digits")
     profiled, profile = profile_run(backend, definition.id)
     plan = plan_for(backend, profile)

@@ -75,7 +75,7 @@ def nothing(backend: Backend) -> None:
 
 def one(backend: Backend) -> None:
     """A model with its profile, plan and training, and the node that did it."""
-    backend.nodes.beat(seed.NODE, seed.DEVICES)
+    backend.nodes.beat(seed.NODE)
     definition = backend.definitions.add_zoo("vgg_digits").id
     _, profile = seed.profile_run(backend, definition)
     seed.succeeded(backend, definition, seed.plan_for(backend, profile))
@@ -84,8 +84,8 @@ def one(backend: Backend) -> None:
 def many(backend: Backend) -> None:
     """Three models and profiles, a dozen plans, 42 runs, eight nodes."""
     for number in range(8):
-        backend.nodes.beat(f"node-{number + 1}")  # of unknown devices: one node carries it all
-    found = seed.everything(backend, node_alive=False)
+        backend.nodes.beat(f"node-{number + 1}")
+    found = seed.everything(backend)
     for name in ("mlp", "alexnet"):
         definition = backend.definitions.add_zoo(name)
         backend.profiles.add(replace(seed.a_profile(), name=name), definition.id)

@@ -59,7 +59,7 @@ def test_one_planner_answers_with_everything(
     (fallback,) = found["fallbacks"]
     assert (fallback["count"], fallback["plan"]["microbatch"]) == (1, found["microbatch"])
     assert 0 < fallback["factor"] < 1
-    text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers).text
+    text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers).out
     assert "If one node goes: 0." in text
 
 

@@ -163,7 +163,7 @@ class Supervision:
         return Launched(RankStates(job.world_size, now, self._silence, settings.stall))
 
     def _make_team(self) -> None:
-        """What one node carries alone has no network, whether it names that node or not."""
+        """Ranks of one host alone meet where no other host can reach them."""
         settings, shares = self._backend.settings, self._attempt.shares
         address = own_address(settings.node_address) if len(shares) > 1 else LOOPBACK
         port = self._started.enter_context(rendezvous(address))

@@ -36,7 +36,9 @@ def node_list(nodes: Sequence[Node], held: Mapping[str, int]) -> None:
 
 def _name(node: Node) -> None:
     st.markdown(f"**{plain(node.name)}**")
-    if node.address:
+    if node.run_id is not None:
+        st.caption(f"for run {node.run_id} alone")
+    elif node.address:
         st.caption(plain(node.address))
     if node.alive and node.is_off:
         st.markdown(f":orange[:small[:material/schedule: {clock(node.ahead)}]]", help=OFF)

@@ -8,8 +8,9 @@ from app.formats import ago, plain
 
 def node_notice() -> None:
     """A warning with the command that starts a node agent, when none is alive."""
-    nodes = services.backend().nodes.list()
-    if any(node.alive for node in nodes):
+    backend = services.backend()
+    nodes = backend.nodes.list()
+    if any(node.alive for node in nodes) or any(pool.alive for pool in backend.pools.list()):
         return
     last = (
         f" The last one, {plain(nodes[0].name)}, was last seen {ago(nodes[0].heartbeat_at)}."

@@ -5,6 +5,7 @@ from dataclasses import replace
 import streamlit as st
 
 from app import services
+from app.components.runs.pool_form import pool_form
 from app.formats import plain
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
@@ -14,9 +15,11 @@ from backend.runs.request.spec import TrainSpec
 
 def place_form(spec: TrainSpec) -> TrainSpec:
     """`spec` with the place that is chosen; a warning where its plan does not fit there."""
-    nodes = {node.name: node for node in services.backend().nodes.list() if node.alive}
+    nodes = {node.name: node for node in services.backend().nodes.alive()}
     before = list(spec.nodes)
-    with st.expander("Where it runs", icon=":material/dns:", expanded=bool(before)):
+    with st.expander("Where it runs", icon=":material/dns:", expanded=bool(before or spec.pool)):
+        if pool := pool_form(spec.pool, "place"):
+            return replace(spec, pool=pool, nodes=(), whole_nodes=False)
         names = [*nodes, *(name for name in before if name not in nodes)]
         chosen = st.multiselect(
             "Nodes",
@@ -51,8 +54,14 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             "plan's profile and cluster say, so that any number of ranks fits on one machine.",
             key="place-emulate",
         )
-        spec = replace(spec, nodes=tuple(chosen), emulate=float(emulate), whole_nodes=bool(whole))
-        spec = replace(spec, replan=bool(replan))
+        spec = replace(
+            spec,
+            pool=None,
+            nodes=tuple(chosen),
+            emulate=float(emulate),
+            whole_nodes=bool(whole),
+            replan=bool(replan),
+        )
         if problem := _unfit(spec, nodes):
             st.warning(plain(problem), icon=":material/warning:")
     return spec

@@ -1,10 +1,12 @@
 """Ask for a profile: of which size, with which parameters, how and where."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from app import services
+from app.components.runs.pool_form import pool_choice
 from app.formats import plain
 from app.session import state
 from app.session.state import Page
@@ -13,7 +15,7 @@ from backend.definitions.definition import Definition
 from backend.definitions.parameters import Parameter, Value
 from backend.errors import InvalidInput
 from backend.profiles.devices import DEVICES
-from backend.runs.request.spec import ProfileSpec
+from backend.runs.request.spec import PoolSpec, ProfileSpec
 from backend.whole import is_whole
 
 LAYERS = {"": "as suits the file", "fine": "modules without children", "blocks": "whole blocks"}
@@ -48,6 +50,7 @@ def profile_form(definition: Definition) -> None:
             help="One layer is made and timed after the other, equal ones a few times. A model "
             "that does not fit is always measured so.",
         )
+        pool = pool_choice("", f"profile-{definition.id}")
         again = st.checkbox("Measure again, even if this profile exists")
         if not st.form_submit_button("Start profiling", type="primary"):
             return
@@ -62,7 +65,8 @@ def profile_form(definition: Definition) -> None:
         "by_parts": by_parts,
         "parameters": values,
     }
-    _start(definition, from_plain(ProfileSpec, fields), again)
+    spec: ProfileSpec = from_plain(ProfileSpec, fields)
+    _start(definition, replace(spec, pool=PoolSpec(pool) if pool else None), again)
 
 
 def _start(definition: Definition, spec: ProfileSpec, again: bool) -> None:

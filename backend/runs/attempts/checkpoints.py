@@ -87,8 +87,11 @@ class Checkpoint:
 
 
 def may_restart(run: Run, error: RunError | None, newest: Checkpoint | None) -> bool:
-    """Does a run that this error ended go on by itself from `newest`?"""
-    if newest is None or error is None or error.kind not in FAULTS or run.cancel_requested:
+    """Does a run that this error ended go on by itself from `newest`? From its beginning only
+    one that a pool carries: its cluster may end a job before there is anything to keep."""
+    if error is None or error.kind not in FAULTS or run.cancel_requested:
         return False
-    fruitful = newest.attempt if newest.run_id == run.id else 0
+    if newest is None and run.spec.pool is None:
+        return False
+    fruitful = newest.attempt if newest is not None and newest.run_id == run.id else 0
     return run.attempt - fruitful < RESTARTS

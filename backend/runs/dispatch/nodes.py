@@ -30,7 +30,8 @@ class Use:
 class Node:
     """`alive`: its last sign of life is no older than a lease. `versions` name -> version.
     `use` as of that sign of life: the machine's, then that of each GPU. `address` is where the
-    ranks of other nodes reach its own. `ahead`: seconds that its clock is ahead of the store's."""
+    ranks of other nodes reach its own. `ahead`: seconds that its clock is ahead of the store's.
+    `run_id`: the run for which alone its agent was started; None = it takes any."""
 
     name: str
     devices: tuple[Device, ...]
@@ -40,6 +41,7 @@ class Node:
     use: tuple[Use, ...] = ()
     address: str = ""
     ahead: float = 0.0
+    run_id: int | None = None
 
     @property
     def is_off(self) -> bool:

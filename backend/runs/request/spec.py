@@ -71,6 +71,23 @@ class CheckpointSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolSpec:
+    """A cluster with a queue of its own carries the run: every attempt is a job there.
+
+    name      of the pool
+    nodes     machines of a job; the plan's devices are numbered through, machine by machine
+    devices   of each machine; 0 = as many as the run needs of each
+    seconds   after which the cluster may end a job; 0 = as long as the pool lets one run. A run
+              that takes longer goes on in another job
+    """
+
+    name: str
+    nodes: int = 1
+    devices: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileSpec:
     """Time every layer of a definition at `microbatch` samples; medians over `repetitions`.
 
@@ -84,6 +101,7 @@ class ProfileSpec:
     by_parts     layers are made and timed one by one also where the whole model fits; where it
                  does not, they always are
     whole_nodes  no other run is on its node meanwhile
+    pool         whose jobs carry it; None = the nodes' agents
     """
 
     definition_id: int
@@ -96,6 +114,7 @@ class ProfileSpec:
     peak: str = ""
     by_parts: bool = False
     whole_nodes: bool = False
+    pool: PoolSpec | None = None
     kind: Literal["profile"] = "profile"
 
 
@@ -125,6 +144,7 @@ class TrainSpec:
     whole_nodes  no other run is on its nodes meanwhile, whatever it uses of them
     replan       go on by another plan on the nodes that are left, where a lost one stays away
     round        microbatches of which an epoch has a whole number, beside those of the plan
+    pool         whose jobs carry it; None = the nodes' agents
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
                  segment of a prediction
@@ -157,6 +177,7 @@ class TrainSpec:
     whole_nodes: bool = False
     replan: bool = True
     round: int = 1
+    pool: PoolSpec | None = None
     kind: Literal["train"] = "train"
 
     @property

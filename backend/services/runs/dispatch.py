@@ -13,6 +13,7 @@ from backend.runs.attempts.fence import Fence, LeaseLost
 from backend.runs.dispatch.leases import REAPER, NodeTaken
 from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import shares_on
+from backend.runs.pools.agents import agents_of
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.line import in_line
@@ -61,14 +62,19 @@ class DispatchService:
         spec, fallback = self._stores.runs.asked(run_id), None
         if spec is None:
             return None
-        if isinstance(spec, TrainSpec) and spec.nodes:
+        names = agents_of(run_id, spec)
+        if names and node not in names:
+            return None
+        if names and isinstance(spec, TrainSpec):
+            spec = replace(spec, nodes=names)
+        elif isinstance(spec, TrainSpec) and spec.nodes:
             (queued,) = self._stores.runs.several([run_id]) or (None,)
             if queued is None:
                 return None
             spec = placed(queued, self._stores, node)
             fallback = fallback_in(queued, spec)
         try:
-            found = shares_on(node, spec, self._named(spec))
+            found = shares_on(node, spec, self._named(run_id, spec))
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
             return None
         if found[0].node != node:
@@ -126,7 +132,7 @@ class DispatchService:
         """Those of `node` that an attempt holds."""
         return self._stores.holdings.of_attempt(run_id, attempt).get(node, ())
 
-    def _named(self, spec: RunSpec) -> Sequence[Node]:
+    def _named(self, run_id: int, spec: RunSpec) -> Sequence[Node]:
         """The nodes that are alive, which only a run that names some has to know."""
         named = isinstance(spec, TrainSpec) and spec.nodes
-        return self._stores.nodes.alive() if named else ()
+        return self._stores.nodes.alive(run_id) if named else ()

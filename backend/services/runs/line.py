@@ -23,10 +23,12 @@ TOLD = frozenset({"train", "layers"})
 @dataclass(frozen=True, slots=True)
 class Line:
     """`turns` of the runs that may start as far as their projects go, in their order; why others
-    may not is in `held_up`. Both by run."""
+    may not is in `held_up`. Both by run. `pooled`: those that may start, in their order, in a job
+    of their pool."""
 
     turns: Mapping[int, Turn]
     held_up: Mapping[int, str]
+    pooled: Sequence[Run] = ()
 
 
 def in_line(stores: Stores, asking: str = "") -> Line:
@@ -44,10 +46,12 @@ def in_line(stores: Stores, asking: str = "") -> Line:
     for run in runs:
         if reason := over_quota(loads[run.project_id], _fewest(run)):
             held_up[run.id] = reason
-    queue = _queue([run for run in runs if run.id not in held_up], stores, asking)
+    free = [run for run in runs if run.id not in held_up]
+    queue = _queue([run for run in free if run.spec.pool is None], stores, asking)
     until = expected_free(stores, stores.holdings.taken())
     found = turns(queue, _nodes(stores, asking), until, asking)
-    return Line({turn.run_id: turn for turn in found}, held_up)
+    pooled = [run for run in free if run.spec.pool is not None]
+    return Line({turn.run_id: turn for turn in found}, held_up, pooled)
 
 
 def expected_free(stores: Stores, taken: Taken) -> Until:
@@ -70,7 +74,7 @@ def _left(run: Run, now: datetime) -> float:
 
 def _fewest(run: Run) -> int:
     """Devices that it holds at least: parallel pipelines may share theirs."""
-    if isinstance(run.spec, TrainSpec) and run.spec.nodes:
+    if isinstance(run.spec, TrainSpec) and (run.spec.nodes or run.spec.pool):
         return run.spec.plan.partition.num_devices
     return 1 if run.spec.whole_nodes else world_size(run.spec)
 

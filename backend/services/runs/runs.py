@@ -20,6 +20,7 @@ from backend.runs.states import RunState
 from backend.services.people.access import Access
 from backend.services.runs.completion import completed
 from backend.services.runs.line import Line, expected_free, in_line
+from backend.services.runs.pools import why_pooled
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
@@ -70,8 +71,9 @@ class RunService:
         self._access.require(Right.EDIT, "launch", title, definition.project_id)
         planned = foreseen(spec, self._stores)
         run = self._stores.runs.add(title, spec, self._access.actor.name, origin, planned)
-        with suppress(QueueUnreachable):
-            self._queue.publish(run.id, self._woken(spec))
+        if spec.pool is None:
+            with suppress(QueueUnreachable):
+                self._queue.publish(run.id, self._woken(spec))
         return run
 
     def retry(self, run_id: int) -> Run:
@@ -110,7 +112,15 @@ class RunService:
         if run.state is not RunState.QUEUED:
             return None
         line = self.line()
+        if run.spec.pool is not None:
+            return line.held_up.get(run.id) or self.why_pooled(run)
         return self.why_stopped() or line.held_up.get(run.id) or self.why_apart(run)
+
+    def why_pooled(self, run: Run) -> str:
+        """What a queued run that a pool carries waits for."""
+        pools = {pool.name: pool for pool in self._stores.pools.list()}
+        asked = pools.get(run.spec.pool.name) if run.spec.pool else None
+        return why_pooled(run, asked, self._stores.jobs.of_runs([run.id]))
 
     def why_stopped(self) -> str | None:
         """Why no queued run starts at all."""

@@ -7,6 +7,7 @@ from backend.storage.nodes.holdings import SqlHoldings
 from backend.storage.nodes.leases import SqlLeases
 from backend.storage.nodes.loads import SqlLoads
 from backend.storage.nodes.nodes import SqlNodes
+from backend.storage.nodes.pools import SqlJobs, SqlPools
 from backend.storage.nodes.reservations import SqlReservations
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
@@ -43,3 +44,5 @@ class Stores:
         self.checkpoints = SqlCheckpoints(database, settings.checkpoints_folder)
         self.loads = SqlLoads(database)
         self.leases = SqlLeases(database)
+        self.pools = SqlPools(database, settings.lease)
+        self.jobs = SqlJobs(database)

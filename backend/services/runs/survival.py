@@ -36,6 +36,8 @@ def foreseen(spec: RunSpec, stores: Stores) -> tuple[Fallback, ...]:
     one, has no stored plan, or wants no other plan."""
     if not isinstance(spec, TrainSpec) or not spec.replan or spec.plan_id is None:
         return ()
+    if len(spec.nodes) < 2:
+        return ()
     devices = {node.name: len(node.devices) for node in stores.nodes.list()}
     sizes = [devices.get(name, 0) for name in spec.nodes]
     end = time.monotonic() + PLANNING

@@ -11,6 +11,7 @@ from backend.profiles.devices import peak
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch, kept_in
 from backend.runs.dispatch.placement import shares
+from backend.runs.pools.pool import fewest_devices
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
@@ -20,6 +21,7 @@ from backend.services.runs.stores import Stores
 def validate(spec: RunSpec, stores: Stores) -> None:
     """Raises `NotFound` on an id that leads nowhere, `InvalidInput` on a value out of range."""
     stores.definitions.get(spec.definition_id)
+    _validate_pool(spec, stores)
     match spec:
         case ProfileSpec():
             _at_least_one("microbatch", spec.microbatch)
@@ -118,6 +120,34 @@ def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:
         raise InvalidInput(
             "emulated devices share one machine's clock", "Leave the nodes out: one is enough."
         )
+
+
+def _validate_pool(spec: RunSpec, stores: Stores) -> None:
+    asked = spec.pool
+    if asked is None:
+        return
+    stores.pools.get(asked.name)
+    if asked.nodes < 1 or asked.devices < 0 or not 0 <= asked.seconds < inf:
+        raise InvalidInput(
+            f"a job on {asked.nodes} machines with {asked.devices} devices each for "
+            f"{asked.seconds:g} s cannot be made",
+            "Give 1 machine or more, and numbers above 0, or 0 for what the run and pool need.",
+        )
+    needed = fewest_devices(spec)
+    if asked.devices and asked.devices < needed:
+        raise InvalidInput(
+            f"the run needs {needed} devices of each of {asked.nodes} machines, "
+            f"but is to have {asked.devices}",
+            "Ask for more devices or machines, or leave the devices out.",
+        )
+    if isinstance(spec, ProfileSpec) and asked.nodes > 1:
+        raise InvalidInput("one machine measures a profile", "Ask for one.")
+    if isinstance(spec, TrainSpec) and spec.nodes:
+        raise InvalidInput(
+            "a run cannot have nodes and a pool, whose jobs choose machines", "Leave one of them."
+        )
+    if isinstance(spec, TrainSpec) and spec.emulate and asked.nodes > 1:
+        raise InvalidInput("emulated devices share one machine's clock", "Ask for one machine.")
 
 
 def _validate_checkpoints(spec: CheckpointSpec) -> None:

@@ -33,14 +33,17 @@ class SqlNodes:
         versions: Mapping[str, str] | None = None,
         use: Uses = (),
         address: str = "",
+        run_id: int | None = None,
     ) -> None:
         """The agent of node `name` is alive, has these devices, runs these versions, uses that
-        much of the machine, and is reached at `address`; noted by the database's clock."""
+        much of the machine, is reached at `address`, and was started for that run alone; noted
+        by the database's clock."""
         row = {
             "devices": to_plain(Devices, devices),
             "versions": dict(versions or {}),
             "use": to_plain(Uses, use),
             "address": address,
+            "run_id": run_id,
         }
         try:
             self._write(name, row)
@@ -79,9 +82,9 @@ class SqlNodes:
                 for row, age in session.execute(query)
             ]
 
-    def alive(self) -> Sequence[Node]:
-        """Those of `list` that are alive."""
-        return [node for node in self.list() if node.alive]
+    def alive(self, run_id: int | None = None) -> Sequence[Node]:
+        """Those of `list` that are alive and take any run, or were started for that one."""
+        return [node for node in self.list() if node.alive and node.run_id in (None, run_id)]
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
         with self._database.write() as session:

@@ -120,6 +120,17 @@ class SqlRuns:
         with self._database.write() as session:
             return _has_changed(session, cancelled)
 
+    def fail_queued(self, run_id: int, error: RunError) -> bool:
+        """Compare-and-set from queued to failed, for a run that no agent can begin."""
+        queued = update(RunRow).where(RunRow.id == run_id, RunRow.state == RunState.QUEUED)
+        failed = queued.values(
+            state=move(RunState.QUEUED, RunState.FAILED),
+            error=to_plain(RunError, error),
+            finished_at=DatabaseMoment(),
+        )
+        with self._database.write() as session:
+            return _has_changed(session, failed)
+
     def request_cancel(self, run_id: int) -> bool:
         """Ask the holder of a live run to end it."""
         query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))

@@ -11,7 +11,8 @@ from backend.storage.tables.values import Id
 
 
 class NodeRow(Base):
-    """`heartbeat` in Unix seconds on the database's clock, of which the node's is `ahead`."""
+    """`heartbeat` in Unix seconds on the database's clock, of which the node's is `ahead`.
+    `run_id`: the run for which alone its agent was started."""
 
     __tablename__ = "nodes"
     name: Mapped[str] = mapped_column(String(255), primary_key=True)
@@ -21,6 +22,7 @@ class NodeRow(Base):
     use: Mapped[list[Any] | None]
     address: Mapped[str | None] = mapped_column(String(255))
     ahead: Mapped[float | None]
+    run_id: Mapped[int | None]
 
 
 class HeldDeviceRow(Base):

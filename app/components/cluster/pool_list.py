@@ -1,0 +1,83 @@
+"""The pools: what each has, what of it is free, and the jobs of ours there."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from app.components.shell.grid import Column, grid, small, text, when
+from app.formats import NOTHING, count, duration, plain, size
+from backend.runs.pools.job import JobState
+from backend.runs.pools.pool import Pool
+from backend.runs.pools.room import Machines
+
+Jobs = Mapping[str, Mapping[JobState, int]]
+
+
+def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
+    """A row each; `jobs` by pool."""
+    grid(
+        "pools",
+        (
+            Column("Pool", 1.6, _name),
+            Column("State", 1.5, _state),
+            text("Machines", 2.4, lambda pool: plain(machines(pool.room.machines))),
+            Column("Free", 1.4, _free),
+            small("Longest job", 1.1, lambda pool: longest(pool)),
+            small("Jobs", 1.8, lambda pool: job_words(jobs.get(pool.name, {}))),
+            when("Last seen", 1.0, lambda pool: pool.heartbeat_at),
+        ),
+        pools,
+    )
+
+
+def machines(kinds: Sequence[Machines]) -> str:
+    """As "4 × 8 h100, 80.0 GiB each"."""
+    parts = []
+    for kind in kinds:
+        each = f", {size(kind.device.memory)} each" if kind.device.memory else ""
+        parts.append(f"{kind.count} × {kind.devices} {kind.device.name}{each}")
+    return "; ".join(parts) or NOTHING
+
+
+def longest(pool: Pool) -> str:
+    """How long a job may take."""
+    return duration(pool.room.longest) if pool.room.longest else "any"
+
+
+def job_words(jobs: Mapping[JobState, int]) -> str:
+    """As "2 running · 1 waiting"."""
+    waiting = sum(jobs.get(state, 0) for state in (JobState.SUBMITTING, JobState.WAITING))
+    told = {
+        "running": jobs.get(JobState.RUNNING, 0),
+        "waiting": waiting,
+        "held": jobs.get(JobState.HELD, 0),
+    }
+    return " · ".join(f"{number} {word}" for word, number in told.items() if number) or NOTHING
+
+
+def _name(pool: Pool) -> None:
+    st.markdown(f"**{plain(pool.name)}**")
+    if pool.kind != pool.name:
+        st.caption(plain(pool.kind))
+
+
+def _state(pool: Pool) -> None:
+    if not pool.alive:
+        st.badge(
+            "silent",
+            icon=":material/power_off:",
+            color="red",
+            help="Nobody submits its jobs. Start `stageflow pool` again where it ran; jobs that "
+            "run go on.",
+        )
+    elif pool.fault:
+        st.badge("does not answer", icon=":material/error:", color="orange", help=plain(pool.fault))
+    else:
+        st.badge("alive", icon=":material/check_circle:", color="green")
+
+
+def _free(pool: Pool) -> None:
+    free, total = pool.room.free, pool.room.total
+    st.markdown(f"{free} of {count(total, 'device')}" if total else NOTHING)
+    if total:
+        st.progress(1 - free / total)

@@ -1,0 +1,116 @@
+"""A pool over an engine, in this process: its jobs' agents are processes of their own."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+
+from backend.bootstrap import Backend, connect
+from backend.planning.plan import Partition, Plan, Stage
+from backend.runs.pools.pool import PoolJob
+from backend.runs.request.spec import (
+    CheckpointSpec,
+    DataSpec,
+    OptimizerSpec,
+    PoolSpec,
+    RunSpec,
+    TrainSpec,
+)
+from backend.runs.run import Run
+from backend.settings import Settings
+from backend.storage.schema import upgrade
+from tests.integration.hosts.slow_training import BATCH, MICROBATCH, MODEL
+from workers.pool_agent import AGENT
+from workers.pools.engine import Engine
+from workers.pools.submitter import Submitter
+
+UPDATES = 120
+ROUND = 0.3
+"""Seconds between two looks at the cluster."""
+
+
+class PoolRig:
+    """`engine` is made with the settings; `close` ends every job."""
+
+    def __init__(self, home: Path, engine: Callable[[Settings], Engine], lease: float = 6) -> None:
+        self.settings = Settings(home=home, node="login", heartbeat=0.5, lease=lease)
+        upgrade(self.settings)
+        self.backend: Backend = connect(self.settings)
+        self.engine = engine(self.settings)
+        self.command: Sequence[str] = AGENT
+        self._over = threading.Event()
+        self._rounds: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Whoever submits jobs begins, or another one does after `halt`."""
+        self._over.clear()
+        self._rounds = threading.Thread(target=self._loop, daemon=True)
+        self._rounds.start()
+
+    def halt(self) -> None:
+        """Nobody submits any more; jobs go on."""
+        self._over.set()
+        if self._rounds is not None:
+            self._rounds.join()
+
+    def close(self) -> None:
+        self.halt()
+        for name in self.engine.look():
+            self.engine.end(name)
+        self.wait(lambda: not self.agents())
+        self.backend.close()
+
+    def _loop(self) -> None:
+        submitter = Submitter(self.backend.pools, self.engine, "gpu", "test", self.command)
+        while not self._over.wait(ROUND):
+            submitter.turn()
+            self.backend.dispatch.expire()
+
+    def training(self, machines: int, **changes: object) -> TrainSpec:
+        """One epoch of `UPDATES` updates in two stages, on one or two machines of the pool."""
+        definition = self.backend.definitions.add("slow.py", MODEL)
+        stages = (Stage(0, 2, (0,)), Stage(2, 4, (1,)))
+        fields = {
+            "data": DataSpec("synthetic", MICROBATCH * BATCH * UPDATES),
+            "optimizer": OptimizerSpec("adam", 0.003, decay="cosine"),
+            "epochs": 1,
+            "checkpoints": CheckpointSpec(seconds=0),
+            "pool": PoolSpec("gpu", machines),
+        }
+        plan = Plan("even", Partition(stages), "1f1b-flush", MICROBATCH, batch=BATCH)
+        return TrainSpec(definition.id, plan, **(fields | changes))
+
+    def submit(self, spec: RunSpec) -> Run:
+        return self.backend.runs.submit(spec)
+
+    def curve(self, run_id: int) -> list[tuple[int, float]]:
+        """Every update's loss."""
+        return [
+            (point.step, point.value) for point in self.backend.runs.metrics.list(run_id, "loss")
+        ]
+
+    def jobs(self, run_id: int) -> Sequence[PoolJob]:
+        return self.backend.pools.jobs([run_id]).get(run_id, ())
+
+    def agents(self, run_id: int | None = None) -> list[psutil.Process]:
+        """The processes of agents for that run, or for any."""
+        wanted = ["workers.run_agent"] if run_id is None else ["workers.run_agent", str(run_id)]
+        found = []
+        for process in psutil.process_iter(["cmdline", "environ"]):
+            words = process.info["cmdline"] or []
+            mine = str(self.settings.home) in str(process.info["environ"])
+            if mine and words[2 : 2 + len(wanted)] == wanted and "-m" in words:
+                found.append(process)
+        return found
+
+    def wait(self, until: Callable[[], object], seconds: float = 240) -> None:
+        deadline = time.monotonic() + seconds
+        while not until():
+            assert time.monotonic() < deadline, list(self.engine.look().items())
+            time.sleep(0.05)
+
+    def until_final(self, run_id: int) -> Run:
+        self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
+        return self.backend.runs.get(run_id)

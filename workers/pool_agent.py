@@ -1,0 +1,107 @@
+"""Submit jobs for the runs that wait for a pool: `python -m workers.pool_agent local`."""
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from backend.bootstrap import Backend, connect
+from backend.errors import StageflowError
+from backend.settings import Settings, load_settings
+from backend.storage.errors import DatabaseUnreachable
+from workers.devices import devices, gpus
+from workers.pools.engine import Engine
+from workers.pools.handed_down import handed_down
+from workers.pools.local import LocalEngine
+from workers.pools.submitter import Submitter
+
+AGENT = (sys.executable, "-m", "workers.run_agent")
+
+log = logging.getLogger("stageflow")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of cluster: what it is asked for on the command line, its engine, and what carries a
+    run on one of its machines."""
+
+    options: Callable[[argparse.ArgumentParser], None]
+    engine: Callable[[argparse.Namespace, Settings], Engine]
+    command: Sequence[str] = AGENT
+
+
+def _local_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--machines", type=int, default=1)
+    parser.add_argument("--longest", type=float, default=0.0, help="seconds that a job may take")
+
+
+def _local(given: argparse.Namespace, settings: Settings) -> Engine:
+    found = gpus()
+    folder = settings.home / "pools" / given.name
+    environment = handed_down(settings, folder / "secrets")
+    each = devices(found, settings.devices)
+    names = [gpu.uuid for gpu in found]
+    return LocalEngine(folder / "jobs", given.machines, each, environment, given.longest, names)
+
+
+KINDS = {"local": Kind(_local_options, _local)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Until SIGTERM or Ctrl-C, which leave all jobs alone; 1 where it cannot begin."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    given = _arguments(arguments)
+    over = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: over.set())
+    try:
+        settings = load_settings()
+        backend = connect(settings)
+        kind = KINDS[given.kind]
+        engine = kind.engine(given, settings)
+        submitter = Submitter(backend.pools, engine, given.name, given.kind, kind.command)
+        backend.pools.go_by(given.name)
+    except StageflowError as fault:
+        print(f"{fault}\n{fault.advice}", file=sys.stderr)
+        return 1
+    try:
+        _rounds(submitter, backend, given.seconds, over)
+    finally:
+        backend.pools.leave(given.name)
+        backend.close()
+    return 0
+
+
+def _rounds(submitter: Submitter, backend: Backend, seconds: float, over: threading.Event) -> None:
+    """One about every so many seconds. Who has no node agent has nobody else to give up the runs
+    of jobs that were lost."""
+    while not over.is_set():
+        try:
+            submitter.turn()
+            backend.dispatch.expire()
+        except DatabaseUnreachable as fault:
+            log.warning("%s", fault)
+        except StageflowError as fault:
+            log.warning("%s %s", fault, fault.advice)
+        except Exception:
+            log.exception("a round was left")
+        over.wait(seconds)
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    for name, kind in KINDS.items():
+        one = kinds.add_parser(name)
+        one.add_argument("--name", default=name, help="of the pool")
+        one.add_argument("--seconds", type=float, default=5.0, help="between two rounds")
+        kind.options(one)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

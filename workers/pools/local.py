@@ -1,0 +1,194 @@
+"""This machine as a cluster: jobs are processes, and wait in a folder until there is room."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backend.cluster.cluster import Device
+from backend.runs.pools.job import JobState, Order, Seen
+from backend.runs.pools.room import Machines, Room
+from backend.settings import PREFIX
+from workers.pools.engine import OrderRefused
+from workers.pools.local_job import KEPT, TAIL, LocalJob, Process, Slot, jobs_in, written
+
+KILL_WAIT = 30.0
+"""Seconds between the request to end and the end by force."""
+
+
+class LocalEngine:
+    """`machines` with these `devices` each, which all are this one; `longest`: seconds that a job
+    may take, 0 = any. `environment`: all that a job is told by variables of ours. `gpus`: what
+    CUDA calls the devices; without them a job is bound to cores, one for each of its devices.
+
+    Nothing is kept in memory: jobs go on without the process that submitted them, and are started
+    and ended when somebody looks.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        machines: int,
+        devices: Sequence[Device],
+        environment: Mapping[str, str],
+        longest: float = 0.0,
+        gpus: Sequence[str] = (),
+    ) -> None:
+        self._folder, self._machines, self._devices = folder, machines, tuple(devices)
+        inherited = {n: v for n, v in os.environ.items() if not n.startswith(PREFIX)}
+        self._environment = inherited | dict(environment)
+        self._longest, self._gpus = longest, tuple(gpus)
+        self._children: list[subprocess.Popen[bytes]] = []
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def submit(self, order: Order) -> str:
+        self._check(order)
+        known = self._jobs().get(order.name)
+        if known is None or known.state is JobState.GONE:
+            written(self._folder, LocalJob(order, JobState.WAITING, time.time()))
+        self._turn()
+        return order.name
+
+    def look(self) -> Mapping[str, Seen]:
+        self._turn()
+        return {
+            name: Seen(
+                name,
+                job.state,
+                "Resources" if job.state is JobState.WAITING else "",
+                starts_at=datetime.fromtimestamp(job.started, UTC) if job.started else None,
+                hosts=tuple(f"local-{slot.machine}" for slot in job.slots),
+            )
+            for name, job in self._jobs().items()
+        }
+
+    def end(self, name: str) -> None:
+        job = self._jobs().get(name)
+        if job is None or job.state is JobState.GONE:
+            return
+        if job.state is JobState.WAITING:
+            written(self._folder, replace(job, state=JobState.GONE, ended=time.time()))
+        elif not job.asked:
+            written(self._folder, replace(job, asked=time.time()))
+            job.tell(signal.SIGTERM)
+
+    def room(self) -> Room:
+        free = tuple(len(self._free(machine)) for machine in range(self._machines))
+        return Room((Machines(self._devices[0], len(self._devices), free),), self._longest)
+
+    def estimate(self, order: Order) -> datetime | None:
+        self._check(order)
+        waits = any(job.state is JobState.WAITING for job in self._jobs().values())
+        return None if waits or self._slots(order) is None else datetime.now(UTC)
+
+    def output(self, name: str) -> str:
+        file = self._folder / name / "output"
+        return file.read_bytes()[-TAIL:].decode(errors="replace") if file.is_file() else ""
+
+    def _jobs(self) -> Mapping[str, LocalJob]:
+        return jobs_in(self._folder)
+
+    def _check(self, order: Order) -> None:
+        if order.nodes > self._machines or order.devices > len(self._devices):
+            raise OrderRefused(
+                f"{order.nodes} machines with {order.devices} devices each are more than the "
+                f"{self._machines} with {len(self._devices)} that there are",
+                "Ask for fewer, or plan for this pool.",
+            )
+        if self._longest and order.seconds > self._longest:
+            raise OrderRefused(
+                f"{order.seconds:g} s are more than the {self._longest:g} s that a job may take",
+                "Ask for less: a run that takes longer goes on in another job.",
+            )
+
+    def _turn(self) -> None:
+        """Note what has ended, end what must, start what has room: the oldest first, none before
+        it."""
+        self._children = [child for child in self._children if child.poll() is None]
+        for job in self._jobs().values():
+            if job.state is JobState.RUNNING:
+                self._follow(job)
+            elif job.state is JobState.GONE and time.time() - job.ended > KEPT:
+                job.forget(self._folder)
+        waiting = [job for job in self._jobs().values() if job.state is JobState.WAITING]
+        for job in sorted(waiting, key=lambda job: job.submitted):
+            slots = self._slots(job.order)
+            if slots is None:
+                return
+            self._start(job, slots)
+
+    def _follow(self, job: LocalJob) -> None:
+        now, limit = time.time(), job.order.seconds or self._longest
+        if not job.is_alive:
+            written(self._folder, replace(job, state=JobState.GONE, ended=now))
+        elif job.asked and now > job.asked + KILL_WAIT:
+            job.tell(signal.SIGKILL)
+        elif limit and not job.asked and now > job.started + limit:
+            self.end(job.order.name)
+        elif limit and not job.warned and now > job.started + limit - job.order.warning:
+            written(self._folder, replace(job, warned=True))
+            job.tell(signal.SIGUSR1)
+
+    @contextmanager
+    def _bound(self, devices: Sequence[int]) -> Iterator[None]:
+        """What is started meanwhile computes on the cores of these devices alone."""
+        if self._gpus or not hasattr(os, "sched_setaffinity"):
+            yield
+            return
+        own = os.sched_getaffinity(0)
+        cores = sorted(own)
+        os.sched_setaffinity(0, {cores[device % len(cores)] for device in devices})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, own)
+
+    def _free(self, machine: int) -> list[int]:
+        held = {
+            device
+            for job in self._jobs().values()
+            if job.state is JobState.RUNNING
+            for slot in job.slots
+            if slot.machine == machine
+            for device in slot.devices
+        }
+        return [device for device in range(len(self._devices)) if device not in held]
+
+    def _slots(self, order: Order) -> tuple[Slot, ...] | None:
+        """Devices for the job on as many machines as it needs; None where they are not free."""
+        found: list[Slot] = []
+        for machine in range(self._machines):
+            free = self._free(machine)
+            if len(free) >= order.devices and len(found) < order.nodes:
+                found.append(Slot(machine, tuple(free[: order.devices])))
+        return tuple(found) if len(found) == order.nodes else None
+
+    def _start(self, job: LocalJob, slots: tuple[Slot, ...]) -> None:
+        processes = []
+        for place, slot in enumerate(slots):
+            given = {"STAGEFLOW_PLACE": str(place), "STAGEFLOW_DEVICES": str(len(slot.devices))}
+            if self._gpus:
+                given["CUDA_VISIBLE_DEVICES"] = ",".join(self._gpus[d] for d in slot.devices)
+            variables = self._environment | given
+            output_file = self._folder / job.order.name / "output"
+            with output_file.open("ab") as output, self._bound(slot.devices):
+                child = subprocess.Popen(
+                    job.order.command,
+                    env=variables,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            self._children.append(child)
+            processes.append(Process.of(child.pid))
+        now = time.time()
+        started = replace(
+            job, state=JobState.RUNNING, started=now, slots=slots, processes=tuple(processes)
+        )
+        written(self._folder, started)

@@ -1,0 +1,69 @@
+"""The rounds in which a pool's jobs are submitted, followed and ended."""
+
+import logging
+import time
+from collections.abc import Sequence
+
+from backend.runs.pools.job import JobState, Seen
+from backend.runs.pools.pool import PoolJob, is_needed, order_for
+from backend.runs.run import Run
+from backend.services.runs.pools import PoolService
+from workers.pools.engine import Engine, EngineAway, OrderRefused
+
+OBEY = 30.0
+"""Seconds in which the agents of a job that nobody needs end by themselves."""
+
+log = logging.getLogger("stageflow")
+
+
+class Submitter:
+    """For one pool. Nothing that a round knows is needed by the next: another process may make
+    it, after any step of this one."""
+
+    def __init__(
+        self, pools: PoolService, engine: Engine, pool: str, kind: str, command: Sequence[str]
+    ) -> None:
+        """`command`: what carries a run on a machine of a job; the run's number follows it."""
+        self._pools, self._engine = pools, engine
+        self._pool, self._kind, self._command = pool, kind, tuple(command)
+        self._unneeded: dict[str, float] = {}
+
+    def turn(self) -> None:
+        """One round. Raises `NodeTaken` where another process submits for this pool."""
+        self._pools.go_by(self._pool)
+        try:
+            seen, room = self._engine.look(), self._engine.room()
+            self._pools.beat(self._pool, self._kind, room)
+            for job, run in self._pools.unfinished(self._pool):
+                self._follow(job, run, seen.get(job.name))
+            for job, run in self._pools.begin(self._pool):
+                self._submit(job, run)
+        except EngineAway as fault:  # nothing follows from that for any job
+            log.warning("%s", fault)
+            self._pools.beat(self._pool, self._kind, None, str(fault))
+
+    def _follow(self, job: PoolJob, run: Run, found: Seen | None) -> None:
+        if found is None and job.state is JobState.SUBMITTING and is_needed(job, run):
+            self._submit(job, run)  # whoever wrote it down ended before it was in the queue
+        elif found is None or found.state is JobState.GONE:
+            self._unneeded.pop(job.name, None)
+            why = found.reason if found is not None else ""
+            self._pools.ended(job, why, self._engine.output(job.name))
+        elif is_needed(job, run):
+            self._pools.seen(job, found)
+        else:
+            self._pools.seen(job, found)
+            since = self._unneeded.setdefault(job.name, time.monotonic())
+            if found.state is not JobState.RUNNING or time.monotonic() - since > OBEY:
+                self._engine.end(job.name)
+
+    def _submit(self, job: PoolJob, run: Run) -> None:
+        try:
+            order = order_for(job, run.spec, (*self._command, str(run.id)))
+            engine_id = self._engine.submit(order)
+        except OrderRefused as fault:
+            log.warning("run %d: %s", run.id, fault)
+            self._pools.ended(job, f"{fault}. {fault.advice}")
+        else:
+            log.info("run %d: job %s", run.id, engine_id)
+            self._pools.seen(job, Seen(engine_id, JobState.WAITING))
