@@ -7,6 +7,7 @@ import pytest
 
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.cluster.presets import local
 from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
@@ -22,7 +23,7 @@ from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of
 
-OTHER = "node-2"
+OTHER, DEVICES = "node-2", (local(1).device,) * 2
 LOST = RunError("NodeLost", "node-2 is lost")
 
 
@@ -32,9 +33,10 @@ def plan(backend: Backend, seeded: seed.Seeded, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(survival, "WAIT", 0.0)
     backend.runs.cancel(seeded.queued)
     backend.runs.cancel(seeded.running)
-    backend.nodes.beat(OTHER, seed.DEVICES)
+    for name in (seed.NODE, OTHER):
+        backend.nodes.beat(name, DEVICES)
     profile = backend.profiles.get(seeded.profile).profile
-    cluster, num = from_nodes([seed.DEVICES] * 2), len(profile.layers)
+    cluster, num = from_nodes([DEVICES] * 2), len(profile.layers)
     stages = (Stage(0, num // 2, (0, 2)), Stage(num // 2, num, (1, 3)))
     plan = Plan("by hand", Partition(stages), "gpipe", profile.microbatch, batch=4)
     return backend.plans.save(seeded.profile, cluster, predict(profile, cluster, plan))
@@ -69,6 +71,7 @@ def test_the_page_shows_both_plans_and_marks_the_curve(
     assert fallback.plan is not None
     page = open_page(Page.RUN, id=run.id)
     assert not page.exception
+    assert "If one node goes\\: 0." in text_of(page)
     (table,) = [found.value for found in page.dataframe if "attempt" in found.value]
     assert list(table["plan"]) == ["2-2 · gpipe", f"{fallback.plan.label}"]
     rates = list(table["predicted, samples/s"])

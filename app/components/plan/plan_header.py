@@ -4,7 +4,6 @@ import streamlit as st
 
 from app import services
 from app.charts.placement import describe
-from app.components.launch.fallback_line import fallback_line
 from app.components.launch.run_form import run_form, why_not_run
 from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
@@ -64,7 +63,6 @@ def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
 def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
     stored, prediction = wanted.stored, chosen.prediction
     kept = STATE_PRECISIONS[wanted.state_precision]
-    fallback_line(question, prediction.plan)
     run_form(
         TrainSpec(
             stored.definition_id,
