@@ -28,11 +28,15 @@ $(BIN)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 
 has = $(shell command -v $(1))
 MISSING = $(if $(call has,chromium)$(call has,google-chrome),,chromium) \
-  $(if $(call has,bwrap),,bubblewrap)
+  $(if $(call has,bwrap),,bubblewrap) \
+  $(if $(call has,slurmctld)$(wildcard /usr/sbin/slurmctld),,slurmctld slurmd)
+NO_SERVICES := /usr/sbin/policy-rc.d
 
-packages: ## Install Chromium (browser tests) and bubblewrap (sandbox), as root, where missing
+packages: ## Install Chromium (browser tests), bubblewrap (sandbox) and Slurm, as root, where missing
 	@set -- $(MISSING); test $$# -eq 0 || { test "$$(id -u)" -ne 0 && echo "missing: $$*"; } || { \
-	  echo "installing $$*"; apt-get update -qq && apt-get install -y -qq "$$@" >/dev/null; }
+	  echo "installing $$*"; test -e $(NO_SERVICES) || { trap 'rm $(NO_SERVICES)' EXIT; \
+	    printf '#!/bin/sh\nexit 101\n' >$(NO_SERVICES); chmod +x $(NO_SERVICES); }; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends "$$@" >/dev/null; }
 
 demo: setup ## Profile, plan and train the example, then keep the dashboard up (SERVE=0: exit)
 	$(BIN)/stageflow demo $(if $(filter 0,$(SERVE)),--no-serve,--serve)

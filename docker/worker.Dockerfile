@@ -15,7 +15,7 @@ COPY workers workers
 COPY migrations migrations
 ARG TORCH=cpu
 RUN pip install --no-cache-dir --index-url "https://download.pytorch.org/whl/${TORCH}" torch==2.13.0 \
-    && pip install --no-cache-dir --constraint constraints.txt --editable '.[worker]'
+    && pip install --no-cache-dir --constraint constraints.txt --editable '.[worker,kubernetes]'
 
 USER 10001
 # hadolint ignore=DL3064

@@ -1,8 +1,12 @@
 """What every suite shares: a state directory of its own per test."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.slurm import Slurm
+from tests.slurm import slurm as started_slurm
 
 
 @pytest.fixture
@@ -15,3 +19,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     monkeypatch.setenv("STAGEFLOW_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[Slurm]:
+    """A real Slurm for all tests of this process."""
+    with started_slurm() as slurm:
+        yield slurm

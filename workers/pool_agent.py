@@ -2,29 +2,36 @@
 
 import argparse
 import logging
+import shlex
 import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib.util import find_spec
 
 from backend.bootstrap import Backend, connect
-from backend.errors import StageflowError
+from backend.errors import InvalidInput, StageflowError
+from backend.runs.pools.job import WARNING
 from backend.settings import Settings, load_settings
 from backend.storage.errors import DatabaseUnreachable
 from workers.devices import devices, gpus
 from workers.pools.engine import Engine
-from workers.pools.handed_down import handed_down
+from workers.pools.handed_down import handed_down, rules
+from workers.pools.kubernetes.settings import KubernetesSettings
 from workers.pools.local import LocalEngine
+from workers.pools.slurm.engine import SlurmEngine
 from workers.pools.submitter import Submitter
 
 AGENT = (sys.executable, "-m", "workers.run_agent")
+IN_A_POD = ("python", "-m", "workers.run_agent", "--grace", f"{WARNING - 5:g}")
+"""A pod is told by SIGTERM, and has the warning until it is killed."""
 
 log = logging.getLogger("stageflow")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PoolKind:
     """A kind of cluster: what it is asked for on the command line, its engine, and what carries a
     run on one of its machines."""
 
@@ -40,14 +47,52 @@ def _local_options(parser: argparse.ArgumentParser) -> None:
 
 def _local(given: argparse.Namespace, settings: Settings) -> Engine:
     found = gpus()
-    folder = settings.home / "pools" / given.name
+    folder = settings.shared_folder / "pools" / given.name
     environment = handed_down(settings, folder / "secrets")
     each = devices(found, settings.devices)
     names = [gpu.uuid for gpu in found]
     return LocalEngine(folder / "jobs", given.machines, each, environment, given.longest, names)
 
 
-KINDS = {"local": Kind(_local_options, _local)}
+def _slurm_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--partition", required=True)
+    parser.add_argument("--sbatch", default="", help="more options, as the site wants them")
+
+
+def _slurm(given: argparse.Namespace, settings: Settings) -> Engine:
+    folder = settings.shared_folder / "pools" / given.name  # the machines must reach it
+    environment = handed_down(settings, folder / "secrets")
+    return SlurmEngine(given.partition, folder / "jobs", environment, shlex.split(given.sbatch))
+
+
+def _kubernetes_options(parser: argparse.ArgumentParser) -> None:
+    for name in ("namespace", "image", "secret", "claim", "device", "cpu", "memory"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--queue", default="")
+    parser.add_argument("--priority", default="")
+    parser.add_argument("--context", default="")
+    parser.add_argument("--user", type=int, required=True)
+
+
+def _kubernetes(given: argparse.Namespace, settings: Settings) -> Engine:
+    if find_spec("kubernetes") is None:
+        raise InvalidInput(
+            "the Kubernetes client is not installed",
+            "Install it where the pool is: pip install 'stageflow[kubernetes]'",
+        )
+    from workers.pools.kubernetes.api import connected
+    from workers.pools.kubernetes.engine import KubernetesEngine
+
+    asked = {f.name: getattr(given, f.name) for f in fields(KubernetesSettings) if f.name in given}
+    here = KubernetesSettings(pool=given.name, variables=rules(settings), **asked)
+    return KubernetesEngine(here, connected(given.context))
+
+
+KINDS = {
+    "local": PoolKind(_local_options, _local),
+    "slurm": PoolKind(_slurm_options, _slurm),
+    "kubernetes": PoolKind(_kubernetes_options, _kubernetes, IN_A_POD),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

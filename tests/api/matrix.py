@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 RIGHTS = ROOT / "docs" / "guide" / "rights.md"
 PASSWORD = "nine quiet stages"
 WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
-MACHINES = {"up", "demo", "worker", "pool local", "doctor", "db upgrade", "db current"}
-MACHINES |= {"backup", "restore", "move", "simulate"}
+MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
+MACHINES |= {"pool local", "pool slurm", "pool kubernetes", "backup", "restore", "move", "simulate"}
 """Commands that ask for no role: they need the machine itself, or nothing."""
 
 

@@ -14,11 +14,11 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.dispatch.leases import NodeTaken
 from backend.runs.pools.job import JobState, Seen
 from backend.runs.pools.pool import AHEAD, TRIES
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.room import Machines, PoolRoom
 from backend.runs.request.spec import PoolSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 
-ROOM = Room((Machines(Device("h100", 80e9), 4, (4, 0, 3)),), 3600.0)
+ROOM = PoolRoom((Machines(Device("h100", 80e9), 4, (4, 0, 3)),), 3600.0)
 STARTS = datetime(2030, 1, 1, 3, tzinfo=UTC)
 
 
@@ -123,7 +123,10 @@ def test_people_read_what_their_run_waits_for(backend: Backend, spec: ProfileSpe
     ((job, _),) = backend.pools.begin("gpu")
     assert "is being submitted to gpu" in why()
     backend.pools.seen(job, Seen("41", JobState.WAITING, "Resources", starts_at=STARTS))
-    assert "Its job 41 waits in gpu: Resources; gpu expects to start it at 03:00 UTC." in why()
+    assert (
+        "Its job 41 waits in gpu: Resources; gpu expects to start it on 01 Jan at 03:00 UTC."
+        in why()
+    )
     backend.pools.seen(job, Seen("41", JobState.HELD, "JobHeldUser", "scontrol release 41"))
     assert "is held in gpu (JobHeldUser): scontrol release 41" in why()
     backend.pools.seen(job, Seen("41", JobState.RUNNING, hosts=("n1",)))

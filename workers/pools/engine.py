@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Protocol
 
 from backend.errors import StageflowError
-from backend.runs.pools.job import Order, Seen
-from backend.runs.pools.room import Room
+from backend.runs.pools.job import JobOrder, Seen
+from backend.runs.pools.room import PoolRoom
 
 
 class EngineAway(StageflowError):
@@ -22,7 +22,7 @@ class Engine(Protocol):
     answer in time. A job is known by its order's name throughout, so that a submitter that died
     between two steps finds what it did."""
 
-    def submit(self, order: Order) -> str:
+    def submit(self, order: JobOrder) -> str:
         """Put a job into the queue; how the cluster calls it. A job of that name that waits or
         runs already is left alone, and its id told. Raises `OrderRefused`."""
         ...
@@ -37,11 +37,11 @@ class Engine(Protocol):
         none of that name."""
         ...
 
-    def room(self) -> Room:
+    def room(self) -> PoolRoom:
         """What the cluster has, and what of it is free."""
         ...
 
-    def estimate(self, order: Order) -> datetime | None:
+    def estimate(self, order: JobOrder) -> datetime | None:
         """When the job would start if it were submitted now; None where nobody knows. Raises
         `OrderRefused`."""
         ...

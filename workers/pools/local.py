@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from backend.cluster.cluster import Device
-from backend.runs.pools.job import JobState, Order, Seen
-from backend.runs.pools.room import Machines, Room
+from backend.runs.pools.job import JobOrder, JobState, Seen
+from backend.runs.pools.room import Machines, PoolRoom
 from backend.settings import PREFIX
 from workers.pools.engine import OrderRefused
 from workers.pools.local_job import KEPT, TAIL, LocalJob, Process, Slot, jobs_in, written
@@ -46,7 +46,7 @@ class LocalEngine:
         self._children: list[subprocess.Popen[bytes]] = []
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
-    def submit(self, order: Order) -> str:
+    def submit(self, order: JobOrder) -> str:
         self._check(order)
         known = self._jobs().get(order.name)
         if known is None or known.state is JobState.GONE:
@@ -77,11 +77,11 @@ class LocalEngine:
             written(self._folder, replace(job, asked=time.time()))
             job.tell(signal.SIGTERM)
 
-    def room(self) -> Room:
+    def room(self) -> PoolRoom:
         free = tuple(len(self._free(machine)) for machine in range(self._machines))
-        return Room((Machines(self._devices[0], len(self._devices), free),), self._longest)
+        return PoolRoom((Machines(self._devices[0], len(self._devices), free),), self._longest)
 
-    def estimate(self, order: Order) -> datetime | None:
+    def estimate(self, order: JobOrder) -> datetime | None:
         self._check(order)
         waits = any(job.state is JobState.WAITING for job in self._jobs().values())
         return None if waits or self._slots(order) is None else datetime.now(UTC)
@@ -93,7 +93,7 @@ class LocalEngine:
     def _jobs(self) -> Mapping[str, LocalJob]:
         return jobs_in(self._folder)
 
-    def _check(self, order: Order) -> None:
+    def _check(self, order: JobOrder) -> None:
         if order.nodes > self._machines or order.devices > len(self._devices):
             raise OrderRefused(
                 f"{order.nodes} machines with {order.devices} devices each are more than the "
@@ -159,7 +159,7 @@ class LocalEngine:
         }
         return [device for device in range(len(self._devices)) if device not in held]
 
-    def _slots(self, order: Order) -> tuple[Slot, ...] | None:
+    def _slots(self, order: JobOrder) -> tuple[Slot, ...] | None:
         """Devices for the job on as many machines as it needs; None where they are not free."""
         found: list[Slot] = []
         for machine in range(self._machines):

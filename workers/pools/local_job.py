@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from backend.codec import from_json, to_json
-from backend.runs.pools.job import JobState, Order
+from backend.runs.pools.job import JobOrder, JobState
 
 KEPT = 3600.0
 """Seconds for which an ended job is told of."""
@@ -53,7 +53,7 @@ class Slot:
 class LocalJob:
     """Times in Unix seconds, 0 = not yet. `asked`: to end; `warned`: that it will have to."""
 
-    order: Order
+    order: JobOrder
     state: JobState
     submitted: float
     started: float = 0.0

@@ -18,7 +18,7 @@ def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
     grid(
         "pools",
         (
-            Column("Pool", 1.6, _name),
+            text("Pool", 1.6, lambda pool: f"**{plain(pool.name)}** :gray[{plain(pool.kind)}]"),
             Column("State", 1.5, _state),
             text("Machines", 2.4, lambda pool: plain(machines(pool.room.machines))),
             Column("Free", 1.4, _free),
@@ -53,12 +53,6 @@ def job_words(jobs: Mapping[JobState, int]) -> str:
         "held": jobs.get(JobState.HELD, 0),
     }
     return " · ".join(f"{number} {word}" for word, number in told.items() if number) or NOTHING
-
-
-def _name(pool: Pool) -> None:
-    st.markdown(f"**{plain(pool.name)}**")
-    if pool.kind != pool.name:
-        st.caption(plain(pool.kind))
 
 
 def _state(pool: Pool) -> None:

@@ -26,7 +26,7 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class JobOrder:
     """One job: an agent on each of `nodes` machines, which together carry an attempt of a run.
 
     name      unique among the jobs of its submitter; a job is found again by it

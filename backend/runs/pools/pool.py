@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from backend.runs.dispatch.placement import world_size
-from backend.runs.pools.job import JobState, Order
-from backend.runs.pools.room import Room
+from backend.runs.pools.job import JobOrder, JobState
+from backend.runs.pools.room import PoolRoom
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 
@@ -27,7 +27,7 @@ class Pool:
 
     name: str
     kind: str
-    room: Room
+    room: PoolRoom
     alive: bool
     heartbeat_at: datetime
     fault: str = ""
@@ -95,12 +95,12 @@ def next_ones(
     return found
 
 
-def order_for(job: PoolJob, spec: RunSpec, command: Sequence[str]) -> Order:
+def order_for(job: PoolJob, spec: RunSpec, command: Sequence[str]) -> JobOrder:
     """The job as a cluster is asked for it. The spec has a pool."""
     asked = spec.pool
     assert asked is not None
     devices = asked.devices or fewest_devices(spec)
-    return Order(job.name, job.run_id, asked.nodes, devices, tuple(command), asked.seconds)
+    return JobOrder(job.name, job.run_id, asked.nodes, devices, tuple(command), asked.seconds)
 
 
 def fewest_devices(spec: RunSpec) -> int:

@@ -20,7 +20,7 @@ class Machines:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class PoolRoom:
     """`machines` by their kinds, the most first. `longest`: seconds a job may take, 0 = any."""
 
     machines: tuple[Machines, ...]

@@ -8,7 +8,7 @@ from backend.notifications.notifier import Notifier
 from backend.runs.dispatch.leases import NodeTaken
 from backend.runs.pools.job import JobState, Seen
 from backend.runs.pools.pool import TRIES, Pool, PoolJob, is_needed, next_ones, tries
-from backend.runs.pools.room import Room
+from backend.runs.pools.room import PoolRoom
 from backend.runs.run import Run, RunError
 from backend.runs.states import RunState
 from backend.services.runs.line import in_line
@@ -39,7 +39,7 @@ class PoolService:
         """Nobody need wait for the lease."""
         self._stores.leases.drop(f"pool {pool}", self._place)
 
-    def beat(self, pool: str, kind: str, room: Room | None, fault: str = "") -> None:
+    def beat(self, pool: str, kind: str, room: PoolRoom | None, fault: str = "") -> None:
         """A sign of life, with what the cluster has; see `SqlPools.beat`."""
         self._stores.pools.beat(pool, kind, room, fault)
 
@@ -125,5 +125,9 @@ def why_pooled(run: Run, pool: Pool | None, jobs: Sequence[PoolJob]) -> str:
         return f"Its job {job.engine_id} is held in {name} ({job.reason}): {job.advice}"
     if job.state is JobState.SUBMITTING:
         return f"Its job is being submitted to {name}."
-    start = f"; {name} expects to start it at {job.starts_at:%H:%M} UTC" if job.starts_at else ""
+    start = (
+        f"; {name} expects to start it on {job.starts_at:%d %b at %H:%M} UTC"
+        if job.starts_at
+        else ""
+    )
     return f"Its job {job.engine_id} waits in {name}: {job.reason or 'for its turn'}{start}."

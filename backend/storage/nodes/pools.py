@@ -10,7 +10,7 @@ from backend.codec import from_plain, to_plain
 from backend.errors import NotFound
 from backend.runs.pools.job import JobState, Seen
 from backend.runs.pools.pool import Pool, PoolJob
-from backend.runs.pools.room import Room
+from backend.runs.pools.room import PoolRoom
 from backend.storage.database import Database
 from backend.storage.look_up import value_of
 from backend.storage.tables.pool_tables import JobRow, PoolRow
@@ -23,15 +23,17 @@ class SqlPools:
     def __init__(self, database: Database, lease: float) -> None:
         self._database, self._lease = database, lease
 
-    def beat(self, name: str, kind: str, room: Room | None, fault: str = "") -> None:
+    def beat(self, name: str, kind: str, room: PoolRoom | None, fault: str = "") -> None:
         """Who submits the pool's jobs is alive; `room` is None where the cluster did not tell it:
         then that which it told last stays."""
         with self._database.write() as session:
-            row = session.get(PoolRow, name) or PoolRow(name=name, room=to_plain(Room, Room(())))
+            row = session.get(PoolRow, name) or PoolRow(
+                name=name, room=to_plain(PoolRoom, PoolRoom(()))
+            )
             row.kind, row.fault = kind, fault
             row.heartbeat = session.scalar(select(DatabaseClock())) or 0.0
             if room is not None:
-                row.room = to_plain(Room, room)
+                row.room = to_plain(PoolRoom, room)
             session.add(row)
 
     def list(self) -> Sequence[Pool]:
@@ -42,7 +44,7 @@ class SqlPools:
                 Pool(
                     row.name,
                     row.kind,
-                    from_plain(Room, row.room),
+                    from_plain(PoolRoom, row.room),
                     age < self._lease,
                     datetime.fromtimestamp(row.heartbeat, UTC),
                     row.fault,
