@@ -1,12 +1,16 @@
 """How plans, partitions, ranks, people's states and cleared runs are called for people."""
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
+from app.formats import times
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan
+from backend.prediction.fallbacks import Fallback
+from backend.runs.history.records import StoredAttempt
 from backend.runs.run import Run
 
 SHORT = 11  # characters
@@ -38,6 +42,25 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
 def planner_name(name: str) -> str:
     """A planner in a word or two: "PipeDream-2BW", "Best"; of a plan by hand "Edited by hand"."""
     return "Edited by hand" if name == BY_HAND else re.split("[:,]", title(name))[0]
+
+
+def fallback_words(found: Sequence[Fallback]) -> str:
+    """How a training goes on without machines: "If one node goes: 0.71×; two: no plan fits"."""
+    said = []
+    for count, words in ((1, "If one node goes"), (2, "two")):
+        here = [each for each in found if each.count == count]
+        factors = sorted({times(each.factor) for each in here if each.plan})
+        left = ["no plan fits"] if any(each.plan is None for each in here) else []
+        if here:
+            said.append(f"{words}: {' or '.join(left + factors[:1] + factors[1:][-1:])}")
+    return "; ".join(said)
+
+
+def attempt_plan(attempt: StoredAttempt) -> str:
+    """The plan that an attempt went on by: "1-1 · gpipe, 0.62×"; "" for the run's own."""
+    if attempt.plan is None:
+        return ""
+    return f"{plan_name(attempt.plan)}, {times(attempt.factor or 0.0)}"
 
 
 def rank_names(plan: Plan) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Not Plotly, because Streamlit takes a Plotly chart away and puts a new one there
 data changes, which flickers while a run is live; a Vega-Lite chart it updates in place.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from app.charts.palette import FORWARD, NEUTRAL
@@ -19,9 +20,10 @@ def curve(
     target: float | None = None,
     share: bool = False,
     height: int = 240,
+    marks: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
-    writes percents."""
+    writes percents. `marks`: what changed at which minibatch, as upright lines."""
     value = {"format": ".0%"} if share else {}
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
@@ -45,7 +47,15 @@ def curve(
         "height": height,
         "encoding": encoding,
         "layer": [{"mark": line}, {"mark": dots, "encoding": {"tooltip": hover}}]
-        + ([_level(target)] if target is not None else []),
+        + ([_level(target)] if target is not None else [])
+        + [_mark(step, words) for step, words in (marks or {}).items()],
+    }
+
+
+def _mark(step: int, words: str) -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 3], "tooltip": words},
+        "encoding": {"x": {"datum": step}, "y": None},
     }
 
 

@@ -11,7 +11,7 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import STDOUT, Json, Output, write
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
-from app.naming import cleared
+from app.naming import attempt_plan, cleared
 from app.terminal import err, out, print_json, print_table
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
@@ -204,13 +204,14 @@ def attempts(run_id: RunId, as_json: Json = False) -> None:
         return print_json(found)
     print_table(
         f"run {run_id}: {len(found)} attempts",
-        ["attempt", "node", "started", "from step", "outcome", "reason"],
+        ["attempt", "node", "started", "from step", "plan", "outcome", "reason"],
         [
             [
                 one.number,
                 one.node,
                 formats.ago(one.started_at),
                 "" if one.step is None else one.step,
+                attempt_plan(one),
                 one.outcome or "goes on",
                 one.error.message if one.error else "",
             ]

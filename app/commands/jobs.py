@@ -13,13 +13,15 @@ from app.commands.options.acting import connect
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
-    PartialOption,
+    ReplanOption,
     ShardOption,
     StateOption,
     checkpoint_spec,
     data_spec,
     optimizer_spec,
 )
+from app.commands.options.weights import PartialOption, WeightsOption, beginning
+from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
@@ -37,7 +39,6 @@ from backend.runs.request.spec import (
     TrainSpec,
 )
 from backend.runs.run import Run
-from backend.whole import is_whole
 
 Model = Annotated[
     str,
@@ -53,6 +54,8 @@ def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     submitted = backend.runs.submit(spec, name)
     if problem := backend.runs.why_waiting(submitted):
         warn(problem)
+    if submitted.fallbacks:
+        err.print(fallback_words(submitted.fallbacks))
     return submitted
 
 
@@ -189,13 +192,7 @@ def run(
     state_precision: StateOption = "float32",
     shard_state: ShardOption = None,
     seed: int = 0,
-    weights: Annotated[
-        str,
-        typer.Option(
-            help="Begin with a safetensors file (a path, NAME or NAME@VERSION), with the trained "
-            "model of a run (run:12), or with a file or folder of shards on the node (node:PATH)."
-        ),
-    ] = "",
+    weights: WeightsOption = "",
     weights_partial: PartialOption = False,
     nodes: Annotated[
         str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
@@ -210,6 +207,7 @@ def run(
         ),
     ] = 0.0,
     alone: AloneOption = False,
+    replan: ReplanOption = True,
     name: str = "",
     detach: Detach = False,
     as_json: Json = False,
@@ -252,11 +250,12 @@ def run(
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,
         whole_nodes=alone,
+        replan=replan,
         pool=pool,
         checkpoints=checkpoints,
         weights_partial=weights_partial,
     )
-    spec = _beginning(backend, spec, weights)
+    spec = beginning(backend, spec, weights)
     definition = backend.definitions.get(profile.definition_id)
     if detach:
         queued = submit(backend, spec, name or definition.name)
@@ -264,22 +263,6 @@ def run(
     with node_agent(backend, pool):
         final = follow(backend, submit(backend, spec, name or definition.name))
     return show(final.id, as_json)
-
-
-def _beginning(backend: Backend, spec: TrainSpec, weights: str) -> TrainSpec:
-    """`spec` with the weights that `--weights` says."""
-    kind, colon, rest = weights.partition(":")
-    if not weights:
-        return spec
-    if colon and kind == "node":
-        if not rest:
-            raise InvalidInput("--weights node: names no path", "For example: node:llama/base")
-        return replace(spec, weights_path=rest)
-    if colon and kind == "run":
-        if not is_whole(rest):
-            raise InvalidInput(f"--weights {weights} names no run", "For example: run:12")
-        return replace(spec, weights_run=int(rest))
-    return replace(spec, weights_id=backend.definitions.resolve(weights).id)
 
 
 def resume(

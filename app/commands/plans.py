@@ -1,5 +1,6 @@
 """Planning without a worker: partitions ranked by what the simulator predicts."""
 
+import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,12 +9,20 @@ import typer
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import HEAD, PlanOptions, options, plain, row
+from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
+from backend.cluster.fewer import machines
 from backend.errors import InvalidInput
+from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, cut_by_hand, rank
 from backend.prediction.answer import compare as compared
-from backend.prediction.question import PLANNER_NAMES
+from backend.prediction.fallbacks import Fallback, fallbacks
+from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.search import Watch
+
+PATIENCE = 10.0
+"""Seconds for the plans for fewer machines."""
 
 
 @taking(options)
@@ -47,18 +56,27 @@ def plan(
     question = replace(asked.question, planner=planner)
     answers = [cut_by_hand(question, cut)] if cut else rank(question)
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
+    fewer = _for_fewer(question, answers[0].prediction.plan)
     if as_json:
         plans = [plain(question.profile, each) for each in answers]
-        return print_json({"plan_id": plan_id, **plans[0], "plans": plans})
+        return print_json({"plan_id": plan_id, **plans[0], "fallbacks": fewer, "plans": plans})
     title = f"plans for {question.profile.name} on {question.cluster.num_devices} devices"
     print_table(title, HEAD, map(row, answers))
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
     for note in question.profile.notes:
         out.print(f"note: {note}", highlight=False, style="dim")
+    if fewer:
+        out.print(f"{fallback_words(fewer)}.", highlight=False)
     if plan_id is not None:
         out.print(f"saved as plan {plan_id}. Run it: stageflow run --plan {plan_id}")
     return None
+
+
+def _for_fewer(question: Question, plan: Plan) -> tuple[Fallback, ...]:
+    end = time.monotonic() + PATIENCE
+    watch = Watch(stop=lambda: time.monotonic() > end)
+    return fallbacks(question, plan, machines(question.cluster), watch)
 
 
 def _save(profile_id: int | None, cluster: Cluster, found: Answer) -> int:

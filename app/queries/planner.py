@@ -6,12 +6,14 @@ import streamlit as st
 
 from app.queries.background import Background
 from app.session.cache_keys import BY_QUESTION
+from backend.cluster.fewer import machines
 from backend.comparison.sweep import sweep
 from backend.comparison.variations import Point, variations
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, Reply, by_hand, replies
+from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.predict import predicted_program
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.shapes import steady_shape
@@ -37,6 +39,13 @@ def one_by_one(question: Question) -> tuple[Question, ...]:
 def judged(question: Question, plan: Plan) -> Answer:
     """The answer for a plan by hand. Raises `PlanDoesNotFit` and `InvalidInput`."""
     return by_hand(question, plan)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def for_fewer(question: Question, plan: Plan) -> Background[Fallback]:
+    """The plans for fewer machines of the question's cluster."""
+    sizes = machines(question.cluster)
+    return Background(lambda watch: iter(fallbacks(question, plan, sizes, watch)))
 
 
 def predicted_timeline(question: Question, plan: Plan) -> Timeline:

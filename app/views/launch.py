@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from app import services
+from app.components.launch.fallback_line import fallback_line
 from app.components.launch.node_notice import node_notice
 from app.components.launch.run_form import run_form, why_not_run
 from app.components.runs.run_words import plan_label
@@ -13,6 +14,7 @@ from app.formats import plain
 from app.naming import plan_name, plan_words
 from app.session import state
 from app.session.state import Page, Param
+from backend.prediction.question import Question
 from backend.runs.plans import StoredPlan
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -61,6 +63,7 @@ def _by_plan(plans: Sequence[StoredPlan]) -> None:
         state.put(Param.PLAN, picked)
         st.rerun()
     node_notice()
+    fallback_line(Question(profile.profile, chosen.cluster), chosen.plan)
     if why := why_not_run(profile.definition_id, chosen.plan):
         st.warning(plain(f"This plan cannot be run: {why}"), icon=":material/block:")
         return

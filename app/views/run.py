@@ -11,7 +11,7 @@ from app.components.run.training_view import training_view
 from app.components.shell.boundary import guarded, run_error_box
 from app.components.shell.layout import card, empty_state, missing, page_header
 from app.formats import plain
-from app.naming import cleared
+from app.naming import cleared, fallback_words
 from app.server.sessions import refresh_interval
 from app.session import state
 from app.session.state import Page, Param
@@ -76,6 +76,8 @@ def _message(run: Run) -> None:
             "Cancelled before it started: nothing was run. Retry asks for the same again.",
             icon=":material/block:",
         )
+    if run.fallbacks and not run.state.is_final:
+        st.caption(plain(f"{fallback_words(run.fallbacks)} (of its plan's samples/s)."))
     if told := cleared(run, state.zone()):
         st.info(told, icon=":material/auto_delete:")
     reason = services.backend().runs.why_waiting(run)

@@ -20,12 +20,16 @@ WIDEST = 64
 
 
 def every_plan(question: Question) -> Iterator[Plan]:
-    """Those of `best`.
+    """Those of `best`, as far as the question admits them.
 
     Every minibatch has the same samples: `batch` microbatches where the schedule updates once
     per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
     assumption).
     """
+    return filter(question.admits, _every_plan(question))
+
+
+def _every_plan(question: Question) -> Iterator[Plan]:
     whole, chunked = _partitions(question), list(interleaved_partitions(question))
     for split, name in product(SPLITS, question.schedules):
         partitions = chunked if schedule_named(name).chunked else whole

@@ -19,6 +19,7 @@ from backend.planning.savings import MemorySaving, Savings
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
+from backend.prediction.same_updates import alike, goes_on_from
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
 from backend.profiles.state_precision import StatePrecision
@@ -46,6 +47,7 @@ class Question:
     gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing
     further    profiles of the same layers at other microbatch sizes; at a size that nobody
                measured times are in proportion
+    like       `best` answers with a plan by which a training by this one may go on
     """
 
     profile: Profile
@@ -60,6 +62,7 @@ class Question:
     pipelines: int = 3
     gain: float = 1.0
     further: tuple[Profile, ...] = ()
+    like: Plan | None = None
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -115,7 +118,14 @@ class Question:
     @property
     def schedules(self) -> tuple[str, ...]:
         """The one that is asked for, or all that a run may use."""
-        return (self.schedule,) if self.schedule else tuple(s.name for s in executable_schedules())
+        if self.schedule:
+            return (self.schedule,)
+        found = [member.name for member in executable_schedules()]
+        return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
+
+    def admits(self, plan: Plan) -> bool:
+        """Whether a training by the plan that is given may go on by `plan`."""
+        return self.like is None or goes_on_from(plan, self.like)
 
     def plan(self, planner: str, partition: Partition) -> Plan:
         """`partition` under the schedule that is asked for, or its planner's own."""

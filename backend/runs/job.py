@@ -24,8 +24,8 @@ class Job:
     definition  path of the definition's file, readable by the ranks
     weights     path of the safetensors file to begin with ("" = none)
     checkpoint  folder of the checkpoint to go on from ("" = none), taken after `epoch` whole
-                epochs and `samples` samples of the next; `own_checkpoint`: by the same run, so
-                that a stage goes on from its own files alone
+                epochs and `samples` samples of the next; `own_checkpoint`: by the same run
+                and plan, so that a stage goes on from its own files alone
     data        path of the data to train on, readable by the ranks ("" = none)
     emulation   what to wait for instead of computing (None = compute)
     folder      directory for what they write (spans, weights, profile)

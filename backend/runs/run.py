@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.people.project import DEFAULT_PROJECT
+from backend.prediction.fallbacks import Fallback
 from backend.runs.events import Clock
 from backend.runs.request.spec import RunSpec
 from backend.runs.states import RunState
@@ -82,6 +83,7 @@ class Run:
     origin_id: int | None = None
     project_id: int = DEFAULT_PROJECT
     cleared_at: datetime | None = None
+    fallbacks: tuple[Fallback, ...] = ()
 
     @property
     def kind(self) -> str:

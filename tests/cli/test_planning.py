@@ -54,7 +54,13 @@ def test_one_planner_answers_with_everything(
     assert found["data_parallel_sent_bytes"] > 0
     assert len(found["memory_bytes"]) == len(found["stages"])
     assert found["planner_seconds"] > 0
-    assert found["plans"] == [{k: v for k, v in found.items() if k not in ("plans", "plan_id")}]
+    of_all = ("plans", "plan_id", "fallbacks")
+    assert found["plans"] == [{k: v for k, v in found.items() if k not in of_all}]
+    (fallback,) = found["fallbacks"]
+    assert (fallback["count"], fallback["plan"]["microbatch"]) == (1, found["microbatch"])
+    assert 0 < fallback["factor"] < 1
+    text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers).out
+    assert "If one node goes: 0." in text
 
 
 def test_state_in_bfloat16_takes_less_memory(

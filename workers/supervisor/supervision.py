@@ -37,7 +37,7 @@ from workers.supervisor.setup.hub import fetched
 from workers.supervisor.setup.preparation import prepare, rank_command, room_of
 from workers.supervisor.setup.resuming import resumed
 from workers.supervisor.spool.spool import Spool
-from workers.supervisor.state.ending import CANCELLED, Ending, asked_of_agent
+from workers.supervisor.state.ending import CANCELLED, OUTGROWN, Ending, asked_of_agent
 from workers.supervisor.state.events import (
     AttemptEvent,
     Interrupted,
@@ -222,7 +222,8 @@ class Supervision:
                 return {}
             raise
 
-    def _written(self, is_running: bool) -> Written:
+    def _written(self, is_running: bool) -> Written | Interrupted:
+        before = self._writer.results.checkpoints
         try:
             if is_running:
                 self._writer.begin()
@@ -232,9 +233,12 @@ class Supervision:
                 cancelled = self._lease.renew()
             else:
                 cancelled = self._backend.runs.get(self._run.id).cancel_requested
+            num = self._writer.results.checkpoints
+            if num > before and not cancelled and self._attempt.is_outgrown():
+                return Interrupted(OUTGROWN)
         except DatabaseUnreachable:
             return Written(time.monotonic(), answered=False)
-        return Written(time.monotonic(), True, cancelled, self._writer.results.checkpoints)
+        return Written(time.monotonic(), True, cancelled, num)
 
     def _concluded(self, ending: Ending, by_ranks: bool) -> bool:
         """Is the end in the database?"""

@@ -11,20 +11,17 @@ from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec
 from backend.whole import is_whole
 
-PartialOption = Annotated[
-    bool,
-    typer.Option(
-        "--weights-partial",
-        help="The weights may lack tensors of the model and have others: a base model under a "
-        "new head.",
-    ),
-]
 StateOption = Annotated[
     StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
 ]
 ShardOption = Annotated[
     bool | None,
     typer.Option(help="Shard the optimizer's state over replicas (default: as the plan says)."),
+]
+
+ReplanOption = Annotated[
+    bool,
+    typer.Option(help="Go on by a plan for fewer nodes where a lost one stays away for a minute."),
 ]
 
 

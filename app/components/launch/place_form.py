@@ -37,6 +37,14 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             "memory and disks shared with others would disturb. It waits until all is free.",
             key="place-whole",
         )
+        replan = st.checkbox(
+            "Go on with fewer nodes",
+            spec.replan,
+            help="Where a node stays away for a minute, the run goes on by a plan for those that "
+            "are left, from its newest checkpoint: the same updates of the same samples. It takes "
+            "the larger plan again, at a checkpoint, when the node is back and that pays.",
+            key="place-replan",
+        )
         emulate = st.number_input(
             "Emulate: seconds per second of the profile",
             min_value=0.0,
@@ -52,6 +60,7 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             nodes=tuple(chosen),
             emulate=float(emulate),
             whole_nodes=bool(whole),
+            replan=bool(replan),
         )
         if problem := _unfit(spec, nodes):
             st.warning(plain(problem), icon=":material/warning:")

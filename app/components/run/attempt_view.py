@@ -11,10 +11,17 @@ from app.components.shell.allowed import closed
 from app.components.shell.layout import card
 from app.formats import NOTHING, ago, moment, plain, size
 from app.gate.run_files import artifact_link, checkpoint_link
+from app.naming import plan_name
+from app.queries.segments import prediction_of
 from app.session import state
 from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.history.rates import updates_per_second
 from backend.runs.history.records import StoredArtifact, StoredAttempt
+from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
+
+POINTS = 2000
+"""Of the losses, for the pace of each attempt."""
 
 
 def attempt_view(run: Run) -> None:
@@ -25,7 +32,7 @@ def attempt_view(run: Run) -> None:
     if len(attempts) > 1 or step is not None:
         said = "from the beginning" if step is None else f"goes on from update {step:,}"
         with card("Attempts", f"the newest {said}"):
-            table = attempt_rows(attempts)
+            table = attempt_rows(attempts) | _plans(run, attempts)
             st.dataframe(table, hide_index=True, key="attempts", alt="Every attempt and its end")
     checkpoints = runs.checkpoints.list(run.id)
     if checkpoints:
@@ -44,6 +51,25 @@ def attempt_rows(attempts: Sequence[StoredAttempt]) -> dict[str, list[Any]]:
         "from update": [NOTHING if one.step is None else f"{one.step:,}" for one in attempts],
         "outcome": [one.outcome or "goes on" for one in attempts],
         "reason": [one.error.message if one.error else NOTHING for one in attempts],
+    }
+
+
+def _plans(run: Run, attempts: Sequence[StoredAttempt]) -> dict[str, list[Any]]:
+    """The columns that a run has which lost nodes and went on by another plan: old and new plan,
+    predicted and measured samples/s."""
+    spec, predicted = run.spec, prediction_of(run)
+    if not isinstance(spec, TrainSpec) or not any(one.plan for one in attempts):
+        return {}
+    losses = services.backend().runs.metrics.curve(run.id, "loss", POINTS)
+    rates = [updates_per_second(one, losses) for one in attempts]
+    minibatch = spec.plan.microbatch * spec.plan.batch
+    full = predicted.samples_per_second if predicted else 0.0
+    return {
+        "plan": [plan_name(one.plan or spec.plan) for one in attempts],
+        "predicted, samples/s": [
+            full * (1.0 if one.plan is None else one.factor or 0.0) or None for one in attempts
+        ],
+        "measured, samples/s": [None if rate is None else rate * minibatch for rate in rates],
     }
 
 

@@ -1,5 +1,9 @@
 """A training run in pictures: figures, timelines, where the time went, curves."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
 import streamlit as st
 
 from app import services
@@ -8,8 +12,10 @@ from app.charts.deviations import waiting
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.shell.layout import card, figures
+from app.naming import attempt_plan
 from app.queries.segments import prediction_of
 from backend.runs.events import HELD_OUT_LOSS
+from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
@@ -17,8 +23,12 @@ POINTS = 500  # of one curve
 
 
 def training_view(run: Run) -> None:
-    """Draw what there is so far; what is not there yet leaves no hole."""
+    """Draw what there is so far; what is not there yet leaves no hole. Timelines and figures are
+    of the plan that the newest attempt goes by."""
     runs = services.backend().runs
+    attempts = runs.attempts(run.id)
+    marks = changes(attempts)
+    run = as_carried(run, attempts)
     has_losses = bool(runs.metrics.last(run.id, "loss"))
     head = st.container()
     shown = measured_view(run)
@@ -37,12 +47,29 @@ def training_view(run: Run) -> None:
         if shown is not None:
             time_view(run, shown)
         if has_losses and isinstance(run.spec, TrainSpec):
-            _curves(run.id, run.spec, readings)
+            _curves(run.id, run.spec, readings, marks)
 
 
-def _curves(run_id: int, spec: TrainSpec, readings: Readings) -> None:
+def as_carried(run: Run, attempts: Sequence[StoredAttempt]) -> Run:
+    """The run as its newest attempt carries it: by a fallback, where it lost nodes."""
+    plan = attempts[-1].plan if attempts else None
+    if plan is None or not isinstance(run.spec, TrainSpec):
+        return run
+    return replace(run, spec=replace(run.spec, plan=plan))
+
+
+def changes(attempts: Sequence[StoredAttempt]) -> dict[int, str]:
+    """By update from which another plan than before was gone by: which one."""
+    found = {}
+    for before, after in pairwise(attempts):
+        if before.plan != after.plan:
+            found[after.step or 0] = attempt_plan(after) or "its own plan again"
+    return found
+
+
+def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int, str]) -> None:
     with card("Loss", "per minibatch"):
-        _curve(run_id, "loss")
+        _curve(run_id, "loss", marks=marks)
     if readings.held_out:
         with card("Loss, held out", "after each epoch"):
             _curve(run_id, HELD_OUT_LOSS, spec.target_loss)
@@ -53,8 +80,15 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings) -> None:
             st.caption("The first evaluation comes after the first epoch.")
 
 
-def _curve(run_id: int, name: str, target: float | None = None, *, share: bool = False) -> None:
+def _curve(
+    run_id: int,
+    name: str,
+    target: float | None = None,
+    *,
+    share: bool = False,
+    marks: Mapping[int, str] | None = None,
+) -> None:
     points = services.backend().runs.metrics.curve(run_id, name, POINTS)
     drawn = {X: [point.step for point in points], Y: [point.value for point in points]}
-    how = curve(len(points), name=name, target=target, share=share)
+    how = curve(len(points), name=name, target=target, share=share, marks=marks)
     st.vega_lite_chart(drawn, how, key=f"curve-{name}", alt=f"{name} over the minibatches")

@@ -18,6 +18,7 @@ FAULTS = frozenset(
         "DatabaseUnreachable",
         "NodeLost",
         "NodesMissing",
+        "NodesReturned",
         "PeerLost",
         "RankHung",
         "RankKilled",

@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from backend.planning.plan import Plan
 from backend.runs.run import RunError
 
 TimelineKind = Literal["measured", "predicted", "loading", "saving"]
@@ -67,6 +68,8 @@ class StoredAttempt:
     error      why it ended, where it did not succeed
     first_seq  sequence number of its first log line
     step       weight updates after which it went on from a checkpoint; None = the beginning
+    plan       the fallback by which it went on with fewer nodes; None = the run's own plan
+    factor     predicted samples/s of that plan over those of the run's own
     """
 
     number: int
@@ -77,3 +80,5 @@ class StoredAttempt:
     error: RunError | None
     first_seq: int
     step: int | None
+    plan: Plan | None = None
+    factor: float | None = None

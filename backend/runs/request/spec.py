@@ -142,6 +142,8 @@ class TrainSpec:
     checkpoint_id  a checkpoint, of whichever run, to go on from
     nodes        run on these, whose devices the plan numbers through; () = on any one
     whole_nodes  no other run is on its nodes meanwhile, whatever it uses of them
+    replan       go on by another plan on the nodes that are left, where a lost one stays away
+    round        microbatches of which an epoch has a whole number, beside those of the plan
     pool         whose jobs carry it; None = the nodes' agents
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
@@ -173,6 +175,8 @@ class TrainSpec:
     target_loss: float | None = None
     state_precision: StatePrecision = "float32"
     whole_nodes: bool = False
+    replan: bool = True
+    round: int = 1
     pool: PoolSpec | None = None
     kind: Literal["train"] = "train"
 

@@ -17,6 +17,7 @@ from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.predicted import predicted_batches
+from backend.services.runs.returning import is_outgrown
 from backend.services.runs.stores import Stores
 
 
@@ -93,6 +94,16 @@ class Attempt:
         self._stores.runs.resumed(self.fence, step)
         self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
 
+    def is_cut_alike(self, checkpoint: Checkpoint) -> bool:
+        """Did an attempt at this run by this very plan leave the checkpoint?"""
+        spec = self._stores.runs.get(self.run.id).spec
+        attempts = self._stores.runs.attempts(self.run.id)
+        by = {attempt.number: attempt.plan for attempt in attempts}
+        if checkpoint.run_id != self.run.id or not isinstance(spec, TrainSpec):
+            return False
+        plans = [by.get(number) or spec.plan for number in (checkpoint.attempt, self.number)]
+        return plans[0] == plans[1]
+
     def begun_anew(self) -> None:
         """The attempt starts from the beginning: earlier measurements will be made again."""
         if self.number > 1:
@@ -123,6 +134,10 @@ class Attempt:
     def profile(self, profile: Profile, batch: int = 0) -> int:
         """Keep what the run measured; the profile's id."""
         return self._stores.profiles.add_measured(self.fence, profile, batch)
+
+    def is_outgrown(self) -> bool:
+        """Does it go on by a plan for fewer nodes, and is the run's own better again?"""
+        return is_outgrown(self.run, self._stores)
 
     def written(self) -> int:
         """The number of the newest write that was made."""

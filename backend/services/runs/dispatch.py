@@ -20,6 +20,7 @@ from backend.services.runs.line import in_line
 from backend.services.runs.recovery import give_up
 from backend.services.runs.stand_in import placed
 from backend.services.runs.stores import Stores
+from backend.services.runs.survival import fallback_in
 from backend.storage.nodes.reservations import SqlReservations
 from backend.storage.runs.claims import Claim
 
@@ -58,7 +59,7 @@ class DispatchService:
         """Take a queued run for `node`, with devices of all nodes that it needs, which the
         attempt's own spec names; None where somebody else has it, it ended, another node leads
         it, or devices that it needs are not free."""
-        spec = self._stores.runs.asked(run_id)
+        spec, fallback = self._stores.runs.asked(run_id), None
         if spec is None:
             return None
         names = agents_of(run_id, spec)
@@ -71,6 +72,7 @@ class DispatchService:
             if queued is None:
                 return None
             spec = placed(queued, self._stores, node)
+            fallback = fallback_in(queued, spec)
         try:
             found = shares_on(node, spec, self._named(run_id, spec))
         except InvalidInput:  # one of its nodes is away: see `why_waiting`
@@ -79,7 +81,7 @@ class DispatchService:
             return None
         token = uuid4().hex
         claimed = self._stores.runs.claim(
-            Claim(run_id, token, self._lease, found, spec.whole_nodes)
+            Claim(run_id, token, self._lease, found, spec.whole_nodes, fallback)
         )
         if claimed is None:
             return None

@@ -24,6 +24,7 @@ from backend.services.runs.pools import why_pooled
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
+from backend.services.runs.survival import foreseen, prospect
 from backend.services.runs.validation import validate
 from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
@@ -68,7 +69,8 @@ class RunService:
         definition = self._stores.definitions.get(spec.definition_id)
         title = name.strip()[:MAX_NAME] or f"{definition.name} {spec.kind}"
         self._access.require(Right.EDIT, "launch", title, definition.project_id)
-        run = self._stores.runs.add(title, spec, self._access.actor.name, origin)
+        planned = foreseen(spec, self._stores)
+        run = self._stores.runs.add(title, spec, self._access.actor.name, origin, planned)
         if spec.pool is None:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, self._woken(spec))
@@ -150,7 +152,8 @@ class RunService:
         try:
             shares(placed(run, self._stores), self._stores.nodes.alive())
         except InvalidInput as fault:
-            return f"The run waits for its nodes: {away(run, self._stores) or fault}."
+            reason = f"The run waits for its nodes: {away(run, self._stores) or fault}."
+            return reason + prospect(run, self._stores.nodes.list())
         return None
 
     def get(self, run_id: int) -> Run:

@@ -9,20 +9,22 @@ from backend.runs.dispatch.placement import Share, does, settled, shares
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.services.runs.stores import Stores
+from backend.services.runs.survival import survived
 from backend.storage.nodes.holdings import Taken
 
 
 def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
-    """What a queued run is asked for, with the nodes that its next attempt may take; `asking`
-    is the node that would like to carry it. A run that was not begun yet waits for its own
-    nodes."""
+    """What a queued run is asked for, with the nodes that its next attempt may take, by a plan for
+    fewer where some stay away; `asking` is the node that would like to carry it. A run that was not
+    begun yet waits for its own nodes."""
     spec = run.spec
     if run.attempt == 0 or not isinstance(spec, TrainSpec) or not spec.nodes:
         return spec
     newest = stores.checkpoints.newest(run) if asking else None
     leader = asking if newest is not None and newest.is_here else ""
-    taken = stores.holdings.taken()
-    return replace(spec, nodes=stood_in(spec, stores.nodes.list(), taken, leader))
+    taken, nodes = stores.holdings.taken(), stores.nodes.list()
+    spec = replace(spec, nodes=stood_in(spec, nodes, taken, leader))
+    return survived(run, spec, nodes, stores, asking)
 
 
 def stood_in(

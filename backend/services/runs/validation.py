@@ -40,6 +40,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
 
 def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("epochs", spec.epochs)
+    _at_least_one("round", spec.round)
     _at_least_one("samples", spec.data.samples)
     _validate_checkpoints(spec.checkpoints)
     if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:

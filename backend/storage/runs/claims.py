@@ -6,7 +6,10 @@ from typing import Any
 
 from sqlalchemy import Row, bindparam, func, insert, select, update
 
+from backend.codec import to_plain
 from backend.people.project import QuotaReached
+from backend.planning.plan import Plan
+from backend.prediction.fallbacks import Fallback
 from backend.runs.dispatch.placement import Share
 from backend.runs.states import RunState, move
 from backend.storage.database import Database
@@ -54,13 +57,15 @@ def asked(database: Database, run_id: int) -> Any:
 @dataclass(frozen=True, slots=True)
 class Claim:
     """What an agent asks for: a queued run, with devices of every share, of which the first is its
-    own node's; `whole` nodes where the run shall be alone there. `lease` in seconds."""
+    own node's; `whole` nodes where the run shall be alone there. `lease` in seconds. `fallback`:
+    the plan by which it goes on with fewer nodes."""
 
     run_id: int
     token: str
     lease: float
     shares: tuple[Share, ...]
     whole: bool = False
+    fallback: Fallback | None = None
 
 
 def claim(database: Database, asked: Claim) -> tuple[Row[Any], tuple[Share, ...]] | None:
@@ -90,6 +95,7 @@ def _claimed(database: Database, asked: Claim) -> tuple[Row[Any], tuple[Share, .
                 "number": row.attempt,
                 "node": node,
                 "first_seq": row.last_seq + 1,
+                **_planned(asked.fallback),
             }
             connection.execute(ATTEMPT, attempt)
             return row, shares
@@ -97,6 +103,12 @@ def _claimed(database: Database, asked: Claim) -> tuple[Row[Any], tuple[Share, .
         raise
     except (DevicesTaken, QuotaReached):
         return None
+
+
+def _planned(fallback: Fallback | None) -> dict[str, Any]:
+    if fallback is None:
+        return {"plan": None, "factor": None}
+    return {"plan": to_plain(Plan, fallback.plan), "factor": fallback.factor}
 
 
 def tags(row: Row[Any]) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Update, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import Update, and_, func, select, update
+from sqlalchemy.orm import Session, aliased
 
 from backend.codec import from_plain, to_plain
+from backend.prediction.fallbacks import Fallback
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.placement import Share
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
@@ -25,12 +26,23 @@ from backend.storage.runs.run_list import conditions, ordered
 from backend.storage.tables.tables import AttemptRow, DefinitionRow, RunRow
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment, Few
 
+Fallbacks = tuple[Fallback, ...]
+AWAY = ("NodeLost", "AgentLost", "NodesMissing")
+"""Errors of attempts after which a run waits for nodes."""
+
 
 class SqlRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, name: str, spec: RunSpec, owner: str, origin_id: int | None) -> Run:
+    def add(
+        self,
+        name: str,
+        spec: RunSpec,
+        owner: str,
+        origin_id: int | None,
+        fallbacks: Sequence[Fallback] = (),
+    ) -> Run:
         of_definition = DefinitionRow.id == spec.definition_id
         row = RunRow(
             name=name,
@@ -49,6 +61,7 @@ class SqlRuns:
             cancel_requested=False,
             summary=to_plain(RunSummary, RunSummary()),
             created_at=DatabaseMoment(),
+            fallbacks=to_plain(Fallbacks, tuple(fallbacks)),
         )
         with self._database.write() as session:
             project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
@@ -150,6 +163,25 @@ class SqlRuns:
         """The first one first."""
         query = select(AttemptRow).where(AttemptRow.run_id == run_id).order_by(AttemptRow.number)
         return [value_of(StoredAttempt, row) for row in self._database.rows(query)]
+
+    def outages(self, most: int) -> Sequence[float]:
+        """For how many seconds runs that had lost a node waited until they went on by their own
+        plan, the newest first."""
+        later = aliased(AttemptRow)
+        follows = (later.run_id == AttemptRow.run_id, later.number > AttemptRow.number)
+        back = func.min(later.started_at)
+        query = (
+            select(AttemptRow.finished_at, back)
+            .join(later, and_(*follows, later.plan.is_(None)))
+            .where(AttemptRow.outcome == RESTARTED)
+            .where(AttemptRow.error["kind"].as_string().in_(AWAY))
+            .group_by(AttemptRow.run_id, AttemptRow.number, AttemptRow.finished_at)
+            .order_by(back.desc())
+            .limit(most)
+        )
+        with self._database.read() as session:
+            found = session.execute(query).all()
+        return [(back - gone).total_seconds() for gone, back in found if gone is not None]
 
     def beat(self, fence: Fence, lease: float) -> bool:
         """Renew the lease; True where a cancel was asked for."""

@@ -127,6 +127,7 @@ class RunRow(Base):
     origin_id            the run that this one was launched again from
     project_id           that of its definition
     cleared_at           when the project's rule took its log, timelines and checkpoints away
+    fallbacks            plans for fewer of its nodes, made when it was submitted
     """
 
     __tablename__ = "runs"
@@ -164,12 +165,13 @@ class RunRow(Base):
     seconds: Mapped[float | None]
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
     cleared_at: Mapped[datetime | None]
+    fallbacks: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
     tags: Mapped[list["TagRow"]] = relationship(lazy="selectin", order_by="TagRow.tag")
 
 
 class AttemptRow(Base):
     """One try at a run: `outcome` once it is over, `first_seq` of its log, `step` from which
-    it went on (null: from the beginning)."""
+    it went on (null: from the beginning), `plan` and `factor` of a fallback (null: its own)."""
 
     __tablename__ = "attempts"
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
@@ -181,6 +183,8 @@ class AttemptRow(Base):
     error: Mapped[dict[str, Any] | None]
     first_seq: Mapped[int]
     step: Mapped[int | None]
+    plan: Mapped[dict[str, Any] | None]
+    factor: Mapped[float | None]
 
 
 class CheckpointRow(Base):

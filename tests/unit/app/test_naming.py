@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.naming import SHORT, partition_name, plan_name, rank_names
+from app.naming import SHORT, fallback_words, partition_name, plan_name, rank_names
 from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.fallbacks import Fallback
 
 
 def a_partition(replicas: list[int]) -> Partition:
@@ -22,6 +23,16 @@ def test_a_short_partition_is_named_by_its_replicas() -> None:
 
 def test_a_long_one_by_its_number_of_stages() -> None:
     assert partition_name(a_partition([1] * 16)) == "16 stages"
+
+
+def test_fallbacks_in_a_line() -> None:
+    plan = Plan("x", a_partition([1]), "gpipe", 4)
+    one, none = Fallback(1, (), plan, 0.71), Fallback(2, (), fault="too much memory")
+    assert fallback_words((one, none)) == "If one node goes: 0.71×; two: no plan fits"
+    slow, slower = Fallback(1, (0,), plan, 0.5), Fallback(1, (1,), plan, 0.3)
+    unequal = (Fallback(1, (2,), plan, 0.4), slow, slower, Fallback(1, (3,)))
+    assert fallback_words(unequal) == "If one node goes: no plan fits or 0.30× or 0.50×"
+    assert fallback_words(()) == ""
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=40))

@@ -17,9 +17,11 @@ def round_size(replicas: Sequence[int], batch: int, num_pipelines: int) -> int:
 
 
 def cutting_of(spec: TrainSpec) -> Cutting:
-    """The microbatches that a run's plan trains on."""
+    """The microbatches that a run's plan trains on. A fallback's epochs are as long as those of the
+    plan that it stands in for."""
     plan = spec.plan
-    unit = round_size(plan.partition.replicas, _batch(spec), plan.num_pipelines)
+    own = round_size(plan.partition.replicas, _batch(spec), plan.num_pipelines)
+    unit = math.lcm(own, spec.round)
     return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
 
 

@@ -53,6 +53,11 @@ def asked_of_agent(must_stop: bool, seconds_left: float | None) -> Ending | None
     return None if seconds_left is None else warned(seconds_left)
 
 
+OUTGROWN = _failed(
+    "NodesReturned",
+    "nodes that the run had lost are back, and its own plan takes less time",
+    "The run goes on by itself, from the checkpoint that it has just made.",
+)
 CUT_OFF = _failed(
     "DatabaseUnreachable",
     "the database did not answer for so long that the agent lost its lease",

@@ -17,6 +17,12 @@ def test_few_points_have_dots_and_a_target_has_a_level() -> None:
     assert many[1]["mark"]["opacity"] == 0
 
 
+def test_a_change_of_plan_is_a_mark() -> None:
+    *_, mark = curve(400, name="loss", marks={120: "1 · gpipe, 0.62×"})["layer"]
+    assert mark["encoding"]["x"] == {"datum": 120}
+    assert mark["mark"]["tooltip"] == "1 · gpipe, 0.62×"
+
+
 def test_shares_of_each_rank_add_up_to_100_percent() -> None:
     rows = [
         ("rank 0", {"forward": 1.0, "backward": 2.0, "idle": 1.0}),

@@ -1,0 +1,114 @@
+"""The best plans for what is left of a cluster when machines go, computed before any goes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import accumulate, combinations, pairwise
+from math import comb
+
+from backend.cluster.cluster import Cluster
+from backend.cluster.fewer import without
+from backend.errors import InvalidInput, StageflowError
+from backend.planning.plan import Plan
+from backend.prediction.question import Question
+from backend.prediction.search import UNWATCHED, Watch, search
+from backend.prediction.shapes import microbatch_unit
+
+MOST_LOST = 2
+MOST_SETS = 64
+"""Sets of lost machines that are planned for one by one, where the machines differ."""
+FEW = 8
+"""Machines of which every number is tried: those that stay need not all be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """By what a training goes on without `count` machines.
+
+    lost    which ones, by number, where that matters; () = any: they are alike
+    plan    for the devices that stay, numbered through; it makes the same updates. None where
+            there is none
+    factor  its predicted samples/s over those of the plan with all machines
+    fault   why there is none, for people
+    """
+
+    count: int
+    lost: tuple[int, ...] = ()
+    plan: Plan | None = None
+    factor: float = 0.0
+    fault: str = ""
+
+    def is_for(self, lost: Sequence[int]) -> bool:
+        """Whether it is for the loss of these."""
+        return self.count == len(lost) and self.lost in ((), tuple(sorted(lost)))
+
+
+def fallbacks(
+    question: Question, plan: Plan, sizes: Sequence[int], watch: Watch = UNWATCHED
+) -> tuple[Fallback, ...]:
+    """The fallbacks of `plan` without one machine and without two; () for a single machine.
+    `question.cluster` has machines of so many devices each. Raises `InvalidInput` where its devices
+    are others, or `plan` is not one for it."""
+    cluster, num = question.cluster, len(sizes)
+    if sum(sizes) != cluster.num_devices:
+        raise InvalidInput(
+            f"machines of {', '.join(map(str, sizes))} devices are not the plan's "
+            f"{cluster.num_devices} devices",
+            "Plan for the cluster of these nodes.",
+        )
+    if num == 1:
+        return ()
+    full = question.predict(plan).samples_per_second
+    asked = replace(
+        question,
+        profile=question.at(plan.microbatch),
+        planner="best",
+        schedule="",
+        batch=plan.batch,
+        pipelines=plan.num_pipelines,
+        like=plan,
+    )
+
+    @cache
+    def best(left: Cluster) -> Fallback:
+        return _best(replace(asked, cluster=left), full, watch)
+
+    alike, found = _are_alike(cluster, sizes), []
+    for count in range(1, min(MOST_LOST, num - 1) + 1):
+        if not alike and comb(num, count) > MOST_SETS:
+            break
+        for lost in [tuple(range(num - count, num))] if alike else combinations(range(num), count):
+            tried = [best(left) for left in _parts(cluster, sizes, lost, microbatch_unit(plan))]
+            chosen = max(tried, key=lambda each: each.factor)  # the first one where none fits
+            found.append(replace(chosen, count=count, lost=() if alike else lost))
+    return tuple(found)
+
+
+def _parts(
+    cluster: Cluster, sizes: Sequence[int], lost: tuple[int, ...], whole: int
+) -> Iterator[Cluster]:
+    """What is left, then its first machines: every number of a few; of many the most whose devices
+    share a round of so many microbatches evenly."""
+    kept = [number for number in range(len(sizes)) if number not in lost]
+    yield without(cluster, sizes, lost)
+    for used in range(len(kept) - 1, 0, -1):
+        is_even = whole % sum(sizes[number] for number in kept[:used]) == 0
+        if is_even or len(kept) <= FEW:
+            yield without(cluster, sizes, (*lost, *kept[used:]))
+            if len(kept) > FEW:
+                return
+
+
+def _best(question: Question, full: float, watch: Watch) -> Fallback:
+    try:
+        found = search(question.planner, question, watch)
+    except StageflowError as fault:
+        return Fallback(0, fault=str(fault))
+    return Fallback(0, plan=found.plan, factor=found.samples_per_second / full if full else 0.0)
+
+
+def _are_alike(cluster: Cluster, sizes: Sequence[int]) -> bool:
+    """Whether it is all the same which machine goes."""
+    firsts = (0, *accumulate(sizes))
+    each = [cluster.each[first:stop] for first, stop in pairwise(firsts)]
+    return len(set(each)) == 1

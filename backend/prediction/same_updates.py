@@ -1,0 +1,60 @@
+"""Whether two plans teach a model the same: from the same samples, by the same rule."""
+
+from dataclasses import dataclass
+
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.plan import Plan
+from backend.prediction.shapes import microbatch_unit
+
+FLUSHING = "flush"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRule:
+    """What of a plan its weights depend on.
+
+    rule           `FLUSHING` for every schedule that flushes: an update does not depend on
+                   where or in which order its microbatches are computed; else the schedule's name
+    num_pipelines  pipelines with weights of their own, which are averaged
+    microbatch     samples that a layer sees at once, as batch norm's statistics do
+    per_update     microbatches of an update, of each of the profile's layers
+    """
+
+    rule: str
+    num_pipelines: int
+    microbatch: int
+    per_update: tuple[int, ...]
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether schedules of these names update by the same rule."""
+    return _rule(one) == _rule(other)
+
+
+def goes_on_from(plan: Plan, before: Plan) -> bool:
+    """Whether a training by `before` may go on by `plan`, as if nothing had happened: the same
+    updates, of epochs that are whole rounds of both. Raises `InvalidInput` as `microbatch_unit`."""
+    whole = microbatch_unit(before) % microbatch_unit(plan) == 0
+    return whole and updates_of(plan) == updates_of(before)
+
+
+def updates_of(plan: Plan) -> UpdateRule:
+    """What the weights of a training by `plan` depend on."""
+    member, partition = schedule_named(plan.schedule), plan.partition
+    num_layers = partition.stages[-1].stop
+    per_update = [plan.batch] * num_layers
+    if not member.batched:  # a stage updates when each of its replicas has had a microbatch
+        for stage in partition.stages:
+            for place in range(stage.first, stage.stop):
+                layer = partition.order[place] if partition.order else place
+                per_update[layer] = stage.replicas
+    return UpdateRule(
+        _rule(plan.schedule),
+        plan.num_pipelines,
+        plan.microbatch,
+        tuple(per_update),
+    )
+
+
+def _rule(name: str) -> str:
+    return FLUSHING if schedule_named(name).flushes else name

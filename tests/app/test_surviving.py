@@ -1,0 +1,101 @@
+"""A run that went on with fewer nodes, and what a launch says of that."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from app.session.state import Page
+from backend.bootstrap import Backend
+from backend.cluster.presets import local
+from backend.cluster.registered import from_nodes
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.predict import predict
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.events import Metrics
+from backend.runs.plans import StoredPlan
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import RunError, RunSummary
+from backend.runs.states import RunState
+from backend.services.runs import survival
+from backend.services.runs.attempt import Attempt
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, text_of
+
+OTHER, DEVICES = "node-2", (local(1).device,) * 2
+LOST = RunError("NodeLost", "node-2 is lost")
+
+
+@pytest.fixture
+def plan(backend: Backend, seeded: seed.Seeded, monkeypatch: pytest.MonkeyPatch) -> StoredPlan:
+    """Of two nodes, with a replica of each stage on both."""
+    monkeypatch.setattr(survival, "WAIT", 0.0)
+    backend.runs.cancel(seeded.queued)
+    backend.runs.cancel(seeded.running)
+    for name in (seed.NODE, OTHER):
+        backend.nodes.beat(name, DEVICES)
+    profile = backend.profiles.get(seeded.profile).profile
+    cluster, num = from_nodes([DEVICES] * 2), len(profile.layers)
+    stages = (Stage(0, num // 2, (0, 2)), Stage(num // 2, num, (1, 3)))
+    plan = Plan("by hand", Partition(stages), "gpipe", profile.microbatch, batch=4)
+    return backend.plans.save(seeded.profile, cluster, predict(profile, cluster, plan))
+
+
+def told(attempt: Attempt, first: int, pace: float) -> None:
+    """Ten losses, and then a checkpoint."""
+    steps = tuple(range(first, first + 10))
+    times = tuple(time.time() + pace * n for n in range(10))
+    attempt.metrics(Metrics("loss", steps, (1.0,) * 10, times, 0))
+    folder = attempt.checkpoint_folder(first + 10)
+    folder.mkdir(parents=True)
+    (folder / "stage-0.safetensors").write_bytes(b"12345")
+    file = CheckpointFile("stage-0.safetensors", 5, "ab")
+    attempt.checkpoint(Mark(0, 64 * (first + 10), first + 10), [file], 3)
+
+
+def test_the_page_shows_both_plans_and_marks_the_curve(
+    backend: Backend, seeded: seed.Seeded, plan: StoredPlan, open_page: Open
+) -> None:
+    spec = TrainSpec(seeded.definition, plan.plan, plan.id, nodes=(seed.NODE, OTHER))
+    release(backend, seeded)
+    run = backend.runs.submit(spec)
+    first = seed.claim(backend, run)
+    told(first, 0, 1e-4)
+    first.finish(RunState.FAILED, RunSummary(), LOST)
+    backend.nodes.lost(OTHER)
+    second = seed.claim(backend, run)
+    second.resumed(second.beginnings()[0])
+    told(second, 10, 2e-4)
+    (fallback,) = run.fallbacks
+    assert fallback.plan is not None
+    page = open_page(Page.RUN, id=run.id)
+    assert not page.exception
+    assert "If one node goes\\: 0." in text_of(page)
+    (table,) = [found.value for found in page.dataframe if "attempt" in found.value]
+    assert list(table["plan"]) == ["2-2 · gpipe", f"{fallback.plan.label}"]
+    rates = list(table["predicted, samples/s"])
+    assert rates[1] == pytest.approx(rates[0] * fallback.factor)
+    measured = list(table["measured, samples/s"])
+    assert measured[1] == pytest.approx(64 / 2e-4, rel=0.05)
+
+
+def test_a_launch_says_what_happens_without_a_node(
+    backend: Backend, seeded: seed.Seeded, plan: StoredPlan, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=plan.id)
+    assert "If one node goes\\: 0." in text_of(page)
+    page.multiselect(key="place-nodes").set_value([seed.NODE, OTHER]).run()
+    page.checkbox(key="place-replan").uncheck().run()
+    button(page, "Start run").click().run()
+    run = backend.runs.list(limit=1).runs[0]
+    assert isinstance(run.spec, TrainSpec)
+    assert (run.spec.replan, run.fallbacks) == (False, ())
+    again = backend.runs.submit(replace(run.spec, replan=True))
+    assert [each.count for each in again.fallbacks] == [1]
+
+
+def release(backend: Backend, seeded: seed.Seeded) -> None:
+    """The run that is live lets go of its devices."""
+    attempt = backend.runs.get(seeded.running).attempt
+    backend.dispatch.abandon(seeded.running, attempt, seed.NODE)

@@ -1,0 +1,149 @@
+"""A run that loses one of its two hosts for good ends by another plan on the other one, as if
+nothing had happened; when the host comes back, it takes the larger plan again."""
+
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from backend.cluster.registered import from_nodes
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.predict import predict
+from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.states import RunState
+from tests.integration.hosts.impatient_agent import WAIT
+from tests.integration.hosts.rig import Hosts
+from tests.integration.hosts.slow_training import curve
+from tests.integration.runtime.plain import plain
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+MODEL = b"""
+import time
+import torch
+from torch import nn
+
+def model():
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 8), nn.Linear(8, 3)).double()
+
+def example(batch):
+    torch.manual_seed(3)
+    return torch.rand(batch, 6).double(), torch.randint(3, (batch,))
+
+def loss(output, target):
+    time.sleep(0.004)
+    return nn.functional.cross_entropy(output, target)
+"""
+LAYERS = tuple(Layer(str(n), "Linear", 4e-2, 8e-2, 10**4, 10**3) for n in range(4))
+"""So slow, as far as the planner knows, that it pays to go back."""
+AGENT = "tests.integration.hosts.impatient_agent"
+MICROBATCH, BATCH, UPDATES = 4, 4, 300
+
+
+@pytest.fixture(scope="module")
+def hosts(new_hosts):
+    hosts = new_hosts(2)
+    hosts.start(AGENT)
+    return hosts
+
+
+@pytest.fixture(scope="module")
+def spec(hosts: Hosts) -> TrainSpec:
+    """One epoch in double precision, a stage on each host, by a plan that is stored."""
+    backend = hosts.backend
+    definition = backend.definitions.add("double.py", MODEL)
+    profile = Profile("four", ModelGraph.chain(LAYERS), MICROBATCH)
+    kept = backend.profiles.add(profile, definition.id)
+    devices = [node.devices for node in backend.nodes.list()]
+    cluster = from_nodes(devices)
+    num = len(devices[0])
+    stages = (Stage(0, 2, tuple(range(num))), Stage(2, 4, tuple(range(num, 2 * num))))
+    plan = Plan("even", Partition(stages), "1f1b-flush", MICROBATCH, batch=BATCH)
+    stored = backend.plans.save(kept.id, cluster, predict(profile, cluster, plan))
+    return TrainSpec(
+        definition.id,
+        plan,
+        stored.id,
+        data=DataSpec("synthetic", MICROBATCH * BATCH * UPDATES),
+        optimizer=OptimizerSpec("momentum", 0.05),
+        epochs=1,
+        checkpoints=CheckpointSpec(seconds=1),
+        nodes=tuple(hosts.names),
+    )
+
+
+@pytest.fixture(scope="module")
+def sequential(spec: TrainSpec, tmp_path_factory):
+    """The same training in one process, as anybody writes it."""
+    file = tmp_path_factory.mktemp("plain") / "double.py"
+    file.write_bytes(MODEL.replace(b"time.sleep(0.004)", b"pass"))
+    return plain(file, spec)
+
+
+def test_it_ends_by_another_plan_on_the_host_that_is_left(hosts, spec: TrainSpec, sequential):
+    run = hosts.backend.runs.submit(spec)
+    (foreseen,) = run.fallbacks
+    assert (foreseen.count, foreseen.lost) == (1, ())
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    attempts = hosts.backend.runs.attempts(run.id)
+    assert attempts[0].error.kind == "NodeLost"
+    assert [attempt.plan for attempt in attempts[:-1]] == [None] * (len(attempts) - 1)
+    last = attempts[-1]
+    assert (last.node, last.plan, last.factor) == ("host-0", foreseen.plan, foreseen.factor)
+    assert last.step > 0
+    is_as_sequential(hosts, run.id, sequential)
+    assert hosts.backend.runs.get(run.id).spec == spec_of(spec, ended)
+    hosts.begin("host-1", AGENT)
+    hosts.wait(lambda: len(hosts.alive) == 2)
+
+
+def test_it_takes_the_larger_plan_again_at_a_checkpoint(hosts, spec: TrainSpec, sequential):
+    run = hosts.backend.runs.submit(spec)
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    hosts.wait(lambda: hosts.backend.runs.attempts(run.id)[-1].plan)
+    hosts.begin("host-1", AGENT)
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    *_, smaller, last = hosts.backend.runs.attempts(run.id)
+    assert smaller.plan == run.fallbacks[0].plan
+    assert (smaller.outcome, smaller.error.kind) == ("restarted", "NodesReturned")
+    assert (last.plan, last.factor) == (None, None)
+    assert last.step > smaller.step
+    is_as_sequential(hosts, run.id, sequential)
+
+
+def test_switched_off_it_waits(hosts, spec: TrainSpec):
+    run = hosts.backend.runs.submit(replace(spec, replan=False))
+    assert run.fallbacks == ()
+    hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
+    hosts.kill("host-1")
+    hosts.wait(lambda: hosts.backend.runs.get(run.id).state is RunState.QUEUED)
+    time.sleep(2 * WAIT)
+    assert hosts.backend.runs.get(run.id).state is RunState.QUEUED
+    assert hosts.backend.runs.cancel(run.id).state is RunState.CANCELLED
+
+
+def spec_of(spec: TrainSpec, run) -> TrainSpec:
+    """What was asked for, with what the plan's profile says."""
+    return replace(spec, planned_in=run.spec.planned_in, tracing=run.spec.tracing)
+
+
+def is_as_sequential(hosts, run_id: int, sequential) -> None:
+    steps, losses = zip(*curve(hosts, run_id), strict=True)
+    assert steps == tuple(range(UPDATES))
+    torch.testing.assert_close(
+        torch.tensor(losses).double(), torch.tensor(sequential.losses).double(), rtol=0, atol=1e-10
+    )
+    (model,) = hosts.backend.runs.artifacts.trained_model(run_id)
+    weights = load_file(model.path)
+    assert weights.keys() == sequential.weights.keys()
+    for name, weight in weights.items():
+        assert weight.dtype is torch.float64
+        torch.testing.assert_close(weight, sequential.weights[name], rtol=0, atol=1e-10)
