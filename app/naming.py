@@ -45,12 +45,12 @@ def planner_name(name: str) -> str:
 
 
 def fallback_words(found: Sequence[Fallback]) -> str:
-    """How a training goes on without machines: "If one node goes: 0.71×; two: no plan fits"."""
+    """How a training goes on without machines: "If one node goes: 0.71×; two: ..."."""
     said = []
     for count, words in ((1, "If one node goes"), (2, "two")):
         here = [each for each in found if each.count == count]
         factors = sorted({times(each.factor) for each in here if each.plan})
-        left = ["no plan fits"] if any(each.plan is None for each in here) else []
+        left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
         if here:
             said.append(f"{words}: {' or '.join(left + factors[:1] + factors[1:][-1:])}")
     return "; ".join(said)
