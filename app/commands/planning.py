@@ -26,7 +26,8 @@ ClusterFile = Annotated[
     Path | None,
     typer.Option(
         "--cluster",
-        help="Cluster YAML, or a preset such as cluster-a:4; without it this machine's devices.",
+        help="Cluster YAML, a preset such as cluster-a:4, or machines of a pool (pool:gpu:2); "
+        "without it this machine's devices.",
     ),
 ]
 Devices = Annotated[
@@ -143,9 +144,16 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
 
 
 def find_cluster(path: Path | None, devices: int) -> Cluster:
-    """From a YAML file, a preset such as "cluster-a:4", or so many devices of this machine."""
+    """From a YAML file, a preset such as "cluster-a:4", a pool's machines ("pool:gpu:2", "pool:gpu"
+    for all of them), or so many devices of this machine."""
     if path is None:
         return this_machine(devices)
+    kind, _, rest = str(path).partition(":")
+    if kind == "pool":
+        name, _, machines = rest.partition(":")
+        if machines and not is_whole(machines):
+            raise InvalidInput(f"{path} names no number of machines", "For example: pool:gpu:2")
+        return connect().pools.get(name).room.cluster(int(machines or 0))
     return read_cluster(str(path) if named_preset(str(path)) else text(path))
 
 

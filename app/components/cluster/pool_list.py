@@ -6,6 +6,9 @@ import streamlit as st
 
 from app.components.shell.grid import Column, grid, small, text, when
 from app.formats import NOTHING, count, duration, plain, size
+from app.session import state
+from app.session.state import Page
+from backend.cluster.document import write_cluster
 from backend.runs.pools.job import JobState
 from backend.runs.pools.pool import Pool
 from backend.runs.pools.room import Machines
@@ -25,6 +28,7 @@ def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
             small("Longest job", 1.1, lambda pool: longest(pool)),
             small("Jobs", 1.8, lambda pool: job_words(jobs.get(pool.name, {}))),
             when("Last seen", 1.0, lambda pool: pool.heartbeat_at),
+            Column("", 0.8, _plan),
         ),
         pools,
     )
@@ -53,6 +57,16 @@ def job_words(jobs: Mapping[JobState, int]) -> str:
         "held": jobs.get(JobState.HELD, 0),
     }
     return " · ".join(f"{number} {word}" for word, number in told.items() if number) or NOTHING
+
+
+def _plan(pool: Pool) -> None:
+    if pool.room.total and st.button(
+        "Plan",
+        key=f"plan-on-{pool.name}",
+        icon=":material/account_tree:",
+        help="For its machines. The links between them are assumed: correct them there.",
+    ):
+        state.go(Page.PLAN, cluster=write_cluster(pool.room.cluster()))
 
 
 def _state(pool: Pool) -> None:

@@ -2,7 +2,12 @@
 
 from dataclasses import dataclass
 
-from backend.cluster.cluster import Device
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.errors import InvalidInput
+
+INSIDE, BETWEEN = 12e9, 1.25e9
+"""Bytes/s that are assumed of the links in a machine and between two: PCIe and 10 Gbit/s, as in
+PipeDream's Cluster-A. No cluster's queue tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +40,22 @@ class PoolRoom:
     def free(self) -> int:
         """Devices that no job holds."""
         return sum(sum(kind.free) for kind in self.machines)
+
+    def cluster(self, machines: int = 0) -> Cluster:
+        """So many machines of the kind with the most devices, to plan for (0 = all of them), joined
+        by links that are assumed. Raises `InvalidInput` where there are fewer."""
+        if not self.total:
+            raise InvalidInput(
+                "what the pool has is not known yet", "Look at it: stageflow pool list"
+            )
+        kind = max(self.machines, key=lambda kind: kind.count * kind.devices)
+        if machines > kind.count:
+            raise InvalidInput(
+                f"the pool has {kind.count} machines with {kind.devices} {kind.device.name}, "
+                f"not {machines}",
+                "Plan for fewer.",
+            )
+        levels = [Level(kind.devices, INSIDE)]
+        if (machines or kind.count) > 1:
+            levels.append(Level(machines or kind.count, BETWEEN))
+        return Cluster(tuple(levels), kind.device)

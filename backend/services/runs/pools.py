@@ -47,6 +47,10 @@ class PoolService:
         """By name."""
         return self._stores.pools.list()
 
+    def get(self, name: str) -> Pool:
+        """Raises `NotFound`, which names those that there are."""
+        return self._stores.pools.get(name)
+
     def jobs(self, run_ids: Sequence[int]) -> Mapping[int, Sequence[PoolJob]]:
         """Of each of these runs, the first one first."""
         found: dict[int, list[PoolJob]] = {}

@@ -1,0 +1,80 @@
+"""Pools on the pages: what they have, what waits for them, and runs for them."""
+
+import pytest
+
+from app.formats import duration
+from app.session.state import Page
+from backend.bootstrap import Backend
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.document import read_cluster
+from backend.runs.pools.job import JobState, Seen
+from backend.runs.pools.room import BETWEEN, INSIDE, Machines, PoolRoom
+from backend.runs.request.spec import PoolSpec, ProfileSpec, TrainSpec
+from tests.app import seed
+from tests.app.conftest import Open
+from tests.app.pages import button, param, text_of
+
+H100 = Device("h100", 80e9)
+ROOM = PoolRoom((Machines(Device("a100"), 2, (2,)), Machines(H100, 4, (4, 0, 3))), 7200.0)
+
+
+@pytest.fixture
+def pool(backend: Backend) -> None:
+    backend.pools.beat("gpu", "slurm", ROOM)
+
+
+def test_the_page_has_no_pools_where_there_are_none(backend: Backend, open_page: Open) -> None:
+    seed.everything(backend)
+    assert "Pools" not in text_of(open_page(Page.NODES))
+
+
+@pytest.mark.usefixtures("pool")
+def test_what_a_pool_has_and_what_waits_for_it(backend: Backend, open_page: Open) -> None:
+    definition = backend.definitions.add_zoo("mlp")
+    backend.runs.submit(ProfileSpec(definition.id, pool=PoolSpec("gpu")))
+    ((job, _),) = backend.pools.begin("gpu")
+    backend.pools.seen(job, Seen("41", JobState.WAITING, "Priority"))
+    page = open_page(Page.NODES)
+    text = text_of(page)
+    for told in (
+        "3 × 4 h100",
+        "9 of 14",
+        duration(7200.0),
+        "1 waiting",
+        r"waits in gpu\: Priority",
+    ):
+        assert told in text
+    assert "No node agent is alive" not in text
+    assert "No node yet" not in text
+    backend.pools.beat("gpu", "slurm", None, "the controller does not answer")
+    assert "does not answer" in text_of(open_page(Page.NODES))
+
+
+@pytest.mark.usefixtures("pool")
+def test_its_machines_are_planned_for(backend: Backend, open_page: Open) -> None:
+    page = button(open_page(Page.NODES), "Plan").click().run()
+    levels = (Level(4, INSIDE), Level(3, BETWEEN))
+    assert read_cluster(param(page, "cluster")) == Cluster(levels, H100)
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_training_is_launched_for_a_pool(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="place-pool").set_value("gpu").run()
+    page.number_input(key="place-machines").set_value(2).run()
+    page.number_input(key="place-minutes").set_value(90.0).run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert (spec.pool, spec.nodes) == (PoolSpec("gpu", 2, 0, 5400.0), ())
+
+
+@pytest.mark.usefixtures("pool")
+def test_a_profile_is_asked_of_a_pool(backend: Backend, open_page: Open) -> None:
+    definition = backend.definitions.add_zoo("mlp")
+    page = open_page(Page.MODELS, id=definition.id)
+    page.selectbox(key=f"profile-{definition.id}-pool").set_value("gpu")
+    button(page, "Start profiling").click().run()
+    assert backend.runs.list(limit=1).runs[0].spec.pool == PoolSpec("gpu")
