@@ -1,6 +1,6 @@
 """What Prometheus scrapes at /metrics: runs, queue, nodes, and how long answers take."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector
 from prometheus_client.core import GaugeMetricFamily
@@ -10,6 +10,8 @@ from prometheus_client.registry import Collector
 
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
+from backend.runs.pools.job import JobState
+from backend.runs.pools.pool import Pool
 from backend.runs.states import RunState
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -58,6 +60,7 @@ class DatabaseCollector(Collector):
         try:
             backend = self._connect()
             counts, nodes = backend.runs.count(), backend.nodes.list()
+            held, pools, jobs = backend.runs.held(), backend.pools.list(), backend.pools.counts()
         except StageflowError:
             up.add_metric([], 0)
             yield up
@@ -66,13 +69,37 @@ class DatabaseCollector(Collector):
         runs = GaugeMetricFamily("stageflow_runs", "Runs by state", labels=["state"])
         for state in RunState:
             runs.add_metric([state.value], counts.get(state, 0))
+        alive = [node for node in nodes if node.alive]
+        devices = sum(len(node.devices) for node in alive)
+        taken = sum(len(held.get(node.name, ())) for node in alive)
         yield from (
             up,
             runs,
+            *_of_pools(pools, jobs),
+            _gauge("stageflow_devices", "Devices of nodes alive", devices),
+            _gauge("stageflow_devices_held", "Of these, those that runs hold", taken),
             _gauge("stageflow_queue_length", "Queued runs", counts.get(RunState.QUEUED, 0)),
             _gauge("stageflow_nodes", "Known nodes", len(nodes)),
-            _gauge("stageflow_nodes_alive", "Nodes alive", sum(node.alive for node in nodes)),
+            _gauge("stageflow_nodes_alive", "Nodes alive", len(alive)),
         )
+
+
+def _of_pools(
+    pools: Sequence[Pool], jobs: Mapping[str, Mapping[JobState, int]]
+) -> Iterator[GaugeMetricFamily]:
+    alive = GaugeMetricFamily("stageflow_pool_alive", "Whether jobs are submitted", labels=["pool"])
+    total = GaugeMetricFamily("stageflow_pool_devices", "Devices of a pool", labels=["pool"])
+    free = GaugeMetricFamily("stageflow_pool_devices_free", "Of these, no job's", labels=["pool"])
+    ours = GaugeMetricFamily("stageflow_pool_jobs", "Jobs by state", labels=["pool", "state"])
+    for pool in pools:
+        alive.add_metric([pool.name], pool.alive and not pool.fault)
+        total.add_metric([pool.name], pool.room.total)
+        free.add_metric([pool.name], pool.room.free)
+        for state in JobState:
+            if state is not JobState.GONE:
+                number = jobs.get(pool.name, {}).get(state, 0)
+                ours.add_metric([pool.name, state.value], number)
+    yield from (alive, total, free, ours)
 
 
 def exposition(connect: Callable[[], Backend]) -> bytes:

@@ -10,7 +10,9 @@ import pytest
 from app.api.openapi import OPERATIONS
 from app.api.operation import PREFIX
 from app.api.reading import MAX_BODY
+from backend.cluster.cluster import Device
 from backend.codec import to_json
+from backend.runs.pools.room import Machines, PoolRoom
 from backend.services.runs.runs import RunService
 from backend.settings import load_settings
 from tests.api.asking import JSON, ask
@@ -170,10 +172,19 @@ def test_the_page_for_people_needs_nobody_else(served: Served) -> None:
 
 def test_prometheus_finds_runs_queue_nodes_and_latencies(served: Served) -> None:
     ask(served.url, f"{PREFIX}/nodes")
+    room = PoolRoom((Machines(Device("h100"), 4, (4, 1)),))
+    served.backend.pools.beat("gpu", "slurm", room)
+    served.backend.nodes.beat("node-9", (Device("cpu"),) * 3)
     text = ask(served.url, "/metrics").body.decode()
     assert 'stageflow_runs{state="failed"} 1.0' in text
     assert 'stageflow_runs{state="starting"} 0.0' in text
     assert "stageflow_queue_length 1.0" in text
-    assert "stageflow_nodes_alive 1.0" in text
+    assert "stageflow_nodes_alive 2.0" in text
+    assert "stageflow_devices 3.0" in text  # the seeded node has not said what it has
+    assert "stageflow_devices_held 2.0" in text
+    assert 'stageflow_pool_alive{pool="gpu"} 1.0' in text
+    assert 'stageflow_pool_devices{pool="gpu"} 8.0' in text
+    assert 'stageflow_pool_devices_free{pool="gpu"} 5.0' in text
+    assert 'stageflow_pool_jobs{pool="gpu",state="held"} 0.0' in text
     assert 'stageflow_api_seconds_count{operation="list_nodes"}' in text
     assert "stageflow_http_seconds" in text

@@ -35,7 +35,7 @@ def _waiting(run: Run) -> str:
     if run.cancel_requested:
         return "Cancelling: the processes are being ended"
     if run.state is RunState.QUEUED:
-        return "Queued: waiting for a node"
+        return f"Queued: waiting for {'a job' if run.spec.pool else 'a node'}"
     if run.state is RunState.RUNNING:
         return f"Running on {plain(run.node or 'a node')}"
     return f"Starting on {plain(run.node or 'a node')}"
