@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from app import formats
+from app.commands.by_hand import ByHandOption, print_command
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
@@ -209,6 +210,7 @@ def run(
     alone: AloneOption = False,
     replan: ReplanOption = True,
     name: str = "",
+    by_hand: ByHandOption = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -256,6 +258,8 @@ def run(
         weights_partial=weights_partial,
     )
     spec = beginning(backend, spec, weights)
+    if by_hand is not None:
+        return print_command(backend, spec, by_hand)
     definition = backend.definitions.get(profile.definition_id)
     if detach:
         queued = submit(backend, spec, name or definition.name)

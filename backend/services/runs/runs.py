@@ -62,8 +62,7 @@ class RunService:
         """Store a queued run and wake a node; `origin` is the run that it is made from. A queue
         that does not answer leaves it queued: see `why_waiting`. Raises `InvalidInput` or
         `NotFound` on a faulty spec."""
-        spec = completed(spec, self._stores)
-        validate(spec, self._stores)
+        spec = self.checked(spec)
         if origin is not None:
             self._stores.runs.get(origin)
         definition = self._stores.definitions.get(spec.definition_id)
@@ -75,6 +74,12 @@ class RunService:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, self._woken(spec))
         return run
+
+    def checked(self, spec: RunSpec) -> RunSpec:
+        """As it would be stored, with what its plan's profile says. Raises as `submit`."""
+        spec = completed(spec, self._stores)
+        validate(spec, self._stores)
+        return spec
 
     def retry(self, run_id: int) -> Run:
         """The same again, as a new run: an ended one stays what it is. Raises `NotFound`, and
