@@ -4,13 +4,17 @@ Among projects that hold equally little, the one whose last start is longest ago
 a project the oldest run. So nobody starves: who is passed by is first the next time.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import heapify, heappop, heappush
 from math import inf
 
 from backend.people.project import Project
 
+LONG_AGO = 1e12
+"""More seconds than any clock shows."""
 LOOKED_AT = 100
 """Queued runs of a project, and of all, among which an agent looks for one to carry."""
 
@@ -40,14 +44,35 @@ class Waiting:
     project_id: int
 
 
-def in_turn(waiting: Sequence[Waiting], loads: Mapping[int, ProjectLoad]) -> list[Waiting]:
-    """Those that may start, in the order in which free devices go to them."""
-    open_ = [each for each in waiting if over_quota(loads[each.project_id]) is None]
-    return sorted(open_, key=lambda each: (*_before(loads[each.project_id]), each.run_id))
+def in_turn(
+    waiting: Sequence[Waiting],
+    loads: Mapping[int, ProjectLoad],
+    devices: Mapping[int, int] | None = None,
+) -> list[Waiting]:
+    """Those that may start, in the order in which free devices go to them: what a run is given
+    counts as held for the next choice. `devices` of each run, where it is known; else 1."""
+    queues: dict[int, deque[Waiting]] = {}
+    for each in sorted(waiting, key=lambda each: each.run_id):
+        if over_quota(loads[each.project_id]) is None:
+            queues.setdefault(each.project_id, deque()).append(each)
+    turns = [(*_before(loads[project]), queue[0].run_id) for project, queue in queues.items()]
+    projects = {queue[0].run_id: project for project, queue in queues.items()}
+    heapify(turns)
+    found = []
+    while turns:
+        of_share, _, run_id = heappop(turns)
+        project = projects[run_id]
+        found.append(queues[project].popleft())
+        if queue := queues[project]:
+            given = (devices or {}).get(run_id, 1) / loads[project].project.quota.share
+            projects[queue[0].run_id] = project
+            heappush(turns, (of_share + given, float(len(found)), queue[0].run_id))
+    return found
 
 
 def _before(load: ProjectLoad) -> tuple[float, float]:
-    return load.of_share, load.served_at.timestamp() if load.served_at else -inf
+    """What it holds of its share, then when it was served last: before anybody is served now."""
+    return load.of_share, load.served_at.timestamp() - LONG_AGO if load.served_at else -inf
 
 
 def over_quota(load: ProjectLoad, more: int = 1) -> str | None:

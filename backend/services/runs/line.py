@@ -37,7 +37,10 @@ def in_line(stores: Stores, asking: str = "") -> Line:
     if not waiting:
         return Line({}, {})
     first = in_turn(waiting, loads)[:LOOKED_AT]
-    runs = stores.runs.several([each.run_id for each in first])
+    by_id = {run.id: run for run in stores.runs.several([each.run_id for each in first])}
+    sizes = {run.id: _fewest(run) for run in by_id.values()}
+    first = in_turn([each for each in first if each.run_id in by_id], loads, sizes)
+    runs = [by_id[each.run_id] for each in first]
     held_up = {
         each.run_id: reason
         for each in waiting

@@ -47,6 +47,19 @@ def test_a_share_counts():
     assert order([(1, 1), (2, 2)], loads(3, 2, shares=(2.0, 1.0))) == [1, 2]
 
 
+def test_what_is_given_counts_for_the_next_choice():
+    """However many runs one project has before the others come."""
+    flood = [(n, 1) for n in range(1, 6)]
+    assert order([*flood, (6, 2), (7, 2), (8, 3)], loads(0, 0, 0)) == [1, 6, 8, 2, 7, 3, 4, 5]
+    assert order([*flood, (6, 2), (7, 2)], loads(0, 2, shares=(1.0, 2.0))) == [1, 6, 2, 7, 3, 4, 5]
+
+
+def test_a_large_run_counts_by_its_devices():
+    queue = [Waiting(run, project) for run, project in ((1, 1), (2, 1), (3, 2), (4, 2), (5, 2))]
+    found = in_turn(queue, loads(0, 0), {1: 3})
+    assert [each.run_id for each in found] == [1, 3, 4, 5, 2]
+
+
 @pytest.mark.parametrize(
     ("quota", "load", "word"),
     [
