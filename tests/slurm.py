@@ -23,6 +23,7 @@ NODES = ("n1", "n2", "n3", "n4", "c1")
 GPUS = ("null", "zero", "full", "random")
 """Devices that every machine has: of a GPU's device, Slurm wants to know only that it is one."""
 CONTROLLER = "slurmctld"
+SAVING = 10.0
 PROGRAMS = f"{os.environ['PATH']}:/usr/sbin:/usr/bin:/sbin"
 CONF = """\
 ClusterName=lab
@@ -133,9 +134,16 @@ class Slurm:
         wait(self.is_idle, self.logs)
 
     def until_saved(self) -> None:
-        """Until the controller has written down what it knows now."""
+        """Until the controller has written down what it knows now: it does so within 5 s of a
+        change, and not at all where nothing has changed since the last time."""
         file, now = self.folder / "state" / "job_state", time.time()
-        wait(lambda: file.stat().st_mtime > now)
+
+        def is_saved() -> bool:
+            with suppress(FileNotFoundError):  # it puts a new file in the place of the old one
+                return file.stat().st_mtime > now
+            return False
+
+        wait(lambda: is_saved() or time.time() > now + SAVING)
 
     def clear(self) -> None:
         """All jobs away."""
