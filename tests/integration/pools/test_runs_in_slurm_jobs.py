@@ -13,7 +13,7 @@ from backend.runs.states import RunState
 from backend.settings import Settings
 from tests.integration.hosts.slow_training import BATCH, MICROBATCH, MODEL
 from tests.integration.pools.rig import PoolRig
-from tests.slurm import CONTROLLER, Slurm
+from tests.slurm import CONTROLLER, QUIET, Slurm
 from workers.pools.engine import Engine
 from workers.pools.handed_down import handed_down
 from workers.pools.slurm.engine import SlurmEngine
@@ -81,6 +81,7 @@ def goes_on(rig: PoolRig, run_id: int, attempt: int) -> None:
     rig.wait(lambda: len(rig.curve(run_id)) > before)
 
 
+@QUIET
 def test_a_controller_that_crashes_costs_a_run_nothing(
     new_pool: Callable[..., PoolRig], slurm: Slurm
 ) -> None:
