@@ -55,7 +55,7 @@ def welcome(invited: str | None, name: str = "", error: StageflowError | None = 
         fields=(
             *(() if invited else (_name(name),)),
             _password(f"Password, {MIN_LENGTH} characters or more", "password"),
-            _password("The same password again", "again"),
+            _password("Repeat password", "again"),
         ),
         button="Set password",
         error=error,

@@ -80,7 +80,7 @@ def test_a_project_is_made_filled_and_limited(
     join(backend, "Gil", Role.GUEST)
     page = open_page(Page.PROJECTS)
     page.text_input[0].set_value("Speech")
-    button(page, "Make project").click().run()
+    button(page, "Create project").click().run()
     speech = backend.projects.named("speech")
     assert "Speech" in text_of(page)
     page.text_input[0].set_value("gil")

@@ -95,7 +95,7 @@ def test_the_account_with_no_token_one_and_many(
 def test_a_new_token_is_shown_once(admin: None, open_page: Open) -> None:
     shown = open_page(Page.ACCOUNT)
     shown.text_input[0].set_value("cluster job")
-    button(shown, "Make token").click().run()
+    button(shown, "Create token").click().run()
     assert "not shown again" in text_of(shown)
     secret = shown.code[0].value
     assert secret not in "".join(found.value for found in shown.run().code)

@@ -90,7 +90,7 @@ def test_headings_sort_and_the_url_says_so(seeded: seed.Seeded, open_page: Open)
     button(page, "Run").click().run()
     assert param(page, "sort") == "name"
     assert button(page, "Run ↑")
-    button(page, "Asked for").click().run()
+    button(page, "Created").click().run()
     assert "sort" not in page.query_params
 
 

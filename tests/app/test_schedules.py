@@ -71,7 +71,7 @@ def test_pairs_are_added_and_taken_away_and_stay_in_the_url(
     boxes = {box.label: box for box in page.selectbox}
     boxes["Plan"].set_value("straight")
     boxes["Schedule"].set_value("1f1b-flush")
-    button(page, "Add it").click().run()
+    button(page, "Add the pair").click().run()
     assert len(names_of(page)) == 3
     assert "straight:1f1b-flush:4" in param(page, "pairs")
     page.button(key="pair-even-split:gpipe:4").click().run()
@@ -84,7 +84,7 @@ def test_the_same_pair_is_not_added_twice(seeded: seed.Seeded, open_page: Open) 
     boxes = {box.label: box for box in page.selectbox}
     boxes["Plan"].set_value("pipedream")
     boxes["Schedule"].set_value("pipedream")
-    button(page, "Add it").click().run()
+    button(page, "Add the pair").click().run()
     assert "already" in page.warning[0].value
 
 

@@ -53,7 +53,7 @@ def _preset(written: str) -> tuple[str, int]:
 
 def _custom(written: str) -> Cluster | None:
     cluster = _read(written)
-    with st.popover("Describe it", icon=":material/dns:", width="stretch"):
+    with st.popover("Edit cluster", icon=":material/dns:", width="stretch"):
         form, text = st.tabs(["Form", "YAML"])
         with form:
             _by_form(cluster or read_cluster(EXAMPLE))

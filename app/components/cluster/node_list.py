@@ -98,9 +98,9 @@ def queue_list(queue: Sequence[QueuedRun]) -> None:
         (
             text("", 0.4, lambda q: f"**{q.place}**"),
             Column("Run", 2.4, lambda q: run_link(q.run)),
-            small("What", 2.0, lambda q: plan_label(q.run)),
+            small("Job", 2.0, lambda q: plan_label(q.run)),
             small("Owner", 1.0, lambda q: q.run.owner),
-            when("Waits since", 1.1, lambda q: q.run.created_at),
+            when("Waiting since", 1.1, lambda q: q.run.created_at),
             small("Why", 4.0, lambda q: _why(q, queue[0])),
         ),
         queue,

@@ -31,7 +31,7 @@ def pair_list(pairs: Sequence[Pair], profile_id: int) -> None:
                 key=f"pair-{write_pairs([pair])}",
                 icon=":material/close:",
                 icon_position="right",
-                help="Remove it",
+                help="Remove",
                 disabled=len(pairs) == 1,
                 on_click=_put,
                 args=([other for other in pairs if other != pair],),
@@ -60,7 +60,7 @@ def _adding(pairs: Sequence[Pair], profile_id: int) -> None:
             max(LEAST_BATCH, *(pair.batch for pair in pairs)),
             help="Under schedules that update once per batch; others ignore it",
         )
-        pressed = st.form_submit_button("Add it", type="primary", icon=":material/add:")
+        pressed = st.form_submit_button("Add the pair", type="primary", icon=":material/add:")
     if pressed:
         number = int(batch) if takes_batch(schedule) else 1
         added = Pair(source, schedule, number)

@@ -24,7 +24,7 @@ def weights_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     names[ON_NODE] = "files on the node"
     chosen = _chosen(spec)
     names.setdefault(chosen, chosen)
-    kind, _, number = fields.choice("Begin with", names, chosen, Param.WEIGHTS).partition(":")
+    kind, _, number = fields.choice("Initial weights", names, chosen, Param.WEIGHTS).partition(":")
     path = ""
     if kind == ON_NODE:
         path = fields.text(

@@ -113,7 +113,7 @@ def clone(definition: Definition) -> None:
     barred = why_not(definition.project_id)
     with st.popover("Clone", icon=":material/content_copy:", **closed(barred)):
         name = st.text_input("Name of the copy", f"{definition.name} copy", max_chars=100)
-        if st.button("Make the copy", type="primary", key=f"clone-{definition.id}"):
+        if st.button("Create copy", type="primary", key=f"clone-{definition.id}"):
             _clone(definition, name)
 
 
@@ -133,10 +133,10 @@ def remove(definition: Definition) -> None:
         show(None)
 
     confirm(
-        "Delete",
+        "Delete the model",
         "delete",
         f"Delete **{plain(definition.label)}** and its file for good?",
-        "Delete it",
+        "Delete the model",
         delete,
         key=f"delete-{definition.id}",
         barred=why_not(definition.project_id),

@@ -37,7 +37,7 @@ def definition_view(definition: Definition) -> None:
     with right:
         with card("Profile it"):
             guarded(profile_form)(definition)
-        with card("Bring a profile", "measured elsewhere"):
+        with card("Import a profile", "measured elsewhere"):
             _import(definition)
 
 
@@ -90,7 +90,7 @@ def _profiles(definition: Definition) -> None:
                 text("Layers", 0.7, lambda p: str(len(p.profile.layers))),
                 text("Compute", 1.1, lambda p: seconds(p.profile.compute)),
                 small("Parameters", 1.6, _given),
-                when("Made", 1.1, lambda p: p.created_at),
+                when("Created", 1.1, lambda p: p.created_at),
             ),
             stored,
         )

@@ -129,14 +129,14 @@ def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
     rows = [
         ("Forward", seconds(forward)),
         ("Backward", seconds(backward)),
-        ("of which the input's", seconds(halves) if halves else ""),
+        ("of it for inputs", seconds(halves) if halves else ""),
         ("Update", seconds(update) if update else ""),
         ("Of the model's time", percent((forward + backward) / total) if total else ""),
         ("Parameters", size(sum(layer.parameter_bytes for layer in layers))),
         ("Frozen", size(frozen) if frozen else ""),
         ("Buffers", size(sum(layer.buffer_bytes for layer in layers))),
         ("Kept for backward", size(kept) if kept is not None else ""),
-        ("Alive at work", size(at_work(layers)) if at_work(layers) else ""),
+        ("Working memory", size(at_work(layers)) if at_work(layers) else ""),
         ("Operations", operations(flops) if flops else ""),
     ]
     if len(layers) == len(profile.layers) and profile.process_bytes:

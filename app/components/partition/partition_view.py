@@ -36,5 +36,5 @@ def partition_view(
         partition_editor(in_order, cut, cluster.num_devices, changed, detail)
         if cluster.num_devices <= MOST_DEVICES:
             st.plotly_chart(placement(cluster, cut), key="placement", config=CONFIG, alt=DEVICES)
-        with st.expander("Type it", icon=":material/keyboard:"):
+        with st.expander("Edit as text", icon=":material/keyboard:"):
             cut_form(cut, changed)

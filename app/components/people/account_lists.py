@@ -12,7 +12,7 @@ from backend.people.project import Project
 from backend.services.people.accounts import AccountService
 from backend.services.people.team import TokenService
 
-DAYS = {"30 days": 30, "90 days": 90, "a year": 365, "no end": None}
+DAYS = {"30 days": 30, "90 days": 90, "a year": 365, "never": None}
 SCOPES = {"read only": Scope.READ, "read and write": Scope.WRITE}
 
 
@@ -22,10 +22,10 @@ def token_form(tokens: TokenService, projects: Sequence[Project]) -> None:
     with st.form("new-token", border=False):
         cells = st.columns([1.7, 1.3, 1.4, 1.2, 1.4], vertical_alignment="bottom")
         name = cells[0].text_input("Name", placeholder="what it is for", max_chars=64)
-        scope = cells[1].selectbox("May", list(SCOPES))
+        scope = cells[1].selectbox("Permission", list(SCOPES))
         project = cells[2].selectbox("Projects", list(names), format_func=names.__getitem__)
-        days = cells[3].selectbox("Ends after", list(DAYS), index=1)
-        asked = cells[4].form_submit_button("Make token", icon=":material/key:")
+        days = cells[3].selectbox("Expires after", list(DAYS), index=1)
+        asked = cells[4].form_submit_button("Create token", icon=":material/key:")
     if asked:
         _, secret = tokens.add(name, SCOPES[scope], DAYS[days], project or None)
         st.success("Copy the token now: it is not shown again.", icon=":material/key:")
@@ -50,11 +50,11 @@ def token_list(tokens: TokenService, projects: Sequence[Project]) -> None:
         (
             text("Name", 2.0, lambda t: f"**{plain(t.name)}**"),
             text("Token", 1.6, lambda t: f":small[`{t.hint}…`]"),
-            text("May", 0.8, lambda t: t.scope.value),
+            text("Permission", 0.8, lambda t: t.scope.value),
             text("Projects", 1.0, lambda t: _projects(t, names)),
-            when("Made", 1.1, lambda t: t.created_at),
+            when("Created", 1.1, lambda t: t.created_at),
             when("Last used", 1.1, lambda t: t.used_at),
-            text("Ends", 1.2, _end),
+            text("Expires", 1.2, _end),
             Column("", 0.8, revoke),
         ),
         found,

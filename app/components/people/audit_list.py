@@ -20,8 +20,8 @@ def audit_list(audit: AuditService) -> None:
         "audit",
         (
             text("When", 1.5, lambda e: f":gray[{e.time.astimezone(here):%m-%d %H:%M:%S}]"),
-            text("Who", 1.4, lambda e: plain(e.actor)),
-            text("Did", 1.0, lambda e: plain(e.action)),
+            text("Person", 1.4, lambda e: plain(e.actor)),
+            text("Action", 1.0, lambda e: plain(e.action)),
             small("To", 3.6, lambda e: e.target),
             Column("Outcome", 1.0, _outcome),
         ),

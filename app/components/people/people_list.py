@@ -77,7 +77,7 @@ def _state(person: Person) -> None:
 @guarded
 def _new_link(team: TeamService, person: Person, address: str) -> None:
     st.markdown(f"{plain(person.name)} sets a new password with it. The old one works until then.")
-    if st.button("Make the link", type="primary"):
+    if st.button("Create link", type="primary"):
         _show(person.name, address, team.invite(person.name))
 
 

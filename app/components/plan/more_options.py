@@ -119,7 +119,7 @@ def _pipelines() -> dict[str, Any]:
         "same devices, as a run measured them: what devices gain by computing for two at once."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        alone = amount_field("One took, ms", Param.TOOK_ALONE, MS, help)
+        alone = amount_field("One alone, ms", Param.TOOK_ALONE, MS, help)
         together = amount_field("Each of two, ms", Param.TOOK_TOGETHER, MS, help)
     took = (alone, together) if alone and together else None
     return {"chunks": chunks, "pipelines": pipelines, "took": took}

@@ -54,7 +54,7 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
     }
     if not profile.graph.is_two_way:
         back = profile.graph.gradient_bytes
-        table["gets back"] = [
+        table["receives back"] = [
             size(back[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
             for stage in cut.stages
         ]

@@ -24,8 +24,8 @@ def distance(found: Answer) -> str:
     spent = found.prediction.seconds_per_minibatch
     return (
         f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: all compute, "
-        f"evenly on all devices. This one takes {seconds(spent)}; another saves at most "
-        f"**{percent(found.gap)}**. It is {times(found.over_one_device)} as fast as one device."
+        f"evenly on all devices. This one takes {seconds(spent)}: at most **{percent(found.gap)}** "
+        f"faster is possible. It is {times(found.over_one_device)} as fast as one device."
     )
 
 

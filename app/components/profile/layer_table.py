@@ -79,8 +79,8 @@ def rows(profile: Profile, shown: Sequence[LayerGroup]) -> dict[str, list[Any]]:
         **_column(shown, "frozen", "frozen_bytes", size_unit),
         f"output, {byte}": [group.layers[-1].output_bytes * cut for group in shown],
         **_column(shown, "kept", "saved_bytes", size_unit),
-        f"cut sends, {byte}": [cuts[group.stop - 1] * cut for group in shown],
-        f"cut gets back, {byte}": _back(profile, shown, cut),
+        f"sent at cut, {byte}": [cuts[group.stop - 1] * cut for group in shown],
+        f"received at cut, {byte}": _back(profile, shown, cut),
         **_column(shown, "operations", "flops", lambda _: (1e-6, "MFLOP")),
     }
     return {name: values for name, values in table.items() if values}

@@ -28,7 +28,9 @@ def project_form(projects: ProjectService, access: Access) -> None:
     with st.form("new-project", border=False):
         cells = st.columns([3.0, 1.2], vertical_alignment="bottom")
         name = cells[0].text_input("Name", max_chars=64, disabled=bool(denied))
-        asked = cells[1].form_submit_button("Make project", icon=":material/add:", **closed(denied))
+        asked = cells[1].form_submit_button(
+            "Create project", icon=":material/add:", **closed(denied)
+        )
     if asked:
         made = projects.add(name)
         state.notify(f"{made.name} is created")
@@ -41,10 +43,10 @@ def project_list(projects: Sequence[Project], access: Access) -> None:
         "projects",
         (
             Column("Project", 2.6, _name),
-            text("You are", 1.0, lambda p: role_in(access, p.id)),
+            text("Your role", 1.0, lambda p: role_in(access, p.id)),
             Column("State", 1.0, _state),
-            small("At once", 2.4, quota_words),
-            when("Made", 1.1, lambda p: p.created_at),
+            small("Limits", 2.4, quota_words),
+            when("Created", 1.1, lambda p: p.created_at),
         ),
         projects,
     )

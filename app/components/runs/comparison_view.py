@@ -183,7 +183,7 @@ def comparison_summary(
         ),
         RunMetric("Per minibatch", 1.1, lambda run: run.summary.seconds_per_minibatch, seconds),
         RunMetric("Waiting", 0.9, lambda run: run.summary.bubble, percent),
-        RunMetric("Took", 1.0, _took, duration),
+        RunMetric("Duration", 1.0, _took, duration),
     )
     colours = {run.id: SERIES[place % len(SERIES)][0] for place, run in enumerate(runs)}
     grid(

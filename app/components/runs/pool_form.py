@@ -17,7 +17,7 @@ def pool_choice(before: str, key: str) -> str:
         return ""
     names = ["", *pools]
     return st.selectbox(
-        "Carried by",
+        "Runs on",
         names,
         names.index(before) if before in pools else 0,
         format_func=lambda name: _told(pools.get(name)),

@@ -38,21 +38,21 @@ _ALL: tuple[Column[Run], ...] = (
     text("Loss", 0.9, lambda run: number(run.summary.loss)),
     text("Throughput", 1.3, lambda run: rate(run.summary.samples_per_second)),
     text("Epochs", 0.8, _epochs),
-    text("Took", 1.1, took),
+    text("Duration", 1.1, took),
     small("Node", 1.1, lambda run: run.node or ""),
     small("Owner", 1.0, lambda run: run.owner),
     text("Tags", 1.5, _tags),
     small("Note", 2.0, lambda run: shorten(run.note, NOTE)),
-    when("Asked for", 1.2, lambda run: run.created_at),
+    when("Created", 1.2, lambda run: run.created_at),
 )
 COLUMNS: Mapping[str, Column[Run]] = {column.title: column for column in _ALL}
-USUAL = ("State", "Plan", "Accuracy", "Took", "Owner", "Asked for")
+USUAL = ("State", "Plan", "Accuracy", "Duration", "Owner", "Created")
 SORTS: Mapping[str, RunSort] = {
     "Run": RunSort.NAME,
     "State": RunSort.STATE,
     "Accuracy": RunSort.ACCURACY,
-    "Took": RunSort.SECONDS,
+    "Duration": RunSort.SECONDS,
     "Owner": RunSort.OWNER,
-    "Asked for": RunSort.CREATED,
+    "Created": RunSort.CREATED,
 }
 """What the headings of these columns sort by."""

@@ -69,7 +69,7 @@ def _more() -> dict[str, Any]:
     with left:
         owner = _one_of("Owner", Param.OWNER, list(services.backend().labels.owners()))
         definition = _numbered("Model", Param.DEFINITION, _definitions())
-        since = st.date_input("Asked for from", None, **bound(Param.SINCE))
+        since = st.date_input("Created from", None, **bound(Param.SINCE))
         least = _percent("Accuracy from, %", Param.ACCURACY_FROM)
     with right:
         tag = _one_of("Tag", Param.TAG, list(services.backend().labels.tags()))

@@ -15,7 +15,7 @@ from backend.runs.history.listing import RunOrder, RunSort
 from backend.runs.run import Run
 
 ASCENDING = "asc"
-NEWEST = ("State", "Plan", "Accuracy", "Owner", "Asked for")
+NEWEST = ("State", "Plan", "Accuracy", "Owner", "Created")
 UPWARDS = (RunSort.NAME, RunSort.OWNER, RunSort.STATE)
 """What a first click sorts from A to Z; everything else from the largest down."""
 
