@@ -52,11 +52,12 @@ def queue(runs: RunService) -> list[QueuedRun]:
     ahead = [*line.turns, *(run.id for run in line.pooled), *line.held_up]
     places = {run_id: place for place, run_id in enumerate(ahead, start=1)}
     seen = {run.id for run in waiting}
+    pooled = runs.why_pooled([run for run in waiting if run.spec.pool is not None])
     found = []
     for run in sorted(waiting, key=lambda run: places.get(run.id, len(places) + run.id)):
         place, turn = places.get(run.id, len(places) + 1), line.turns.get(run.id)
         if run.spec.pool is not None:
-            reason = line.held_up.get(run.id) or runs.why_pooled(run)
+            reason = line.held_up.get(run.id) or pooled[run.id]
             found.append(QueuedRun(run, place, reason, None))
             continue
         reason = fault or line.held_up.get(run.id) or runs.why_apart(run) or _waits(turn, seen)

@@ -53,10 +53,7 @@ class PoolService:
 
     def jobs(self, run_ids: Sequence[int]) -> Mapping[int, Sequence[PoolJob]]:
         """Of each of these runs, the first one first."""
-        found: dict[int, list[PoolJob]] = {}
-        for job in self._stores.jobs.of_runs(run_ids):
-            found.setdefault(job.run_id, []).append(job)
-        return found
+        return of_each(self._stores.jobs.of_runs(run_ids))
 
     def counts(self) -> Mapping[str, Mapping[JobState, int]]:
         """By pool, how many jobs there are in each state that some have, but for those that are
@@ -74,7 +71,7 @@ class PoolService:
         """Write down the jobs that are to be submitted now, in the order of fairness."""
         line = in_line(self._stores)
         queue = [run for run in line.pooled if run.spec.pool and run.spec.pool.name == pool]
-        jobs = {run_id: list(each) for run_id, each in self.jobs([r.id for r in queue]).items()}
+        jobs = dict(self.jobs([run.id for run in queue]))
         for job in self._stores.jobs.of_pool(pool):
             if job.run_id not in jobs:
                 jobs[job.run_id] = [job]
@@ -107,6 +104,14 @@ class PoolService:
         )
         if self._stores.runs.fail_queued(job.run_id, error):
             self._notifier.notify(self._stores.runs.get(job.run_id))
+
+
+def of_each(jobs: Sequence[PoolJob]) -> Mapping[int, Sequence[PoolJob]]:
+    """The jobs of each run, in the order in which they are given."""
+    found: dict[int, list[PoolJob]] = {}
+    for job in jobs:
+        found.setdefault(job.run_id, []).append(job)
+    return found
 
 
 def why_pooled(run: Run, pool: Pool | None, jobs: Sequence[PoolJob]) -> str:

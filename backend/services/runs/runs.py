@@ -20,7 +20,7 @@ from backend.runs.states import RunState
 from backend.services.people.access import Access
 from backend.services.runs.completion import completed
 from backend.services.runs.line import Line, expected_free, in_line
-from backend.services.runs.pools import why_pooled
+from backend.services.runs.pools import of_each, why_pooled
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
@@ -118,14 +118,17 @@ class RunService:
             return None
         line = self.line()
         if run.spec.pool is not None:
-            return line.held_up.get(run.id) or self.why_pooled(run)
+            return line.held_up.get(run.id) or self.why_pooled([run])[run.id]
         return self.why_stopped() or line.held_up.get(run.id) or self.why_apart(run)
 
-    def why_pooled(self, run: Run) -> str:
-        """What a queued run that a pool carries waits for."""
-        pools = {pool.name: pool for pool in self._stores.pools.list()}
-        asked = pools.get(run.spec.pool.name) if run.spec.pool else None
-        return why_pooled(run, asked, self._stores.jobs.of_runs([run.id]))
+    def why_pooled(self, runs: Sequence[Run]) -> Mapping[int, str]:
+        """What each of these queued runs, which pools carry, waits for."""
+        pools = {pool.name: pool for pool in self._stores.pools.list()} if runs else {}
+        jobs = of_each(self._stores.jobs.of_runs([run.id for run in runs]))
+        asked = {run.id: run.spec.pool.name for run in runs if run.spec.pool}
+        return {
+            run.id: why_pooled(run, pools.get(asked[run.id]), jobs.get(run.id, ())) for run in runs
+        }
 
     def why_stopped(self) -> str | None:
         """Why no queued run starts at all."""
