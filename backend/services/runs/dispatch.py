@@ -10,7 +10,7 @@ from backend.notifications.notifier import Notifier
 from backend.queue.client import CeleryQueue
 from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.fence import Fence, LeaseLost
-from backend.runs.dispatch.leases import REAPER, NodeTaken
+from backend.runs.dispatch.leases import REAPER
 from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import shares_on
 from backend.runs.pools.agents import agents_of
@@ -42,13 +42,13 @@ class DispatchService:
 
     def go_by(self, node: str) -> None:
         """Be the agent of that name, for a lease. Raises `NodeTaken` where another one is."""
-        holder = self._stores.leases.take(f"node {node}", self._place, self._lease)
-        if holder != self._place:
-            raise NodeTaken(
-                f"the name {node} belongs to the agent of {holder}",
-                "Set another STAGEFLOW_NODE for this agent, or stop the other one: its name is "
-                f"free after {self._lease:.0f} s.",
-            )
+        self._stores.leases.hold(
+            f"node {node}",
+            self._place,
+            self._lease,
+            f"the name {node} belongs to the agent of",
+            "Set another STAGEFLOW_NODE for this agent, or stop the other one",
+        )
 
     def leave(self, node: str) -> None:
         """The agent of that name ends: nobody need wait for its leases."""

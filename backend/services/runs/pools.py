@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.notifications.notifier import Notifier
-from backend.runs.dispatch.leases import NodeTaken
 from backend.runs.pools.job import JobState, Seen
 from backend.runs.pools.pool import TRIES, Pool, PoolJob, is_needed, next_ones, tries
 from backend.runs.pools.room import PoolRoom
@@ -27,13 +26,13 @@ class PoolService:
     def go_by(self, pool: str) -> None:
         """Be the one who submits for the pool, for a lease. Raises `NodeTaken` where somebody
         else is."""
-        holder = self._stores.leases.take(f"pool {pool}", self._place, self._lease)
-        if holder != self._place:
-            raise NodeTaken(
-                f"jobs for the pool {pool} are submitted by the process of {holder}",
-                "Choose another --name, or stop that one: the name is free after "
-                f"{self._lease:.0f} s.",
-            )
+        self._stores.leases.hold(
+            f"pool {pool}",
+            self._place,
+            self._lease,
+            f"jobs for the pool {pool} are submitted by the process of",
+            "Choose another --name, or stop that one",
+        )
 
     def leave(self, pool: str) -> None:
         """Nobody need wait for the lease."""

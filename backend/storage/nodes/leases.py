@@ -5,6 +5,7 @@ from contextlib import suppress
 from sqlalchemy import delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from backend.runs.dispatch.leases import NodeTaken
 from backend.storage.database import Database
 from backend.storage.tables.node_tables import LeaseRow
 from backend.storage.tables.values import DatabaseClock
@@ -30,6 +31,13 @@ class SqlLeases:
         with suppress(IntegrityError), self._database.plain() as connection:
             connection.execute(insert(LeaseRow).values(name=name, **held))
         return self._database.first(named) or ""
+
+    def hold(self, name: str, holder: str, seconds: float, taken: str, advice: str) -> None:
+        """`take`, or raise `NodeTaken`: what is `taken` by the one who is named behind it."""
+        other = self.take(name, holder, seconds)
+        if other != holder:
+            free = f"the name is free after {seconds:.0f} s"
+            raise NodeTaken(f"{taken} {other}", f"{advice}: {free}.")
 
     def drop(self, name: str, holder: str) -> None:
         """Let the next one have it at once."""
