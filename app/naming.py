@@ -1,16 +1,17 @@
-"""How plans, partitions, ranks, people's states and cleared runs are called for people."""
+"""How plans, partitions, ranks, machines, people and cleared runs are called."""
 
 import re
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
-from app.formats import times
+from app.formats import NOTHING, size, times
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
 from backend.runs.history.records import StoredAttempt
+from backend.runs.pools.room import Machines
 from backend.runs.run import Run
 
 SHORT = 11  # characters
@@ -77,6 +78,15 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
         for place in places
     ]
     return tuple(f"rank {rank} · {name}" for rank, name in enumerate(names))
+
+
+def machines_words(kinds: Sequence[Machines]) -> str:
+    """A pool's machines: "4 × 8 h100, 80.0 GiB each"."""
+    parts = []
+    for kind in kinds:
+        each = f", {size(kind.device.memory)} each" if kind.device.memory else ""
+        parts.append(f"{kind.count} × {kind.devices} {kind.device.name}{each}")
+    return "; ".join(parts) or NOTHING
 
 
 def person_state(person: Person) -> str:

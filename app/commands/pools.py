@@ -8,10 +8,10 @@ from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json
 from app.commands.serve import replaced_by
+from app.naming import machines_words
 from app.server import launch
 from app.terminal import print_json, print_table
 from backend import bootstrap
-from backend.runs.pools.room import Machines
 from backend.settings import load_settings
 
 app = typer.Typer(help="Pools: clusters whose jobs carry runs.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def list_pools(as_json: Json = False) -> None:
                 pool.name,
                 pool.kind,
                 pool.fault or ("alive" if pool.alive else "silent"),
-                ", ".join(map(machines, pool.room.machines)) or "not known",
+                machines_words(pool.room.machines),
                 str(pool.room.total),
                 str(pool.room.free),
                 formats.duration(pool.room.longest) if pool.room.longest else "any",
@@ -43,11 +43,6 @@ def list_pools(as_json: Json = False) -> None:
             for pool in pools
         ],
     )
-
-
-def machines(kind: Machines) -> str:
-    """As "4 with 8 h100"."""
-    return f"{kind.count} with {kind.devices} {kind.device.name}"
 
 
 @app.command("local")

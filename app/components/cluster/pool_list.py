@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from app.components.shell.grid import Column, grid, small, text, when
-from app.formats import NOTHING, count, duration, plain, size
+from app.formats import NOTHING, count, duration, plain
+from app.naming import machines_words
 from app.session import state
 from app.session.state import Page
 from backend.cluster.document import write_cluster
 from backend.runs.pools.job import JobState
 from backend.runs.pools.pool import Pool
-from backend.runs.pools.room import Machines
 
 Jobs = Mapping[str, Mapping[JobState, int]]
 
@@ -23,7 +23,7 @@ def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
         (
             text("Pool", 1.6, lambda pool: f"**{plain(pool.name)}** :gray[{plain(pool.kind)}]"),
             Column("State", 1.5, _state),
-            text("Machines", 2.4, lambda pool: plain(machines(pool.room.machines))),
+            text("Machines", 2.4, lambda pool: plain(machines_words(pool.room.machines))),
             Column("Free", 1.4, _free),
             small("Longest job", 1.1, lambda pool: longest(pool)),
             small("Jobs", 1.8, lambda pool: job_words(jobs.get(pool.name, {}))),
@@ -32,15 +32,6 @@ def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
         ),
         pools,
     )
-
-
-def machines(kinds: Sequence[Machines]) -> str:
-    """As "4 × 8 h100, 80.0 GiB each"."""
-    parts = []
-    for kind in kinds:
-        each = f", {size(kind.device.memory)} each" if kind.device.memory else ""
-        parts.append(f"{kind.count} × {kind.devices} {kind.device.name}{each}")
-    return "; ".join(parts) or NOTHING
 
 
 def longest(pool: Pool) -> str:

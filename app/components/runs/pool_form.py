@@ -1,5 +1,7 @@
 """Let the jobs of a pool carry a run."""
 
+from typing import TypeVar
+
 import streamlit as st
 
 from app import services
@@ -8,6 +10,7 @@ from backend.runs.pools.pool import Pool
 from backend.runs.request.spec import PoolSpec
 
 MINUTE = 60.0
+Number = TypeVar("Number", int, float)
 
 
 def pool_choice(before: str, key: str) -> str:
@@ -34,29 +37,20 @@ def pool_form(before: PoolSpec | None, key: str) -> PoolSpec | None:
         return None
     left, middle, right = st.columns(3)
     kept = before or PoolSpec(name)
-    machines = left.number_input(
-        "Machines of a job",
-        min_value=1,
-        value=kept.nodes,
-        help="The plan's devices are numbered through, machine by machine.",
-        key=f"{key}-machines",
-    )
-    each = middle.number_input(
-        "Devices of each",
-        min_value=0,
-        value=kept.devices,
-        help="0 = as many as the run needs.",
-        key=f"{key}-each",
-    )
-    minutes = right.number_input(
-        "Minutes of a job",
-        min_value=0.0,
-        value=kept.seconds / MINUTE,
-        step=30.0,
-        help="0 = as long as the pool lets a job run.",
-        key=f"{key}-minutes",
-    )
-    return PoolSpec(name, int(machines), int(each), float(minutes) * MINUTE)
+    with left:
+        note = "The plan's devices are numbered through, machine by machine."
+        machines = _number("Machines of a job", 1, kept.nodes, 1, note, f"{key}-machines")
+    with middle:
+        note = "0 = as many as the run needs."
+        each = _number("Devices of each", 0, kept.devices, 1, note, f"{key}-each")
+    with right:
+        note, asked = "0 = as long as the pool lets a job run.", kept.seconds / MINUTE
+        minutes = _number("Minutes of a job", 0.0, asked, 30.0, note, f"{key}-minutes")
+    return PoolSpec(name, machines, each, minutes * MINUTE)
+
+
+def _number(label: str, least: Number, value: Number, step: Number, note: str, key: str) -> Number:
+    return st.number_input(label, least, None, value, step, help=note, key=key)
 
 
 def _told(pool: Pool | None) -> str:
