@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -55,7 +55,6 @@ class LocalEngine:
         return order.name
 
     def look(self) -> Mapping[str, Seen]:
-        self._turn()
         return {
             name: Seen(
                 name,
@@ -64,27 +63,23 @@ class LocalEngine:
                 starts_at=datetime.fromtimestamp(job.started, UTC) if job.started else None,
                 hosts=tuple(f"local-{slot.machine}" for slot in job.slots),
             )
-            for name, job in self._jobs().items()
+            for name, job in self._turn().items()
         }
 
     def end(self, name: str) -> None:
         job = self._jobs().get(name)
-        if job is None or job.state is JobState.GONE:
-            return
-        if job.state is JobState.WAITING:
-            written(self._folder, replace(job, state=JobState.GONE, ended=time.time()))
-        elif not job.asked:
-            written(self._folder, replace(job, asked=time.time()))
-            job.tell(signal.SIGTERM)
+        if job is not None:
+            self._end(job)
 
     def room(self) -> PoolRoom:
-        free = tuple(len(self._free(machine)) for machine in range(self._machines))
+        free = tuple(len(devices) for devices in self._free(self._jobs().values()))
         return PoolRoom((Machines(self._devices[0], len(self._devices), free),), self._longest)
 
     def estimate(self, order: JobOrder) -> datetime | None:
         self._check(order)
-        waits = any(job.state is JobState.WAITING for job in self._jobs().values())
-        return None if waits or self._slots(order) is None else datetime.now(UTC)
+        jobs = self._jobs().values()
+        waits = any(job.state is JobState.WAITING for job in jobs)
+        return None if waits or self._slots(order, jobs) is None else datetime.now(UTC)
 
     def output(self, name: str) -> str:
         file = self._folder / name / "output"
@@ -106,33 +101,44 @@ class LocalEngine:
                 "Ask for less: a run that takes longer goes on in another job.",
             )
 
-    def _turn(self) -> None:
+    def _turn(self) -> Mapping[str, LocalJob]:
         """Note what has ended, end what must, start what has room: the oldest first, none before
-        it."""
+        it. All jobs by name, as they are then."""
         self._children = [child for child in self._children if child.poll() is None]
-        for job in self._jobs().values():
+        jobs = dict(self._jobs())
+        for name, job in list(jobs.items()):
             if job.state is JobState.RUNNING:
-                self._follow(job)
+                jobs[name] = self._followed(job)
             elif job.state is JobState.GONE and time.time() - job.ended > KEPT:
-                job.forget(self._folder)
-        waiting = [job for job in self._jobs().values() if job.state is JobState.WAITING]
+                jobs.pop(name).forget(self._folder)
+        waiting = [job for job in jobs.values() if job.state is JobState.WAITING]
         for job in sorted(waiting, key=lambda job: job.submitted):
-            slots = self._slots(job.order)
+            slots = self._slots(job.order, jobs.values())
             if slots is None:
-                return
-            self._start(job, slots)
+                break
+            jobs[job.order.name] = self._started(job, slots)
+        return jobs
 
-    def _follow(self, job: LocalJob) -> None:
+    def _followed(self, job: LocalJob) -> LocalJob:
         now, limit = time.time(), job.order.seconds or self._longest
         if not job.is_alive:
-            written(self._folder, replace(job, state=JobState.GONE, ended=now))
-        elif job.asked and now > job.asked + KILL_WAIT:
+            return written(self._folder, replace(job, state=JobState.GONE, ended=now))
+        if job.asked and now > job.asked + KILL_WAIT:
             job.tell(signal.SIGKILL)
         elif limit and not job.asked and now > job.started + limit:
-            self.end(job.order.name)
+            return self._end(job)
         elif limit and not job.warned and now > job.started + limit - job.order.warning:
-            written(self._folder, replace(job, warned=True))
+            job = written(self._folder, replace(job, warned=True))
             job.tell(signal.SIGUSR1)
+        return job
+
+    def _end(self, job: LocalJob) -> LocalJob:
+        if job.state is JobState.WAITING:
+            return written(self._folder, replace(job, state=JobState.GONE, ended=time.time()))
+        if job.state is JobState.RUNNING and not job.asked:
+            job = written(self._folder, replace(job, asked=time.time()))
+            job.tell(signal.SIGTERM)
+        return job
 
     @contextmanager
     def _bound(self, devices: Sequence[int]) -> Iterator[None]:
@@ -148,27 +154,27 @@ class LocalEngine:
         finally:
             os.sched_setaffinity(0, own)
 
-    def _free(self, machine: int) -> list[int]:
+    def _free(self, jobs: Collection[LocalJob]) -> list[list[int]]:
+        """Of each machine, the devices that none of the jobs holds."""
         held = {
-            device
-            for job in self._jobs().values()
+            (slot.machine, device)
+            for job in jobs
             if job.state is JobState.RUNNING
             for slot in job.slots
-            if slot.machine == machine
             for device in slot.devices
         }
-        return [device for device in range(len(self._devices)) if device not in held]
+        devices = range(len(self._devices))
+        return [[d for d in devices if (m, d) not in held] for m in range(self._machines)]
 
-    def _slots(self, order: JobOrder) -> tuple[Slot, ...] | None:
-        """Devices for the job on as many machines as it needs; None where they are not free."""
+    def _slots(self, order: JobOrder, jobs: Collection[LocalJob]) -> tuple[Slot, ...] | None:
+        """Devices for the job on as many machines as it needs; None where the others hold them."""
         found: list[Slot] = []
-        for machine in range(self._machines):
-            free = self._free(machine)
+        for machine, free in enumerate(self._free(jobs)):
             if len(free) >= order.devices and len(found) < order.nodes:
                 found.append(Slot(machine, tuple(free[: order.devices])))
         return tuple(found) if len(found) == order.nodes else None
 
-    def _start(self, job: LocalJob, slots: tuple[Slot, ...]) -> None:
+    def _started(self, job: LocalJob, slots: tuple[Slot, ...]) -> LocalJob:
         processes = []
         for place, slot in enumerate(slots):
             given = {"STAGEFLOW_PLACE": str(place), "STAGEFLOW_DEVICES": str(len(slot.devices))}
@@ -191,4 +197,4 @@ class LocalEngine:
         started = replace(
             job, state=JobState.RUNNING, started=now, slots=slots, processes=tuple(processes)
         )
-        written(self._folder, started)
+        return written(self._folder, started)

@@ -81,13 +81,14 @@ class LocalJob:
         shutil.rmtree(folder / self.order.name, ignore_errors=True)
 
 
-def written(folder: Path, job: LocalJob) -> None:
-    """Note it at once or not at all."""
+def written(folder: Path, job: LocalJob) -> LocalJob:
+    """Note it at once or not at all; the job."""
     place = folder / job.order.name
     place.mkdir(exist_ok=True)
     draft = place / f"{FILE}.new"
     draft.write_bytes(to_json(LocalJob, job))
     draft.replace(place / FILE)
+    return job
 
 
 def jobs_in(folder: Path) -> Mapping[str, LocalJob]:
