@@ -14,8 +14,9 @@ from backend.cluster.cluster import Device
 from backend.runs.pools.job import JobOrder, JobState, Seen
 from backend.runs.pools.room import Machines, PoolRoom
 from backend.settings import PREFIX
+from workers.pid import Pid
 from workers.pools.engine import OrderRefused
-from workers.pools.local_job import KEPT, TAIL, LocalJob, Process, Slot, jobs_in, written
+from workers.pools.local_job import KEPT, TAIL, LocalJob, Slot, jobs_in, written
 
 KILL_WAIT = 30.0
 """Seconds between the request to end and the end by force."""
@@ -192,7 +193,7 @@ class LocalEngine:
                     start_new_session=True,
                 )
             self._children.append(child)
-            processes.append(Process.of(child.pid))
+            processes.append(Pid.of(child.pid))
         now = time.time()
         started = replace(
             job, state=JobState.RUNNING, started=now, slots=slots, processes=tuple(processes)

@@ -8,37 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from backend.codec import from_json, to_json
 from backend.runs.pools.job import JobOrder, JobState
+from workers.pid import Pid
 
 KEPT = 3600.0
 """Seconds for which an ended job is told of."""
 TAIL = 4000
 FILE = "job.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A number is given again once a process has ended: `created` tells whose it is."""
-
-    pid: int
-    created: float
-
-    @classmethod
-    def of(cls, pid: int) -> "Process":
-        """One that lives, or ended a moment ago."""
-        with suppress(psutil.NoSuchProcess):
-            return cls(pid, psutil.Process(pid).create_time())
-        return cls(pid, 0.0)
-
-    @property
-    def is_alive(self) -> bool:
-        with suppress(psutil.NoSuchProcess):
-            found = psutil.Process(self.pid)
-            return found.create_time() == self.created and found.status() != psutil.STATUS_ZOMBIE
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +38,7 @@ class LocalJob:
     ended: float = 0.0
     warned: bool = False
     slots: tuple[Slot, ...] = ()
-    processes: tuple[Process, ...] = ()
+    processes: tuple[Pid, ...] = ()
 
     @property
     def is_alive(self) -> bool:
@@ -73,9 +50,9 @@ class LocalJob:
             if process.is_alive:
                 with suppress(ProcessLookupError):
                     if number is signal.SIGKILL:
-                        os.killpg(process.pid, number)
+                        os.killpg(process.number, number)
                     else:
-                        os.kill(process.pid, number)
+                        os.kill(process.number, number)
 
     def forget(self, folder: Path) -> None:
         shutil.rmtree(folder / self.order.name, ignore_errors=True)

@@ -12,7 +12,8 @@ import pytest
 from backend.codec import to_json
 from workers.sandbox.room import work_folder
 from workers.supervisor.ranks import orphans, processes
-from workers.supervisor.ranks.orphans import Pid, StartedProcesses
+from workers.pid import Pid
+from workers.supervisor.ranks.orphans import StartedProcesses
 from workers.supervisor.setup.preparation import FolderInUse, clear
 
 DEAD = Pid(os.getpid(), 1.0)

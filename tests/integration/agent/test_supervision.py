@@ -10,7 +10,8 @@ import pytest
 from backend.bootstrap import Backend
 from backend.runs.run import Run
 from backend.runs.states import RunState
-from workers.supervisor.ranks.orphans import Pid, remember
+from workers.pid import Pid
+from workers.supervisor.ranks.orphans import remember
 
 Queued = Callable[[str], Run]
 Supervised = Callable[..., Run]

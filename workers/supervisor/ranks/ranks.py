@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from backend.runs.run import RunError
 from backend.sandbox_level import SandboxLevel
+from workers.pid import Pid
 from workers.sandbox.cell import GRACE, Cell, LaunchRequest
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
@@ -62,7 +63,7 @@ class Ranks:
         try:
             for number, pipe in enumerate(self._cell.outputs):
                 lines.listen(place.ranks[number // 2], pipe)
-            agent, cell = orphans.Pid.of(os.getpid()), orphans.Pid.of(self._cell.pid)
+            agent, cell = Pid.of(os.getpid()), Pid.of(self._cell.pid)
             orphans.remember(room.folder, agent, (cell,))
         except OSError:
             self.end()
