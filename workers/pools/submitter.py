@@ -49,13 +49,15 @@ class Submitter:
             self._unneeded.pop(job.name, None)
             why = found.reason if found is not None else ""
             self._pools.ended(job, why, self._engine.output(job.name))
-        elif is_needed(job, run):
-            self._pools.seen(job, found)
         else:
             self._pools.seen(job, found)
-            since = self._unneeded.setdefault(job.name, time.monotonic())
-            if found.state is not JobState.RUNNING or time.monotonic() - since > OBEY:
-                self._engine.end(job.name)
+            if not is_needed(job, run):
+                self._dismiss(job, found)
+
+    def _dismiss(self, job: PoolJob, found: Seen) -> None:
+        since = self._unneeded.setdefault(job.name, time.monotonic())
+        if found.state is not JobState.RUNNING or time.monotonic() - since > OBEY:
+            self._engine.end(job.name)
 
     def _submit(self, job: PoolJob, run: Run) -> None:
         try:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from backend.codec import to_json
+from workers.pid import Pid
 from workers.sandbox.room import work_folder
 from workers.supervisor.ranks import orphans, processes
-from workers.pid import Pid
 from workers.supervisor.ranks.orphans import StartedProcesses
 from workers.supervisor.setup.preparation import FolderInUse, clear
 
