@@ -29,11 +29,12 @@ def upgrade() -> None:
     op.create_index("ix_held_devices_run_id", "held_devices", ["run_id"])
     if rows := list(_held()):
         op.bulk_insert(held, rows)
-    _again(["node", "run_id"])
+    _key("node", "run_id")
 
 
 def downgrade() -> None:
-    _again(["node"])
+    op.execute(SHARED)
+    _key("node")
     op.drop_index("ix_held_devices_run_id", "held_devices")
     op.drop_table("held_devices")
 
@@ -61,22 +62,17 @@ RESERVED = """
 """
 
 
-def _again(key: list[str]) -> None:
-    """The table of reservations with another key; what two runs hold is kept for one of them."""
-    connection = op.get_bind()
-    rows = connection.execute(sa.text("SELECT * FROM reservations")).mappings().all()
-    op.drop_table("reservations")
-    made = op.create_table(
-        "reservations",
-        sa.Column("node", sa.String(255), nullable=False),
-        sa.Column("run_id", sa.Integer(), nullable=False),
-        sa.Column("attempt", sa.Integer(), nullable=False),
-        sa.Column("answered", sa.Boolean(), nullable=False),
-        sa.Column("address", sa.String(255), nullable=True),
-        sa.Column("port", sa.Integer(), nullable=True),
-        sa.Column("secret", sa.String(64), nullable=True),
-        sa.PrimaryKeyConstraint(*key, name="pk_reservations"),
+SHARED = """
+    DELETE FROM reservations WHERE EXISTS (
+        SELECT 1 FROM reservations AS other
+        WHERE other.node = reservations.node AND other.run_id > reservations.run_id
     )
-    kept = {tuple(row[name] for name in key): dict(row) for row in rows}
-    if kept:
-        op.bulk_insert(made, list(kept.values()))
+"""
+"""What two runs hold is kept for the later one."""
+
+
+def _key(*columns: str) -> None:
+    """Of the table of reservations."""
+    with op.batch_alter_table("reservations") as table:
+        table.drop_constraint("pk_reservations", type_="primary")
+        table.create_primary_key("pk_reservations", list(columns))
