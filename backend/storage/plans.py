@@ -1,6 +1,6 @@
 """Plans in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import select
@@ -39,6 +39,13 @@ class SqlPlans:
     def get(self, plan_id: int) -> StoredPlan:
         """Raises `NotFound`."""
         return value_of(StoredPlan, self._database.get(PlanRow, plan_id))
+
+    def rates(self, plan_ids: Collection[int]) -> Mapping[int, float]:
+        """The predicted samples/s of each."""
+        rate = PlanRow.prediction["samples_per_second"].as_float()
+        with self._database.read() as session:
+            found = session.execute(select(PlanRow.id, rate).where(PlanRow.id.in_(plan_ids)))
+            return {plan_id: known for plan_id, known in found if known}
 
     def list(self, profile_id: int | None = None) -> Sequence[StoredPlan]:
         """Newest first; None = of every profile."""

@@ -11,8 +11,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
-from backend.runs.request.spec import TrainSpec
-from backend.runs.run import Run, RunError, RunSummary
+from backend.runs.request.spec import DataSpec, TrainSpec
+from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs import survival
 from backend.services.runs.attempt import Attempt
@@ -149,6 +149,28 @@ def test_near_the_end_it_does_not_return(backend: Backend, spec: TrainSpec, impa
     kept(attempt, 3)
     backend.nodes.beat("b", CPU)
     assert not attempt.is_outgrown()
+
+
+def test_its_end_is_expected_as_predicted(backend: Backend, spec: TrainSpec, impatient):
+    rate = backend.plans.get(spec.plan_id or 0).prediction.samples_per_second
+    data = DataSpec("synthetic", round(1000 * rate))
+    run, other = (backend.runs.submit(replace(spec, data=data, epochs=1)) for _ in range(2))
+    attempt = claimed(backend, run)
+    assert until(backend) == pytest.approx([1000] * 3, abs=100)
+    assert backend.runs.line().turns[other.id].seconds == pytest.approx(1000, abs=100)
+    lose(backend, attempt, "b")
+    backend.runs.cancel(other.id)
+    attempt = claimed(backend, run)
+    attempt.progress(RunProgress("train", 0, data.samples // 24))
+    (fallback, _) = run.fallbacks
+    assert set(until(backend)) == {until(backend)[0]}
+    assert until(backend)[0] == pytest.approx(1000 / fallback.factor, rel=0.01)
+
+
+def until(backend: Backend) -> list[float]:
+    """In how many seconds each device that is held is expected to be free."""
+    found = backend.runs.expected_free(backend.runs.held())
+    return [seconds for there in found.values() for seconds in there.values()]
 
 
 def replace_stages(plan: Plan) -> Plan:

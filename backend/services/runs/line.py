@@ -3,21 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import inf
+from math import inf, isfinite
 
 from backend.runs.dispatch.fairness import LOOKED_AT, in_turn, over_quota
 from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import world_size
 from backend.runs.dispatch.turns import Queued, Turn, Until, turns
-from backend.runs.remaining import remaining
+from backend.runs.remaining import expected, predicted
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
+from backend.services.runs.predicted import predicted_rates
 from backend.services.runs.stand_in import placed
 from backend.services.runs.stores import Stores
 from backend.storage.nodes.holdings import Taken
-
-TOLD = frozenset({"train", "layers"})
-"""The phases whose end is about the run's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,13 @@ def expected_free(stores: Stores, taken: Taken) -> Until:
     """In how many seconds each of the devices that are taken is expected to be free."""
     now = datetime.now(UTC)
     ids = {run for there in taken.values() for run in there.values()}
-    left = {run.id: _left(run, now) for run in stores.runs.several(sorted(ids))}
+    runs = stores.runs.several(sorted(ids))
+    rates = predicted_rates(runs, stores)
+    left = {run.id: expected(run, rates.get(run.id, 0.0), now) for run in runs}
     return {
         node: {device: left.get(run, inf) for device, run in there.items()}
         for node, there in taken.items()
     }
-
-
-def _left(run: Run, now: datetime) -> float:
-    if run.progress is None or run.progress.phase not in TOLD:
-        return inf
-    found = remaining(run, now)
-    return inf if found is None else found
 
 
 def _fewest(run: Run) -> int:
@@ -83,13 +76,18 @@ def _fewest(run: Run) -> int:
 
 
 def _queue(runs: Sequence[Run], stores: Stores, asking: str) -> list[Queued]:
-    """A run that was launched again is expected to take as long as the one before."""
+    """A run that was launched again is expected to take as long as the one before; others as
+    predicted."""
+    now, rates = datetime.now(UTC), predicted_rates(runs, stores)
     before = {run.origin_id for run in runs if run.origin_id is not None}
     lasted = {run.id: run for run in stores.runs.several(sorted(before))}
-    return [
-        Queued(run.id, placed(run, stores, asking), _seconds(run, lasted.get(run.origin_id or 0)))
-        for run in runs
-    ]
+    found = []
+    for run in runs:
+        seconds = _seconds(run, lasted.get(run.origin_id or 0))
+        if not isfinite(seconds):
+            seconds = predicted(run, rates.get(run.id, 0.0), now)
+        found.append(Queued(run.id, placed(run, stores, asking), seconds))
+    return found
 
 
 def _seconds(run: Run, before: Run | None) -> float:

@@ -1,4 +1,7 @@
-"""The predicted timeline of a run's segment, encoded as the measured one is."""
+"""What was predicted of runs: their rates, and the timeline of a segment, encoded as the measured
+one is."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -7,6 +10,7 @@ from backend.prediction.predict import predicted_program
 from backend.profiles.what_if import kept_in
 from backend.runs.history.records import SpanBatch
 from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.run import Run
 from backend.services.runs.stores import Stores
 
 
@@ -25,3 +29,20 @@ def predicted_batches(
         SpanBatch("predicted", int(part.rank[0]), segment, encode(part), len(part))
         for part in parts
     ]
+
+
+def predicted_rates(runs: Sequence[Run], stores: Stores) -> Mapping[int, float]:
+    """Samples/s of each run that has a stored plan; of one that goes on by a fallback, that of the
+    fallback."""
+    plans = {run.id: run.spec.plan_id for run in runs if isinstance(run.spec, TrainSpec)}
+    known = stores.plans.rates({plan for plan in plans.values() if plan is not None})
+    factors = {run.id: _factor(run, stores) for run in runs if run.fallbacks and run.attempt > 1}
+    return {
+        run_id: known[plan] * factors.get(run_id, 1.0)
+        for run_id, plan in plans.items()
+        if plan is not None and plan in known
+    }
+
+
+def _factor(run: Run, stores: Stores) -> float:
+    return stores.runs.attempts(run.id)[-1].factor or 1.0
