@@ -1,6 +1,6 @@
 """The ideals of one block of a graph: what each holds and costs, branches side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -18,6 +18,10 @@ GRAIN = 2.0**40
 an ideal's key is never above that of one that holds it."""
 SIDE = 256
 """Columns of one branch where branches are merged one after another."""
+
+MOST_BITS = 2**25
+"""Layers times ideals of one branch that are listed: a byte each, and eight while they are added
+up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,8 @@ class Block:
         return self.model.elements.needs
 
     def _branch(self, part: list[int], most: int) -> States:
-        masks, whole = ideals_of(part, self._needs, most, self._cost(part))
+        most = min(most, max(SIDE, MOST_BITS // len(part)))
+        masks, whole = ideals_of(part, self._needs, most)
         words = (len(part) + 7) // 8
         packed = np.frombuffer(b"".join(m.to_bytes(words, "little") for m in masks), np.uint8)
         rows = np.unpackbits(packed.reshape(-1, words), axis=1, bitorder="little")
@@ -166,16 +171,6 @@ class Block:
         alive = self._alive_for_sure(tuple(part), inside)
         key = self.model.grains[:, part] @ held
         return States(self.before, tuple(part), inside, key, sums, sums, alive, whole)
-
-    def _cost(self, part: list[int]) -> Callable[[int], float]:
-        """Of a mask over `part`: the bytes that its layers made and others still read."""
-        elements = self.model.elements
-
-        def cost(mask: int) -> float:
-            inside = sum(1 << part[n] for n in bits(mask))
-            return sum(elements.made[n] for n in bits(inside) if elements.readers[n] & ~inside)
-
-        return cost
 
     def _alive_for_sure(self, layers: tuple[int, ...], inside: Bools) -> Floats:
         """Bytes alive whatever the other branches hold. What comes in front of the block is

@@ -1,6 +1,6 @@
 """The layers that a cut can choose between, without those whose best place is known."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from backend.profiles.profile import ModelGraph
 
@@ -111,11 +111,9 @@ class PartialOrder:
         return found
 
 
-def ideals_of(
-    layers: Sequence[int], needs: dict[int, int], most: int, cost: Callable[[int], float]
-) -> tuple[list[int], bool]:
-    """The ideals of the partial order of `layers` alone, as masks over their places, and
-    whether all are there: about `most` of them, then few of each size, the cheapest."""
+def ideals_of(layers: Sequence[int], needs: dict[int, int], most: int) -> tuple[list[int], bool]:
+    """The ideals of the partial order of `layers` alone, as masks over their places, and whether
+    all are there: where they are more than `most`, those of the layers' own order alone."""
     place = {layer: number for number, layer in enumerate(layers)}
     inside = sum(1 << layer for layer in layers)
     waits = [sum(1 << place[n] for n in bits(needs[layer] & inside)) for layer in layers]
@@ -124,7 +122,7 @@ def ideals_of(
         for other in bits(mask):
             after[other].append(number)
     row: dict[int, frozenset[int]] = {0: frozenset(n for n, w in enumerate(waits) if not w)}
-    found, whole = [0], True
+    found = [0]
     while row:
         following: dict[int, frozenset[int]] = {}
         for mask, ready in row.items():
@@ -134,13 +132,10 @@ def ideals_of(
                     opened = (n for n in after[element] if not waits[n] & ~grown)
                     following[grown] = (ready - {element}).union(opened)
         if len(found) + len(following) > most:
-            whole = False
-        if not whole:
-            width = max(2, most // (2 * len(layers)))
-            following = {mask: following[mask] for mask in sorted(following, key=cost)[:width]}
+            return [(1 << number) - 1 for number in range(len(layers) + 1)], False
         found += following
         row = following
-    return found, whole
+    return found, True
 
 
 def parts(layers: Sequence[int], needs: dict[int, int]) -> list[list[int]]:

@@ -15,8 +15,8 @@ newcomer reads it first, and tests hold this planner against it. What is changed
   by `bisection`. No table over layers x layers x workers is filled, and the last question just
   below the best plan proves it: the 74 published runs take 0.8 s of CPU in place of 385 s.
 - A cut is an order ideal of the graph, and its bytes are those of all tensors alive across it
-  (`ideals`); graphs with too many have them merged (`partial_order`, `decomposition`,
-  `candidates`). The paper cuts a chain.
+  (`ideals`); graphs with too many have the cheapest found by flows (`least_cuts`), or like ones
+  merged (`partial_order`, `decomposition`, `candidates`). The paper cuts a chain.
 - A stage takes any neighbouring devices, so that it may span machines by part, and devices may
   stay idle (`bottleneck`): VGG-16's 15-1 on 4 servers of 4.
 - A ring moves 4 (m-1)/m |w| over a link, both directions counted (`backend.planning.cost`).
@@ -37,13 +37,16 @@ from backend.planning.pipedream.bisection import Optimum, improved, infeasible_b
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import MOST, Candidates, Cells, all_ideals
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
-from backend.planning.pipedream.ideals import Ideals
+from backend.planning.pipedream.ideals import Ideals, own_order
+from backend.planning.pipedream.least_cuts import least_cuts
 from backend.planning.pipedream.memory_constrained import constrained
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.pipedream.tie_breaking import tidy
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.profiles.profile import Profile
 
+NEAR = 1e-3
+"""A plan whose gap is no larger is not improved on where there are too many cuts for a proof."""
 FEWER = 400
 """Cuts under a memory limit where not all are looked at anyway: each costs more there."""
 
@@ -109,7 +112,7 @@ def _optimum(
 
     if cuts := cuts or all_ideals(profile):
         return _among(space(cuts), single, bound)
-    return _among_many(space, Candidates.of(profile), single, bound, memory is not None)
+    return _among_many(space, profile, single, bound, memory is not None)
 
 
 def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
@@ -127,28 +130,61 @@ def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
 
 def _among_many(
     space: Callable[..., PlanSpace],
-    candidates: Candidates,
+    profile: Profile,
     start: Partition,
     bound: float,
     is_constrained: bool,
 ) -> Optimum:
-    """The best plan found where there are too many cuts to look at each.
+    """The best plan found where there are too many cuts to look at each, until one is `NEAR` the
+    bound.
 
-    First those that stand for others; then those that are light enough for a better plan: all,
-    where they are few, and the plan is proved. Else the time below which even cells of like cuts
-    admit no plan is the bound.
+    First those of the profile's own order, and the cheapest ones. Then all, where they can be
+    listed or merged; the time below which even cells of like cuts admit no plan is the bound.
     """
+    least = least_cuts(profile)
+    own = Ideals(profile, own_order(len(profile.layers)), complete=False)
+    bounded: Optimum | None = None
+    for cuts in (own, least.ideals):
+        found = _among(space(cuts), start, bound)
+        if bounded is None or found.seconds < bounded.seconds:
+            bounded = found
+        if bounded.gap > NEAR:
+            bounded = _proved(space(least.cells, relaxed=True), bounded)
+            bound = bounded.lower_bound
+        if bounded.gap <= NEAR:
+            return bounded
+    assert bounded is not None
+    candidates = Candidates.of(profile)
+    if not candidates.is_whole:
+        return bounded
+    found = _among_listed(space, candidates, bounded, start, is_constrained)
+    return min(found, bounded, key=lambda one: one.seconds)
+
+
+def _among_listed(
+    space: Callable[..., PlanSpace],
+    candidates: Candidates,
+    best: Optimum,
+    start: Partition,
+    is_constrained: bool,
+) -> Optimum:
+    """The best plan among those cuts that are light enough for one faster than `best`: all, where
+    they are few, and the plan is proved. Else among some that stand for others."""
     most = FEWER if is_constrained else MOST
     first = space(candidates.thinned(np.arange(len(candidates)), most))
-    best = _among(first, start, bound)
+    best = min(best, _among(first, start, best.lower_bound), key=lambda found: found.seconds)
     fastest = max(level.bandwidth for level in first.cluster.levels)
     light = candidates.with_cuts_up_to(best.seconds * fastest * (1 + ROUNDING))
     start = start if is_constrained else best.partition
     if len(light) <= MOST and candidates.is_exact:
-        return _among(space(candidates.ideals(light, complete=True)), start, bound)
-    second = _among(space(candidates.thinned(light, most)), start, bound)
+        return _among(space(candidates.ideals(light, complete=True)), start, best.lower_bound)
+    second = _among(space(candidates.thinned(light, most)), start, best.lower_bound)
     best = min(best, second, key=lambda found: found.seconds)
-    if not candidates.is_whole or not first.cluster.is_uniform:
+    return _proved(space(candidates.cells(light, most), relaxed=True), best)
+
+
+def _proved(cells: PlanSpace, best: Optimum) -> Optimum:
+    """`best` with the bound below which `cells` admit no plan, where that is higher."""
+    if not cells.cluster.is_uniform:
         return best
-    cells = space(candidates.cells(light, most), relaxed=True)
     return replace(best, lower_bound=infeasible_below(cells, best.lower_bound, best.seconds))
