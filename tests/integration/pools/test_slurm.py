@@ -12,7 +12,7 @@ import pytest
 
 from backend.runs.pools.job import JobState
 from tests.contract.clusters import Cluster
-from tests.slurm import CONTROLLER, QUIET, Slurm, wait
+from tests.slurm import CONTROLLER, Slurm, wait
 from workers.pools.engine import EngineAway
 from workers.pools.slurm.engine import SlurmEngine
 
@@ -140,11 +140,10 @@ def test_a_machine_whose_daemon_crashed_has_nothing_free_and_its_job_ends(
     wait(lambda: cluster.made().room().free == 16)
 
 
-@QUIET
 def test_a_controller_that_crashed_says_nothing_about_jobs(cluster: Cluster, slurm: Slurm) -> None:
     order = cluster.order()
     job = cluster.run(order)
-    slurm.until_saved()
+    slurm.until_saved(job)
     slurm.kill(CONTROLLER)
     try:
         engine = cluster.made()
