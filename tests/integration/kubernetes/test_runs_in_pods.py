@@ -35,7 +35,6 @@ def rig(tmp_path: Path) -> Iterator[PoolRig]:
         rig = PoolRig(tmp_path / "home", engine)
         rig.command = (*AGENT, *GRACE)
         rig.begin()
-        rig.wait(lambda: rig.backend.pools.list())
         yield rig
         rig.close()
 

@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.pools.pool import PoolJob
+from backend.runs.pools.pool import Pool, PoolJob
 from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
@@ -19,6 +20,7 @@ from backend.runs.request.spec import (
     TrainSpec,
 )
 from backend.runs.run import Run
+from backend.runs.states import RunState
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.integration.hosts.slow_training import BATCH, MICROBATCH, MODEL
@@ -26,7 +28,10 @@ from workers.pool_agent import AGENT
 from workers.pools.engine import Engine
 from workers.pools.submitter import Submitter
 
-UPDATES = 120
+UPDATES = 60
+PAUSE = 0.01
+"""Seconds per microbatch: something can happen in the middle of a run, and others have the cores
+meanwhile."""
 ROUND = 0.3
 """Seconds between two looks at the cluster."""
 
@@ -44,10 +49,15 @@ class PoolRig:
         self._rounds: threading.Thread | None = None
 
     def begin(self) -> None:
-        """Whoever submits jobs begins, or another one does after `halt`."""
+        """Whoever submits jobs begins, or another one does after `halt`; they know the pool."""
         self._over.clear()
         self._rounds = threading.Thread(target=self._loop, daemon=True)
         self._rounds.start()
+        self.wait(self.backend.pools.list)
+
+    def pool(self) -> Pool:
+        """As pages show it."""
+        return self.backend.pools.list()[0]
 
     def halt(self) -> None:
         """Nobody submits any more; jobs go on."""
@@ -68,12 +78,15 @@ class PoolRig:
             submitter.turn()
             self.backend.dispatch.expire()
 
-    def training(self, machines: int, **changes: object) -> TrainSpec:
-        """One epoch of `UPDATES` updates in two stages, on one or two machines of the pool."""
-        definition = self.backend.definitions.add("slow.py", MODEL)
+    def training(
+        self, machines: int, updates: int = UPDATES, pause: float = PAUSE, **changes: object
+    ) -> TrainSpec:
+        """One epoch of so many updates in two stages, on one or two machines of the pool."""
+        slow = MODEL.replace(b"sleep(0.004)", b"sleep(%g)" % pause)
+        definition = self.backend.definitions.add("slow.py", slow)
         stages = (Stage(0, 2, (0,)), Stage(2, 4, (1,)))
         fields = {
-            "data": DataSpec("synthetic", MICROBATCH * BATCH * UPDATES),
+            "data": DataSpec("synthetic", MICROBATCH * BATCH * updates),
             "optimizer": OptimizerSpec("adam", 0.003, decay="cosine"),
             "epochs": 1,
             "checkpoints": CheckpointSpec(seconds=0),
@@ -111,6 +124,20 @@ class PoolRig:
             assert time.monotonic() < deadline, list(self.engine.look().items())
             time.sleep(0.05)
 
+    def goes_on(self, run_id: int, attempt: int) -> None:
+        """Until that attempt has learned something."""
+        self.wait(lambda: self.backend.runs.get(run_id).attempt == attempt)
+        self.wait(lambda: self.backend.runs.get(run_id).state is RunState.RUNNING)
+        before = len(self.curve(run_id))
+        self.wait(lambda: len(self.curve(run_id)) > before)
+
     def until_final(self, run_id: int) -> Run:
         self.wait(lambda: self.backend.runs.get(run_id).state.is_final)
         return self.backend.runs.get(run_id)
+
+
+def power_off(process: psutil.Process) -> None:
+    """An agent and all that it started, at once and without a word."""
+    for each in (*process.children(recursive=True), process):
+        with suppress(psutil.NoSuchProcess):
+            each.kill()

@@ -1,48 +1,34 @@
 """Runs that jobs carry: equal to those of a node's agent, whatever becomes of the jobs."""
 
 import signal
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable
 from datetime import timedelta
 
-import psutil
 import pytest
 
 from backend.runs.pools.job import JobState
 from backend.runs.request.spec import CheckpointSpec, PoolSpec, ProfileSpec
 from backend.runs.states import RunState
-from tests.integration.pools.rig import UPDATES, PoolRig
-from workers.node_agent import NodeAgent
+from tests.integration.pools.conftest import Losses
+from tests.integration.pools.rig import UPDATES, PoolRig, power_off
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-def by_a_node(rig: PoolRig, spec) -> list[tuple[int, float]]:
-    """The losses of the same training, carried by a node's own agent."""
-    agent = NodeAgent(rig.backend)
-    agent.start()
-    run = rig.submit(replace(spec, pool=None))
-    rig.until_final(run.id)
-    agent.stop()
-    agent.join()
-    return rig.curve(run.id)
 
 
 @pytest.fixture
 def rig(new_pool) -> PoolRig:
     rig = new_pool()
     rig.begin()
-    rig.wait(lambda: rig.backend.pools.list())
     return rig
 
 
-def test_jobs_of_one_and_two_machines_learn_what_a_node_learns(rig: PoolRig) -> None:
+def test_jobs_of_one_and_two_machines_learn_what_a_node_learns(
+    rig: PoolRig, undisturbed: Callable[..., Losses]
+) -> None:
     one, two = (rig.submit(rig.training(machines)) for machines in (1, 2))
     ended = [rig.until_final(run.id) for run in (one, two)]
     assert [run.state for run in ended] == [RunState.SUCCEEDED] * 2, [run.error for run in ended]
-    expected = by_a_node(rig, rig.training(1))
-    assert len(expected) == UPDATES
-    assert rig.curve(one.id) == rig.curve(two.id) == expected
+    assert rig.curve(one.id) == rig.curve(two.id) == undisturbed()
     (job,) = rig.jobs(two.id)
     assert job.hosts == ("local-0", "local-1")
     rig.wait(lambda: all(job.is_over for run in (one, two) for job in rig.jobs(run.id)))
@@ -59,7 +45,9 @@ def test_a_profile_is_measured_in_a_job_of_one_device(rig: PoolRig) -> None:
     assert rig.backend.profiles.get(ended.summary.profile_id).profile.layers
 
 
-def test_a_warned_job_saves_and_the_next_one_goes_on(rig: PoolRig) -> None:
+def test_a_warned_job_saves_and_the_next_one_goes_on(
+    rig: PoolRig, undisturbed: Callable[..., Losses]
+) -> None:
     """As at the end of a job's time: a chain of jobs carries a run of any length."""
     run = rig.submit(rig.training(2))
     rig.wait(lambda: len(rig.curve(run.id)) > UPDATES // 4)
@@ -71,7 +59,7 @@ def test_a_warned_job_saves_and_the_next_one_goes_on(rig: PoolRig) -> None:
     assert (first.outcome, first.error.kind) == ("restarted", "AgentWarned")
     assert second.step is not None
     assert [job.attempt for job in rig.jobs(run.id)] == [1, 2]
-    assert rig.curve(run.id) == by_a_node(rig, rig.training(2))
+    assert rig.curve(run.id) == undisturbed()
 
 
 def test_a_job_that_ends_before_there_is_anything_to_keep_is_followed_by_another(
@@ -87,18 +75,18 @@ def test_a_job_that_ends_before_there_is_anything_to_keep_is_followed_by_another
     assert len(rig.curve(run.id)) == UPDATES
 
 
-def test_a_job_that_is_killed_is_followed_by_another(rig: PoolRig) -> None:
+def test_a_job_that_is_killed_is_followed_by_another(
+    rig: PoolRig, undisturbed: Callable[..., Losses]
+) -> None:
     """A machine of the job loses its power: agents and ranks are gone without a word."""
     run = rig.submit(rig.training(2, checkpoints=CheckpointSpec(updates=10)))
     rig.wait(lambda: rig.backend.runs.checkpoints.list(run.id))
     for agent in rig.agents(run.id):
-        for process in (*agent.children(recursive=True), agent):
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
+        power_off(agent)
     ended = rig.until_final(run.id)
     assert ended.state is RunState.SUCCEEDED, ended.error
     assert [job.attempt for job in rig.jobs(run.id)] == [1, 2]
-    assert rig.curve(run.id) == by_a_node(rig, rig.training(2))
+    assert rig.curve(run.id) == undisturbed()
 
 
 def test_a_cancelled_run_leaves_no_job(rig: PoolRig) -> None:
@@ -116,20 +104,15 @@ def test_a_cancelled_run_leaves_no_job(rig: PoolRig) -> None:
     assert rig.agents(waiting.id) == []
 
 
-def test_who_submits_may_be_another_process_at_any_time(rig: PoolRig) -> None:
-    run = rig.submit(rig.training(1))
-    rig.wait(lambda: len(rig.curve(run.id)) > 3)
-    rig.halt()
-    rig.begin()
-    assert rig.until_final(run.id).state is RunState.SUCCEEDED
-    assert len(rig.jobs(run.id)) == 1
-
-
-def test_a_job_that_was_written_down_and_not_submitted_is_submitted(new_pool) -> None:
+def test_who_submits_may_be_another_process_after_any_step(new_pool) -> None:
+    """One writes a job down, another submits it, and a third follows it."""
     rig = new_pool()
     rig.backend.pools.beat("gpu", "test", rig.engine.room())
     run = rig.submit(rig.training(1))
-    ((job, _),) = rig.backend.pools.begin("gpu")  # and whoever did that ended there
+    ((job, _),) = rig.backend.pools.begin("gpu")
+    rig.begin()
+    rig.wait(lambda: len(rig.curve(run.id)) > 3)
+    rig.halt()
     rig.begin()
     assert rig.until_final(run.id).state is RunState.SUCCEEDED
     assert [each.number for each in rig.jobs(run.id)] == [job.number]
@@ -140,7 +123,6 @@ def test_a_job_whose_machine_cannot_start_an_agent_fails_its_run(new_pool, monke
     rig = new_pool()
     rig.command = ("sh", "-c", "echo no Python on this machine; exit 3", "--")
     rig.begin()
-    rig.wait(lambda: rig.backend.pools.list())
     run = rig.submit(rig.training(1))
     ended = rig.until_final(run.id)
     assert ended.state is RunState.FAILED
