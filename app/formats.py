@@ -190,8 +190,10 @@ def _three(value: float, digits: int = 3) -> str:
 
 
 def sentence(text: str) -> str:
-    """`text` with a capital letter at its start, the rest as it is."""
-    return text[:1].upper() + text[1:]
+    """`text` with a capital letter at its start, the rest as it is. A name at the start keeps its
+    case where it shows that it is one: empty.py, fc_1, vgg@2."""
+    first = text.partition(" ")[0].rstrip(":,.")
+    return text[:1].upper() + text[1:] if first.isalpha() or "'" in first else text
 
 
 def plain(text: str) -> str:

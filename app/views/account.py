@@ -1,12 +1,10 @@
 """Account: who one is here, the browsers that are signed in, and tokens for programs."""
 
-import streamlit as st
 
 from app import services
 from app.components.people.account_lists import session_list, token_form, token_list
 from app.components.shell.layout import card, empty_state, page_header
 from app.formats import plain
-from app.gate.rules import SIGN_IN
 
 
 def page() -> None:
@@ -17,21 +15,13 @@ def page() -> None:
         page_header("Account")
         empty_state("Nobody signs in here", "STAGEFLOW_SIGN_IN=accounts gives everybody a name.")
         return
-    with page_header("Account", f"{plain(actor.name)} · {actor.role.value}"):
-        if st.button("Sign out", icon=":material/logout:"):
-            _sign_out()
+    page_header("Account", f"{plain(actor.name)} · {actor.role.value}")
     with card("Tokens", "for programs: the REST API, the Python client, Prometheus"):
         projects = services.visitor().projects.list()
         token_form(backend.tokens, projects)
         token_list(backend.tokens, projects)
     with card("Browsers", "in which you are signed in"):
         session_list(backend.accounts, actor.person_id, actor.name)
-
-
-def _sign_out() -> None:
-    services.sign_out()
-    st.html(f"<script>window.location.assign('{SIGN_IN}')</script>", unsafe_allow_javascript=True)
-    st.stop()
 
 
 page()

@@ -39,7 +39,7 @@ def page() -> None:
 
 def _again(run: Run) -> None:
     page_header(
-        f"Launch {plain(run.name)} again",
+        f"Launch {run.name} again",
         f"As run **{run.id}** was: {plain(plan_label(run))}. Change what you want.",
     )
     node_notice()

@@ -102,7 +102,7 @@ def describe(stored: StoredProfile) -> str:
 
 
 def _header(stored: StoredProfile) -> None:
-    with page_header(plain(stored.profile.name), _line(stored)):
+    with page_header(stored.profile.name, _line(stored)):
         if stored.run_id is not None and st.button("Open run", icon=":material/monitoring:"):
             state.go(Page.RUN, id=stored.run_id)
         profile_downloads(stored)

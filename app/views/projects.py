@@ -4,7 +4,7 @@ from app import services
 from app.components.project.project_list import project_form, project_list
 from app.components.project.project_view import back, project_view
 from app.components.shell.layout import card, page_header
-from app.formats import count, plain
+from app.formats import count
 from app.session import state
 from app.session.state import Param
 
@@ -16,7 +16,7 @@ def page() -> None:
     if number is not None:
         project = visitor.projects.get(number)
         back()
-        page_header(plain(project.name), "Who works on it, and what it may use.")
+        page_header(project.name, "Who works on it, and what it may use.")
         project_view(visitor.projects, visitor.access, project)
         return
     page_header("Projects", "Models, plans and runs belong to a project, and its members see them.")

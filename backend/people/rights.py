@@ -41,19 +41,26 @@ class Actor:
     """Who acts. `person_id` is None for whoever holds the machine itself: the command line, an
     agent, and everybody where nobody has to sign in. `rights` are those in the team: of the
     role, or fewer where a token gives fewer; `projects` those in each project, None where they
-    are the same in all."""
+    are the same in all. `token` is the name of the token by which they act, "" without one."""
 
     name: str
     role: Role
     rights: frozenset[Right]
     person_id: int | None = None
     projects: Mapping[int, frozenset[Right]] | None = None
+    token: str = ""
 
     def may(self, right: Right, project: int | None = None) -> bool:
         """In a project, or, without one, in the team."""
         if project is None or self.projects is None:
             return right in self.rights
         return right in self.projects.get(project, frozenset())
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether there is no project in which they may change anything."""
+        held = (self.rights, *(self.projects or {}).values())
+        return not any(Right.EDIT in each for each in held)
 
     @property
     def visible(self) -> Visibility:

@@ -53,9 +53,13 @@ def check_running(connection: Connection, project_id: int, plain: Any) -> None:
     holdings = held(connection).get(project_id, [])
     running, devices = len({run for run, _ in holdings}), len(holdings)
     if quota.running is not None and running > quota.running:
-        raise QuotaReached(f"{name} would have {running} live runs; {quota.running} are allowed")
+        raise QuotaReached(
+            f"project {name} would have {running} live runs; {quota.running} are allowed"
+        )
     if quota.devices is not None and devices > quota.devices:
-        raise QuotaReached(f"{name} would hold {devices} devices; {quota.devices} are allowed")
+        raise QuotaReached(
+            f"project {name} would hold {devices} devices; {quota.devices} are allowed"
+        )
 
 
 def _project(connection: Connection, project_id: int) -> tuple[str, Quota]:

@@ -31,6 +31,13 @@ def test_tokens_give_what_their_scope_says_and_no_more_than_the_role(
     kept, writing = tokens.add("write", Scope.WRITE, days=None)
     actor = backend.accounts.bearer(reading) or pytest.fail("no token")
     assert actor.rights == {Right.VIEW}
+    with pytest.raises(NotAllowed) as refused:
+        backend.acting(actor).access.require(Right.EDIT, "launch", "a run", project=1)
+    assert "token may only read" in refused.value.advice
+    viewer = join(backend, "Vic", Role.VIEWER).actor()
+    with pytest.raises(NotAllowed) as asked:
+        backend.acting(viewer).access.require(Right.EDIT, "launch", "a run", project=1)
+    assert "administrator" in asked.value.advice
     writer = backend.accounts.bearer(writing) or pytest.fail("no token")
     assert writer.rights == {Right.VIEW, Right.EDIT}
     assert tokens.list()[0].used_at is not None

@@ -37,6 +37,7 @@ def test_the_example_is_carried_to_its_end_by_one_click(page: Page, url: str) ->
         "link", name=re.compile(r"\d+ · vgg_digits")
     ).click()
     expect(page.get_by_text("Measured above predicted").first).to_be_visible()
+    expect(page).to_have_title(re.compile(r"^vgg_digits · run \d+ · Stageflow$"))
 
 
 def upload(page: Page, url: str) -> None:

@@ -1,5 +1,6 @@
 """A run's page while the run goes on: what is new appears, and nothing jumps."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ def test_what_comes_while_one_looks_moves_nothing(page: Page, tmp_path: Path) ->
                 expect(page.get_by_text(f"update {last} loss").first).to_be_attached(
                     timeout=120_000
                 )
+            expect(page).to_have_title(re.compile(r"vgg_digits again · run \d+ · \d+\s% · Stageflow"))
             settled(page)
             shifts = page.evaluate("window.shifts")
         backend.close()

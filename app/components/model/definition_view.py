@@ -5,6 +5,7 @@ import streamlit as st
 from app import services
 from app.components.model.definition_list import LOOK, back, clone, download_file, form_word, remove
 from app.components.profile.profile_form import profile_form
+from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.grid import Column, grid, small, text, when
 from app.components.shell.layout import card, page_header
@@ -50,7 +51,7 @@ def _header(definition: Definition, found: Description) -> None:
         f"added {ago(definition.created_at)}",
     ]
     line = " · ".join(part for part in parts if part)
-    with page_header(plain(definition.name), line):
+    with page_header(definition.name, line):
         download_file(definition)
         clone(definition)
         remove(definition)
@@ -121,7 +122,8 @@ def _import(definition: Definition) -> None:
         microbatch = st.number_input(
             "Its microbatch", min_value=1, value=None, help="A graph.txt does not say it."
         )
-        pressed = st.form_submit_button("Import", icon=":material/upload_file:")
+        barred = why_not(definition.project_id)
+        pressed = st.form_submit_button("Import", icon=":material/upload_file:", **closed(barred))
     if pressed and file is not None:
         _keep(definition, file.name, file.getvalue(), int(microbatch) if microbatch else None)
     elif pressed:

@@ -31,8 +31,8 @@ def plan_header(wanted: Wanted, question: Question, chosen: Answer | None, base:
         f"**{plain(plan_name(plan))}** · {plain(describe(question.cluster))}"
     )
     cluster = question.cluster
-    title = f"{plain(question.profile.name)} on {cluster.num_devices} × "
-    with page_header(title + plain(cluster.device.name), line):
+    title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device.name}"
+    with page_header(title, line):
         with st.popover("Share", icon=":material/link:"):
             share_plan(wanted, base.prediction.plan.planner)
         if chosen is not None:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from app import services
 from app.components.runs.pool_form import pool_choice
+from app.components.shell.allowed import closed, why_not
 from app.formats import plain
 from app.session import state
 from app.session.state import Page
@@ -52,7 +53,8 @@ def profile_form(definition: Definition) -> None:
         )
         pool = pool_choice("", f"profile-{definition.id}")
         again = st.checkbox("Measure again, even if this profile exists")
-        if not st.form_submit_button("Start profiling", type="primary"):
+        barred = why_not(definition.project_id)
+        if not st.form_submit_button("Start profiling", type="primary", **closed(barred)):
             return
     fields = {
         "definition_id": definition.id,

@@ -24,7 +24,7 @@ from backend.runs.run import Run
 
 def run_header(run: Run) -> None:
     """Title and actions; the changing part is `run_line`."""
-    with page_header(f"{plain(run.name)} · run {run.id}"):
+    with page_header(f"{run.name} · run {run.id}"):
         _onwards(run)
         _actions(run)
         if not run.state.is_final:

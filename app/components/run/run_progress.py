@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from app.components.runs.run_words import share_done
-from app.formats import count, duration, plain
+from app.components.shell.layout import tab_title
+from app.formats import count, duration, percent, plain
 from backend.runs.history.records import MetricPoint
 from backend.runs.remaining import remaining
 from backend.runs.run import Run
@@ -21,6 +22,8 @@ def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
     if run.state.is_final:
         return
     found = run.progress
+    if done := share_done(run):
+        tab_title(run.name, f"run {run.id}", percent(done, 0))
     if run.state is not RunState.RUNNING or run.cancel_requested or found is None:
         st.progress(share_done(run) or 0.0, text=_waiting(run))
         return

@@ -17,15 +17,22 @@ Tone = Literal["gray", "green", "red", "orange"]
 
 
 def page_header(title: str, line: str = "") -> DeltaGenerator:
-    """Draw title and line; the container that comes back takes the buttons."""
+    """Draw title and line; the container that comes back takes the buttons. The browser's tab
+    gets the title too. `title` is text, `line` is Markdown."""
+    tab_title(title)
     with st.container(
         horizontal=True, vertical_alignment="bottom", key="page-header", gap="medium"
     ):
         with st.container(width="stretch", gap=None):
-            st.title(title, anchor=False)
+            st.title(plain(title), anchor=False)
             if line:
                 st.caption(line)
         return st.container(horizontal=True, width="content", gap="small")
+
+
+def tab_title(*parts: str) -> None:
+    """Name the browser's tab: ("vgg_digits", "run 2") is "vgg_digits · run 2 · Stageflow"."""
+    st.set_page_config(page_title=" · ".join((*parts, "Stageflow")))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from backend.people.rights import Actor, Right
 from backend.storage.people.audit import SqlAuditLog
 
 PORTION = 1000
+TOKEN_READS = "This token may only read. Create one that may write, on the Account page."
 
 
 class NotAllowed(StageflowError):
@@ -61,7 +62,11 @@ class Access:
         if self.actor.may(right, project):
             return
         self.log.add(self.actor.name, action, target, AuditOutcome.DENIED)
-        raise NotAllowed(f"{self._who(project)} may not {action} {target}".rstrip())
+        limited = self.actor.token and self.actor.reads_only and right is Right.EDIT
+        raise NotAllowed(
+            f"{self._who(project)} may not {action} {target}".rstrip(),
+            TOKEN_READS if limited else "",
+        )
 
     def _who(self, project: int | None) -> str:
         """The team's role explains the refusal only where it is the one that counts."""

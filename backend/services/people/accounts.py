@@ -1,7 +1,7 @@
 """Accounts: who is invited, how they sign in, and how that ends."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from backend.errors import InvalidInput, StageflowError
@@ -129,7 +129,8 @@ class AccountService:
         if found is None:
             return None
         token, person = found
-        return person.actor(token.scope.rights, token.project)
+        actor = person.actor(token.scope.rights, token.project)
+        return replace(actor, token=token.name)
 
     def sign_out(self, secret: str) -> None:
         """End the session at once, on every page that uses it."""

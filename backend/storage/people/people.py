@@ -98,7 +98,7 @@ class SqlPeople:
             row.role = role or row.role
             row.disabled = row.disabled if disabled is None else disabled
             if managed and not any(_manages(each) for each in everybody):
-                raise LastAdministrator(f"{row.name} is the last administrator")
+                raise LastAdministrator(f"account {row.name} is the last administrator's")
             if row.disabled:
                 _end_sessions(session, person_id)
 

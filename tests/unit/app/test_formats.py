@@ -131,3 +131,20 @@ def test_plain_text_survives_markdown(text: str) -> None:
         back += escaped[position]
         position += 1
     assert back == text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("no run 7", "No run 7"),
+        ("empty.py is empty", "empty.py is empty"),
+        ("my_model has no parameter", "my_model has no parameter"),
+        ("vgg@2 are weights", "vgg@2 are weights"),
+        ("graph.txt: no layer", "graph.txt: no layer"),
+        ("it's over", "It's over"),
+        ("'x' is no cut", "'x' is no cut"),
+        ("", ""),
+    ],
+)
+def test_a_name_at_the_start_of_a_sentence_keeps_its_case(said: str, shown: str) -> None:
+    assert formats.sentence(said) == shown
