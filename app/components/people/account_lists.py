@@ -50,7 +50,7 @@ def token_list(tokens: TokenService, projects: Sequence[Project]) -> None:
         (
             text("Name", 2.0, lambda t: f"**{plain(t.name)}**"),
             text("Token", 1.6, lambda t: f":small[`{t.hint}…`]"),
-            text("Permission", 0.8, lambda t: t.scope.value),
+            text("Permission", 1.1, lambda t: t.scope.value),
             text("Projects", 1.0, lambda t: _projects(t, names)),
             when("Created", 1.1, lambda t: t.created_at),
             when("Last used", 1.1, lambda t: t.used_at),
