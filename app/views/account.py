@@ -1,6 +1,5 @@
 """Account: who one is here, the browsers that are signed in, and tokens for programs."""
 
-
 from app import services
 from app.components.people.account_lists import session_list, token_form, token_list
 from app.components.shell.layout import card, empty_state, page_header

@@ -12,6 +12,7 @@ from tests.e2e.tour import dashboard, stands
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 EPOCHS = (2, 3)  # those that come while the page is open
+TITLE = re.compile(r"vgg_digits again · run \d+ · \d+\s% · Stageflow")
 MOST_SHIFT = 0.01  # share of the window times the share of its height, summed over all refreshes
 WATCH = """() => {
   window.shifts = [];
@@ -44,7 +45,7 @@ def test_what_comes_while_one_looks_moves_nothing(page: Page, tmp_path: Path) ->
                 expect(page.get_by_text(f"update {last} loss").first).to_be_attached(
                     timeout=120_000
                 )
-            expect(page).to_have_title(re.compile(r"vgg_digits again · run \d+ · \d+\s% · Stageflow"))
+            expect(page).to_have_title(TITLE)
             settled(page)
             shifts = page.evaluate("window.shifts")
         backend.close()
