@@ -39,8 +39,9 @@ class Progress:
     event: Literal["progress"] = "progress"
 
 
-HELD_OUT_LOSS = "held-out loss"
-"""The metric that a target loss is compared with."""
+ACCURACY, HELD_OUT_LOSS, PERPLEXITY = "accuracy", "held-out loss", "perplexity"
+"""Metrics of the held-out samples that a run tells by itself: the share of targets predicted right,
+the mean loss per sample, and of texts e to the mean cross entropy per token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A run as it is stored and shown."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from backend.people.project import DEFAULT_PROJECT
@@ -42,6 +42,8 @@ class RunSummary:
     bubble                 measured share of rank time spent waiting
     profile_id             the profile that a profiling run made
     seconds_to_target      from the start of the run to the first evaluation that met its target
+    metrics                the last value of each further metric, by name: loss and perplexity of
+                           held-out data, those of the definition
     clocks                 of the ranks on other hosts than rank 0's, in the last segment
     """
 
@@ -54,6 +56,7 @@ class RunSummary:
     profile_id: int | None = None
     seconds_to_target: float | None = None
     clocks: tuple[Clock, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from torch import Tensor, nn
 
+from workers.definitions.metrics import Log, Metrics
 from workers.definitions.samples import Batch
 from workers.definitions.units import Granularity
 
@@ -35,6 +36,16 @@ class LoadedDefinition(Protocol):
     @property
     def loss(self) -> Loss:
         """Of the model's output and the targets, a mean over the batch."""
+        ...
+
+    @property
+    def log(self) -> Log | None:
+        """Where the loss logs; None where it logs nothing."""
+        ...
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """What the definition says of held-out samples beside the loss; None: nothing."""
         ...
 
     @property

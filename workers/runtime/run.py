@@ -19,7 +19,7 @@ from workers.runtime.checkpoints.stage_state import copy_of, resume
 from workers.runtime.checkpoints.trained_model import save
 from workers.runtime.compute.model import layers_of
 from workers.runtime.compute.variants import bundle_specs, one_way_stages
-from workers.runtime.execution.evaluation import Evaluation, Score
+from workers.runtime.execution.evaluation import Evaluation
 from workers.runtime.execution.executor import execute
 from workers.runtime.execution.losses import Losses
 from workers.runtime.execution.program import RankProgram, evaluation_program, training_program
@@ -31,7 +31,7 @@ from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.loading import Loading, loading
-from workers.runtime.samples.segments import cutting_of, epoch_shape
+from workers.runtime.samples.segments import cutting_of, epoch_shape, evaluated_after
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
@@ -60,6 +60,8 @@ class _TrainingRun:
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         definition = load(Path(job.definition), spec.parameters)
         self.companions = definition.companions
+        self.log, self.metrics = definition.log, definition.metrics
+        self.has_loss = True
         self.data = catalog.load(spec.data, definition, job.data)
         self.cutting = cutting_of(spec)
         self.shape = epoch_shape(spec, self.data, self.cutting)
@@ -68,7 +70,7 @@ class _TrainingRun:
         layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
         quiet = one_way_stages(bundle_specs(layers.base, stage_bounds(spec)))
         self.shape = replace(self.shape, one_way=quiet)
-        self.program = self._program(self.shape, world.rank)
+        self.programs = {self.shape.num_microbatches: self._program(self.shape, world.rank)}
         self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
         self.is_reporter = is_reporter(self.rank.coordinates)
         copy = partial(copy_of, self.rank)
@@ -87,44 +89,65 @@ class _TrainingRun:
         for number in range(self.done, self.spec.epochs):
             losses = Losses(self.reporter, self.is_reporter, self.shape, number, self.spec.epochs)
             self.checkpoints.begin(number, losses.tell)
-            seconds, samples = self._train(number, losses)
-            score = self._evaluate()
-            losses.end(seconds, samples, score)
+            done = self._epoch(number, losses)
+            if done is not None:
+                return number + (done == self.shape.num_microbatches)
             self.first = 0
-            if self.spec.is_met(score.accuracy, score.loss):
-                return number + 1
             if number + 1 < self.spec.epochs:
                 self.checkpoints.epoch_over()
         return self.spec.epochs
 
+    def _epoch(self, number: int, losses: Losses) -> int | None:
+        """What is left of an epoch, from evaluation to evaluation; the microbatches after which the
+        target was met, None where it was not. The timeline is that of the first stretch."""
+        last = self.shape.num_microbatches
+        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number)
+        seconds, samples, is_first = 0.0, 0, True
+        for stop in evaluated_after(self.shape, number, self.spec.evaluate):
+            if stop < self.first or stop == self.first < last:
+                continue  # it was evaluated before the checkpoint was taken
+            if self.first < stop:
+                part = replace(epoch, first=self.first)
+                took = self._train(number, part, stop - self.first, losses, is_first)
+                seconds, samples = seconds + took[0], samples + took[1]
+            self.first, is_first = stop, False
+            score = self._evaluate()
+            losses.evaluated(stop, score)
+            is_met = self.spec.is_met(score)
+            if is_met or stop == last:
+                losses.end(seconds, samples, stop)
+            if is_met:
+                return stop
+        return None
+
     def _program(self, shape: Shape, rank: int) -> RankProgram:
         return training_program(self.spec.plan.schedule, shape, rank)
 
-    def _train(self, number: int, losses: Losses) -> tuple[float, int]:
-        """What is left of an epoch (nothing where a checkpoint was taken at its end); its seconds
-        and samples."""
-        if self.first == self.shape.num_microbatches:
-            return 0.0, 0
-        program = self.program
-        if self.first:
-            left = replace(self.shape, num_microbatches=self.shape.num_microbatches - self.first)
-            program = self._program(left, self.rank.coordinates.rank)
-        epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number, self.first)
+    def _train(
+        self, number: int, epoch: Epoch, count: int, losses: Losses, is_first: bool
+    ) -> tuple[float, int]:
+        """The next `count` microbatches of an epoch, until the pipeline is empty; their seconds and
+        samples."""
+        if count not in self.programs:
+            shape = replace(self.shape, num_microbatches=count)
+            self.programs[count] = self._program(shape, self.rank.coordinates.rank)
+        program = self.programs[count]
         recorder = self._recorder()
         self.checkpoints.watch(recorder.clock)
         self._tell_clock(number, recorder)
         with self._loading(epoch, program, recorder) as source:
             training = Training(
-                self.rank, program, source, losses, self.spec.seed, self.checkpoints
+                self.rank, program, source, losses, self.spec.seed, self.checkpoints, self.log
             )
             execute(program.actions, training.perform, self.rank.messages, recorder)
         seconds = recorder.now()
-        self.reporter(recorder.write(self.folder, number))
-        if source.spans:
-            self.reporter(recorder.write(self.folder, number, "loading", source.spans))
-        if copies := recorder.within(self.checkpoints.taken):
-            self.reporter(recorder.write(self.folder, number, "saving", copies))
-        return seconds, sum(epoch.form(k)[0] for k in range(program.shape.num_microbatches))
+        if is_first:
+            self.reporter(recorder.write(self.folder, number))
+            if source.spans:
+                self.reporter(recorder.write(self.folder, number, "loading", source.spans))
+            if copies := recorder.within(self.checkpoints.taken):
+                self.reporter(recorder.write(self.folder, number, "saving", copies))
+        return seconds, sum(epoch.form(k)[0] for k in range(count))
 
     def _recorder(self) -> Recorder:
         """That of a segment which begins now; the heartbeat tells how far it is."""
@@ -149,20 +172,26 @@ class _TrainingRun:
         rank, last = self.rank.coordinates.rank, self.shape.num_stages - 1
         return loading(epoch, program.actions, last, rank, recorder.clock)
 
-    def _evaluate(self) -> Score:
+    def _evaluate(self) -> dict[str, float]:
         """What the held-out samples say; nothing if there are none. Of several pipelines
         the first evaluates."""
         if self.data.held_out is None:
-            return Score()
+            return {}
         cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
         epoch = Epoch.in_order(self.data.held_out, cutting)
         shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
         program = evaluation_program(shape, self.rank.coordinates.rank)
         recorder = self._recorder()
         with self._loading(epoch, program, recorder) as source:
-            with_loss = self.spec.target_loss is not None
-            evaluation = Evaluation(self.rank, shape, source, with_loss)
+            is_needed = self.spec.target_loss is not None
+            evaluation = Evaluation(self.rank, shape, source, self.metrics, is_needed)
             execute(program.actions, evaluation.perform, self.rank.messages, recorder)
+        if self.is_reporter and evaluation.problem and self.has_loss:
+            self.has_loss = False
+            self.reporter.log(
+                "The held-out loss is not known: the loss does not take what the model gives "
+                f"in evaluation mode ({evaluation.problem})."
+            )
         return evaluation.score()
 
     def _tell(self, notes: tuple[str, ...]) -> None:

@@ -1,12 +1,15 @@
 """What a person asks for: profile this definition, or train it by this plan."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
 from backend.planning.optimizers import OptimizerName
 from backend.planning.plan import Plan
 from backend.profiles.profile import Tracing
 from backend.profiles.state_precision import StatePrecision
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,8 @@ class TrainSpec:
     nodes        run on these, whose devices the plan numbers through; () = on any one
     whole_nodes  no other run is on its nodes meanwhile, whatever it uses of them
     replan       go on by another plan on the nodes that are left, where a lost one stays away
+    evaluate     so many weight updates apart the held-out samples are evaluated, beside the end of
+                 each epoch; 0 = there alone
     round        microbatches of which an epoch has a whole number, beside those of the plan
     pool         whose jobs carry it; None = the nodes' agents
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
@@ -172,6 +177,7 @@ class TrainSpec:
     checkpoint_id: int | None = None
     nodes: tuple[str, ...] = ()
     emulate: float = 0.0
+    evaluate: int = 0
     target_loss: float | None = None
     state_precision: StatePrecision = "float32"
     whole_nodes: bool = False
@@ -185,12 +191,12 @@ class TrainSpec:
         """Whether it may end before its last epoch."""
         return self.target_accuracy is not None or self.target_loss is not None
 
-    def is_met(self, accuracy: float | None, loss: float | None) -> bool:
-        """Whether these, of the held-out samples, meet the target."""
+    def is_met(self, score: Mapping[str, float]) -> bool:
+        """Whether these metrics of the held-out samples, by name, meet the target."""
         if self.target_loss is not None:
-            return loss is not None and loss <= self.target_loss
+            return score.get(HELD_OUT_LOSS, inf) <= self.target_loss
         if self.target_accuracy is not None:
-            return accuracy is not None and accuracy >= self.target_accuracy
+            return score.get(ACCURACY, -inf) >= self.target_accuracy
         return False
 
 

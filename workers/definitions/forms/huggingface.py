@@ -44,6 +44,8 @@ class HuggingFaceConfig:
     data_name = "synthetic"
     has_example = True
     granularity: ClassVar[Granularity] = "blocks"
+    log: ClassVar[None] = None
+    metrics: ClassVar[None] = None
 
     @property
     def loss(self) -> Loss:

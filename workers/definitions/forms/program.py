@@ -29,6 +29,8 @@ class ExportedModel:
     data_name = "synthetic"
     has_example = True
     granularity: ClassVar[Granularity] = "fine"
+    log: ClassVar[None] = None
+    metrics: ClassVar[None] = None
     companions: ClassVar[Mapping[str, str]] = {}
 
     @property

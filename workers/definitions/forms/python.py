@@ -2,17 +2,19 @@
 
 import inspect
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values, cross_entropy
 from workers.definitions.errors import DefinitionFailed, describe, user_traceback
+from workers.definitions.metrics import Log, Metrics
 from workers.definitions.module_state.module_state import MODULE_NAME
 from workers.definitions.samples import Batch, is_samples, num_samples
 from workers.definitions.units import Granularity
@@ -25,6 +27,7 @@ class PythonFile:
     file: Path
     module: ModuleType
     parameters: Values
+    _log: Log = field(default_factory=Log)
 
     granularity: ClassVar[Granularity] = "fine"
 
@@ -63,8 +66,19 @@ class PythonFile:
 
     @property
     def loss(self) -> Loss:
-        """The file's `loss(output, target)`, else cross entropy over the last dimension."""
-        return getattr(self.module, "loss", cross_entropy)
+        """The file's `loss(output, target)`, else cross entropy over the last dimension; one with a
+        parameter `log` is given what logs."""
+        loss: Callable[..., Tensor] = getattr(self.module, "loss", cross_entropy)
+        return partial(loss, log=self._log) if _logs(loss) else loss
+
+    @property
+    def log(self) -> Log | None:
+        return self._log if _logs(getattr(self.module, "loss", None)) else None
+
+    @property
+    def metrics(self) -> Metrics | None:
+        """The file's `metrics(output, target)`."""
+        return getattr(self.module, "metrics", None)
 
     def _call(self, name: str, *arguments: object) -> Any:
         function = getattr(self.module, name, None)
@@ -121,6 +135,12 @@ def load_python(file: Path, parameters: Values) -> PythonFile:
             f"{file.name}: no function has a parameter {', '.join(unknown)}",
             "Parameters are the arguments with defaults of model(), example() and data().",
         )
+    metrics = getattr(module, "metrics", None)
+    if metrics is not None and not callable(metrics):
+        raise DefinitionFailed(
+            f"{file.name}: metrics is a {type(metrics).__name__}, not a function",
+            "Define `def metrics(output, target) -> dict`, or give it another name.",
+        )
     return PythonFile(file, module, parameters)
 
 
@@ -128,6 +148,13 @@ def _named_by(function: Any, parameters: Values) -> dict[str, Any]:
     """Those of `parameters` that the function has an argument for."""
     names = inspect.signature(function).parameters
     return {name: value for name, value in parameters.items() if name in names}
+
+
+def _logs(loss: Any) -> bool:
+    try:
+        return callable(loss) and "log" in inspect.signature(loss).parameters
+    except ValueError:  # a built-in function without a signature
+        return False
 
 
 def _failed(error: BaseException, file: Path, what: str) -> DefinitionFailed:

@@ -26,7 +26,7 @@ from workers.runtime.checkpoints.stage_copy import StageCopy
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.world import World
 from workers.runtime.reports.reporter import Reporter
-from workers.runtime.samples.segments import round_size
+from workers.runtime.samples.segments import is_counted, round_size
 
 FOLDER = "checkpoints"
 REQUEST = "save-now"
@@ -151,12 +151,8 @@ class Checkpoints:
 
     def _is_counted(self, done: int) -> bool:
         """Does a multiple of the asked for updates lie in the round that ends here?"""
-        every = self._spec.checkpoints.updates
-        if not every:
-            return False
-        return self._step(self._epoch, done) // every > (
-            self._step(self._epoch, done - self._unit) // every
-        )
+        before, after = (self._step(self._epoch, k) for k in (done - self._unit, done))
+        return is_counted(self._spec.checkpoints.updates, before, after)
 
     def _take(self, stage: int, epoch: int, done: int) -> None:
         """Copy now, write later; the losses so far are told before the checkpoint is."""

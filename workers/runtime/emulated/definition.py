@@ -22,6 +22,8 @@ class EmulatedDefinition:
     has_example: bool = False
     granularity: Granularity = "fine"
     companions: ClassVar[Mapping[str, str]] = {}
+    log: ClassVar[None] = None
+    metrics: ClassVar[None] = None
 
     @property
     def loss(self) -> Loss:

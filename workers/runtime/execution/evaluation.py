@@ -1,47 +1,50 @@
-"""Accuracy and loss on held-out data: a forward-only program through the same ranks."""
+"""Metrics of held-out data: a forward-only program through the same ranks."""
 
 import math
-from dataclasses import dataclass
+import sys
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves, tree_map
 
+from backend.errors import first_line
 from backend.pipeline.actions import Action, Forward, Recv, Send
 from backend.pipeline.routing import makes, needs
 from backend.pipeline.shape import Shape
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
 from workers.data.ragged import PAD_TARGET
+from workers.definitions.metrics import Metrics, Sums, merged, ratios, sums_of
 from workers.definitions.samples import Samples
 from workers.runtime.compute.stage import StageModule, autocast
 from workers.runtime.rank import Rank
 from workers.runtime.samples.epoch import Padded
 
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Of all held-out samples: the share of targets predicted right (None: they are no classes),
-    and the mean loss per sample (None: not finite, or there are no such samples)."""
-
-    accuracy: float | None = None
-    loss: float | None = None
+TOKENS = ""
+"""The cross entropy of tokens, whose mean the perplexity is made of; no metric has this name."""
 
 
 class Evaluation:
     """One pass over the held-out samples with the newest weights, in evaluation mode.
 
-    `correct` of `counted` predictions on this rank and `loss` of `samples`, padding left out;
-    0 of 0 where this rank has no last stage, or where the targets are no classes. The loss is
-    asked for `with_loss` alone: one that is made for training may not take what a model gives here.
+    `sums` are those of this rank, padding left out; none where it has no last stage. `problem` is
+    why there is no loss: one that is made for training may not take what a model gives here. Where
+    the loss `is_needed`, that is raised.
     """
 
-    def __init__(self, rank: Rank, shape: Shape, epoch: Padded, with_loss: bool = False) -> None:
+    def __init__(
+        self,
+        rank: Rank,
+        shape: Shape,
+        epoch: Padded,
+        metrics: Metrics | None = None,
+        is_needed: bool = False,
+    ) -> None:
         self._world, self._stages, self._messages = rank.world, rank.stages, rank.messages
         self._weights, self._shape, self._epoch = rank.state.weights, shape, epoch
-        self._with_loss = with_loss
-        self.correct = 0
-        self.counted = 0
-        self.loss = 0.0
-        self.samples = 0
+        self._metrics, self._is_needed = metrics, is_needed
+        self.sums: Sums = {}
+        self.problem = ""
         for stage in rank.stages.modules:
             rank.groups.share(
                 stage, (buffer for _, buffer in sorted(rank.stages.buffers(stage).items()))
@@ -50,12 +53,16 @@ class Evaluation:
         rank.state.begin()
         rank.messages.expect(epoch.form)
 
-    def score(self) -> Score:
-        """That of all ranks; every rank calls it."""
-        mine = [self.correct, self.counted, self.loss, self.samples]
-        correct, counted, loss, samples = self._world.total(mine)
-        mean = loss / samples if samples else math.nan
-        return Score(correct / counted if counted else None, mean if math.isfinite(mean) else None)
+    def score(self) -> dict[str, float]:
+        """The metrics over all ranks, by name; those that are not finite are left out. Every rank
+        calls it."""
+        if self.problem:
+            self.sums.pop(HELD_OUT_LOSS, None)
+        found = ratios(self._world.told(merged(self._world.gathered(self.sums))))
+        entropy = found.pop(TOKENS, None)
+        if entropy is not None and entropy < math.log(sys.float_info.max):
+            found.setdefault(PERPLEXITY, math.exp(entropy))
+        return found
 
     def perform(self, index: int, action: Action) -> None:
         """Do one action of the forward-only program."""
@@ -89,28 +96,69 @@ class Evaluation:
             self._messages.put(makes(action, self._shape), result)
 
     def _judge(self, stage: StageModule, output: Any, targets: Samples, microbatch: int) -> None:
-        """Count what is right, and add the loss if it is asked for. Where padding cannot be cut off
-        an output that is no tensor, the microbatch's loss does not count."""
-        self._count(output, targets, microbatch)
-        if not self._with_loss:
-            return
-        real = self._epoch.num_real(microbatch)
-        if real < self._epoch.form(microbatch)[0]:
-            if not (isinstance(output, Tensor) and isinstance(targets, Tensor)):
+        """Add what the samples say: the loss, the definition's own metrics, and what can be said of
+        any classes. A microbatch whose padding cannot be cut off counts for nothing."""
+        size, real = self._epoch.form(microbatch)[0], self._epoch.num_real(microbatch)
+        if real < size:
+            if not (_can_be_cut(size, output) and _can_be_cut(size, targets)):
                 return
-            output, targets = output[:real], targets[:real]
-        assert stage.loss is not None, "only the last stage judges"
-        with autocast(self._world.device, stage.precision):
-            self.loss += real * float(stage.loss(output, targets).item())
-        self.samples += real
+            output, targets = _first(real, output), _first(real, targets)
+        found = {**of_classes(output, targets), **self._loss(stage, output, targets, real)}
+        if self._metrics is not None:
+            found |= sums_of(self._metrics(output, targets), real)
+        self.sums = merged([self.sums, found])
 
-    def _count(self, output: Any, targets: Samples, microbatch: int) -> None:
-        predictions = predicted_classes(output, targets)
-        if predictions is not None and isinstance(targets, Tensor):
-            real = self._epoch.num_real(microbatch)
-            counts = targets[:real] != PAD_TARGET
-            self.correct += int((predictions[:real] == targets[:real])[counts].sum())
-            self.counted += int(counts.sum())
+    def _loss(self, stage: StageModule, output: Any, targets: Samples, real: int) -> Sums:
+        assert stage.loss is not None, "only the last stage judges"
+        if self.problem:
+            return {}
+        try:
+            with autocast(self._world.device, stage.precision):
+                loss = float(stage.loss(output, targets).item())
+        except Exception as error:
+            if self._is_needed:
+                raise
+            self.problem = first_line(error) or type(error).__name__
+            return {}
+        return {HELD_OUT_LOSS: (real * loss, real)}
+
+
+def of_classes(output: Any, targets: Samples) -> Sums:
+    """How many targets are predicted right, and of texts (samples x tokens) the cross entropy of
+    each token; nothing where the targets are no classes."""
+    predictions = predicted_classes(output, targets)
+    if predictions is None or not isinstance(targets, Tensor):
+        return {}
+    counts = targets != PAD_TARGET
+    counted = int(counts.sum())
+    found = {ACCURACY: (float((predictions == targets)[counts].sum()), float(counted))}
+    if _are_tokens(output, targets, targets[counts]):
+        of_tokens = nn.functional.cross_entropy(
+            output.flatten(0, -2).float(),
+            targets.flatten(),
+            ignore_index=PAD_TARGET,
+            reduction="sum",
+        )
+        found[TOKENS] = float(of_tokens.item()), float(counted)
+    return found
+
+
+def _are_tokens(output: Tensor, targets: Tensor, counted: Tensor) -> bool:
+    """Are these texts, samples x tokens, whose targets all have a score?"""
+    if targets.dim() != 2 or output.shape[:-1] != targets.shape or not len(counted):
+        return False
+    return bool((counted >= 0).all() and (counted < output.shape[-1]).all())
+
+
+def _can_be_cut(size: int, value: Any) -> bool:
+    """Is it made of tensors with a row per sample?"""
+    leaves = [leaf for leaf in tree_leaves(value) if leaf is not None]
+    return all(isinstance(each, Tensor) and each.shape[:1] == (size,) for each in leaves)
+
+
+def _first(real: int, value: Any) -> Any:
+    """The same structure with the first samples alone."""
+    return tree_map(lambda leaf: leaf if leaf is None else leaf[:real], value)
 
 
 def predicted_classes(output: Any, targets: Samples) -> Tensor | None:

@@ -1,13 +1,17 @@
-"""The loss of every minibatch, told a few times a second."""
+"""The loss of every minibatch and what it logs, told a few times a second; what held-out samples
+say, told at once."""
 
 import time
+from collections import defaultdict
+from collections.abc import Mapping
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import HELD_OUT_LOSS, Event, Metrics, Progress
-from workers.runtime.execution.evaluation import Score
+from backend.runs.events import Event, Metrics, Progress
 from workers.runtime.reports.reporter import Reporter
 
 SECONDS_BETWEEN_LINES = 0.25
+
+Points = list[tuple[int, float, float]]
 
 
 class Losses:
@@ -20,7 +24,7 @@ class Losses:
         self._batch = shape.batch
         self._per_epoch = shape.num_microbatches // shape.batch
         self._total = self._per_epoch * epochs
-        self._points: list[tuple[int, float, float]] = []
+        self._points: dict[str, Points] = defaultdict(list)
         self._told = time.monotonic()
         self.epoch = epoch
 
@@ -28,33 +32,42 @@ class Losses:
         """The minibatch of this epoch's `microbatch`, counted from the start of the run."""
         return self.epoch * self._per_epoch + microbatch // self._batch
 
-    def add(self, microbatch: int, loss: float) -> None:
-        """The mean loss of an update whose last microbatch is `microbatch`."""
+    def add(self, microbatch: int, loss: float, logged: Mapping[str, float]) -> None:
+        """The mean loss of an update whose last microbatch is `microbatch`, and the means of what
+        it logged."""
         if self._is_reporter:
-            self._points.append((self.minibatch(microbatch), loss, time.time()))
+            step, now = self.minibatch(microbatch), time.time()
+            for name, value in {"loss": loss, **logged}.items():
+                self._points[name].append((step, value, now))
             if time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
                 self.tell()
 
     def tell(self) -> None:
         """Print what has not been printed yet, and how far the run is."""
-        if self._points:
-            steps, values, times = zip(*self._points, strict=True)
-            self._reporter(Metrics("loss", steps, values, times, self.epoch))
-            self._reporter(Progress("train", steps[-1] + 1, self._total))
-        self._points = []
+        for name, points in self._points.items():
+            steps, values, times = zip(*points, strict=True)
+            self._reporter(Metrics(name, steps, values, times, self.epoch))
+        if losses := self._points.get("loss"):
+            self._reporter(Progress("train", losses[-1][0] + 1, self._total))
+        self._points.clear()
         self._told = time.monotonic()
 
-    def end(self, seconds: float, samples: int, score: Score) -> None:
-        """Print the rest, the epoch's throughput, and what the held-out samples say."""
+    def evaluated(self, done: int, score: Mapping[str, float]) -> None:
+        """Print the rest and what the held-out samples say after `done` microbatches."""
         self.tell()
-        if self._is_reporter:
-            if seconds:
-                self._reporter(self._epoch_metric("throughput", samples / seconds))
-            if score.accuracy is not None:
-                self._reporter(self._epoch_metric("accuracy", score.accuracy))
-            if score.loss is not None:
-                self._reporter(self._epoch_metric(HELD_OUT_LOSS, score.loss))
+        for name, value in score.items():
+            self._tell_one(name, value, done)
 
-    def _epoch_metric(self, name: str, value: float) -> Event:
-        step = (self.epoch + 1) * self._per_epoch - 1
-        return Metrics(name, (step,), (value,), (time.time(),), self.epoch)
+    def end(self, seconds: float, samples: int, done: int) -> None:
+        """Print the throughput of an epoch that ends after `done` microbatches."""
+        if seconds:
+            self._tell_one("throughput", samples / seconds, done)
+
+    def _tell_one(self, name: str, value: float, done: int) -> None:
+        if self._is_reporter:
+            step = self.minibatch(done) - 1
+            self._reporter(_metric(name, step, value, self.epoch))
+
+
+def _metric(name: str, step: int, value: float, epoch: int) -> Event:
+    return Metrics(name, (step,), (value,), (time.time(),), epoch)

@@ -25,6 +25,7 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.routing import makes, needs
+from workers.definitions.metrics import Log, Sums, merged, ratios
 from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.samples import Samples
 from workers.runtime.checkpoints.observer import UNOBSERVED, TrainingObserver
@@ -58,7 +59,7 @@ class ForwardInput:
 
 class Training:
     """One segment of a run of `seed`. `perform` is called with every action of this rank's
-    program, in order."""
+    program, in order. `log` is where the loss logs, if it does."""
 
     def __init__(
         self,
@@ -68,6 +69,7 @@ class Training:
         losses: Losses,
         seed: int,
         observer: TrainingObserver = UNOBSERVED,
+        log: Log | None = None,
     ) -> None:
         self._stages, self._weights, self._messages = rank.stages, rank.state.weights, rank.messages
         self._loss_scale, self._device = rank.state.loss_scale, rank.world.device
@@ -80,7 +82,7 @@ class Training:
         self._states: dict[int, ModuleState | None] = {}
         quiet = program.shape.is_one_way
         self._recomputed = ~quiet if program.shape.recompute else np.zeros_like(quiet)
-        self._loss_sum = 0.0
+        self._loss_sum, self._log, self._logged = 0.0, log, Sums()
         rank.stages.train(True)
         rank.state.begin()
         rank.messages.expect(epoch.form)
@@ -119,6 +121,7 @@ class Training:
             outputs, kept = self._blaming(number, given.inputs, lambda: self._run(stage, given))
         if stage.loss is not None:
             self._note_loss(microbatch, outputs[0])
+            self._blaming(number, given.inputs, lambda: self._note_logged(microbatch))
         if self._recomputed[number]:
             self._to_recompute[number, microbatch] = given
         else:
@@ -153,6 +156,8 @@ class Training:
         stage = self._stage(action)
         with given.state.met_again(stage.module) if given.state else nullcontext():
             self._activations[key] = self._run(stage, given)[1]
+        if self._log is not None and stage.loss is not None:
+            self._log.taken()  # what its first forward has logged already
 
     def _backward(self, index: int, action: Backward) -> None:
         number = action.stage
@@ -207,13 +212,16 @@ class Training:
         return buckets.overlap(kept.weights)
 
     def _all_reduce(self, stage: int) -> None:
-        """Sum the gradients over the replicas; on the last stage the loss goes with them."""
+        """Sum the gradients over the replicas; on the last stage the loss goes with them, and
+        what it has logged after them."""
         has_loss = self._stages.modules[stage].loss is not None
         buckets = self._weights[stage].buckets
         assert buckets is not None, "a single replica has nothing to reduce"
         total = buckets.reduce(self._loss_sum if has_loss else 0.0)
         if has_loss:
             self._loss_sum = total
+        if has_loss and self._log is not None:
+            self._logged = merged(buckets.group.gathered(self._logged))
 
     def _step(self, index: int, action: Step) -> None:
         """The loss is told and the place known before the new weights are there, because pipelines
@@ -221,8 +229,9 @@ class Training:
         microbatches = self._applied[action.stage][action.version]
         last = self._epoch.first + microbatches[-1]
         if self._stages.modules[action.stage].loss is not None:
-            self._losses.add(last, self._loss_sum / self._updates.count(action))
-            self._loss_sum = 0.0
+            mean = self._loss_sum / self._updates.count(action)
+            self._losses.add(last, mean, ratios(self._logged))
+            self._loss_sum, self._logged = 0.0, {}
         self._observer.updating(action.stage, last + 1)
         self._updates.step(index, action)
         if not self._updates.is_due:
@@ -235,6 +244,13 @@ class Training:
             epoch = self._losses.epoch + 1
             raise LossNotFinite(f"The loss of minibatch {minibatch} (epoch {epoch}) is {value}.")
         self._loss_sum += value * self._epoch.share(microbatch)
+
+    def _note_logged(self, microbatch: int) -> None:
+        if self._log is not None:
+            share = self._epoch.share(microbatch)
+            values = self._log.taken().items()
+            told = {name: (value * share, share) for name, value in values}
+            self._logged = merged([self._logged, told])
 
     def _blaming(self, stage: int, inputs: Tensors, work: Callable[[], T]) -> T:
         try:

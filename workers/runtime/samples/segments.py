@@ -16,6 +16,29 @@ def round_size(replicas: Sequence[int], batch: int, num_pipelines: int) -> int:
     return num_pipelines * math.lcm(*replicas, batch)
 
 
+def is_counted(every: int, before: int, after: int) -> bool:
+    """Does a multiple of `every` updates come after `before`, and at `after` at the latest? Where
+    `every` is 0, none does."""
+    return every > 0 and after // every > before // every
+
+
+def evaluated_after(shape: Shape, epoch: int, every: int) -> list[int]:
+    """The microbatches of an epoch after which the held-out samples are evaluated: the rounds in
+    which multiples of `every` updates of the run lie, and the end. `shape` is that of an epoch."""
+    unit, total = _unit(shape), shape.num_microbatches
+    before = epoch * (total // shape.batch)
+    stops = [
+        done
+        for done in (range(unit, total, unit) if every else ())
+        if is_counted(every, before + (done - unit) // shape.batch, before + done // shape.batch)
+    ]
+    return [*stops, total]
+
+
+def _unit(shape: Shape) -> int:
+    return round_size(shape.replicas, shape.batch, shape.num_pipelines)
+
+
 def cutting_of(spec: TrainSpec) -> Cutting:
     """The microbatches that a run's plan trains on. A fallback's epochs are as long as those of the
     plan that it stands in for."""

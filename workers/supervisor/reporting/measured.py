@@ -11,6 +11,7 @@ from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
 from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit, training_shape
+from backend.runs.events import ACCURACY
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import RunSummary
 from workers.supervisor.reporting.results import Results
@@ -23,7 +24,8 @@ def summarise(spec: RunSpec, results: Results, started: float | None = None) -> 
     losses = results.losses.get(max(results.losses, default=0))
     reached = results.reached
     summary = RunSummary(
-        accuracy=results.accuracy,
+        accuracy=results.newest.get(ACCURACY),
+        metrics={name: value for name, value in results.newest.items() if name != ACCURACY},
         loss=fmean(losses) if losses else None,
         epochs=results.epochs,
         profile_id=results.profile_id,

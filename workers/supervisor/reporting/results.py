@@ -3,17 +3,18 @@
 from dataclasses import dataclass, field
 
 from backend.pipeline.timeline import Timeline
-from backend.runs.events import HELD_OUT_LOSS, Clock, Event, Finished, Metrics
+from backend.runs.events import Clock, Event, Finished, Metrics
 from backend.runs.request.spec import RunSpec, TrainSpec
 
 
 @dataclass
 class Results:
-    """`spans` holds those of the newest `segment`, by rank; `reached` is when an evaluation first
-    met the run's target, in Unix seconds; `checkpoints` counts those that are committed."""
+    """`newest` holds the last value of each metric but loss and throughput, `spans` those of the
+    newest `segment`, by rank; `reached` is when an evaluation first met the run's target, in
+    Unix seconds; `checkpoints` counts those that are committed."""
 
     losses: dict[int, list[float]] = field(default_factory=dict)
-    accuracy: float | None = None
+    newest: dict[str, float] = field(default_factory=dict)
     reached: float | None = None
     profile_id: int | None = None
     segment: int | None = None
@@ -44,15 +45,13 @@ class Results:
     def _note_metrics(self, event: Metrics) -> None:
         if event.name == "loss":
             self.losses.setdefault(event.epoch, []).extend(event.values)
-        if event.name == "accuracy" and event.values:
-            self.accuracy = event.values[-1]
+        elif event.values and event.name != "throughput":
+            self.newest[event.name] = event.values[-1]
 
     def _note_target(self, event: Metrics, spec: RunSpec) -> None:
         if not isinstance(spec, TrainSpec) or self.reached is not None:
             return
         for value, when in zip(event.values, event.times, strict=True):
-            accuracy = value if event.name == "accuracy" else None
-            loss = value if event.name == HELD_OUT_LOSS else None
-            if spec.is_met(accuracy, loss):
+            if spec.is_met({event.name: value}):
                 self.reached = when
                 return

@@ -4,10 +4,16 @@ import pytest
 import torch
 
 from backend.errors import InvalidInput
+from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.spec import TrainSpec
 from workers.data.split import DataSet, TensorSplit
-from workers.runtime.samples.segments import cutting_of, epoch_shape, round_size
+from workers.runtime.samples.segments import (
+    cutting_of,
+    epoch_shape,
+    evaluated_after,
+    round_size,
+)
 
 
 def spec(schedule: str, batch: int, num_pipelines: int = 1) -> TrainSpec:
@@ -42,3 +48,24 @@ def test_fewer_samples_than_a_round_are_refused() -> None:
     given = spec("1f1b-flush", 3)
     with pytest.raises(InvalidInput, match="23 training samples of zeros are fewer than one round"):
         epoch_shape(given, data(23), cutting_of(given))
+
+
+@pytest.mark.parametrize(
+    ("every", "epoch", "stops"),
+    [
+        (0, 0, [12]),
+        (2, 0, [4, 8, 12]),
+        (2, 1, [4, 8, 12]),
+        (1, 0, [2, 4, 6, 8, 10, 12]),
+        (100, 0, [12]),
+        (7, 1, [2, 12]),
+    ],
+)
+def test_evaluations_count_the_updates_of_the_run(every: int, epoch: int, stops) -> None:
+    """Batches of 2 microbatches: epoch 0 has updates 1 to 6, epoch 1 has 7 to 12."""
+    assert evaluated_after(Shape((1, 1), 12, 2), epoch, every) == stops
+
+
+def test_evaluations_wait_for_whole_rounds() -> None:
+    """Three replicas and batches of 2: a round has 6 microbatches and 3 updates."""
+    assert evaluated_after(Shape((3, 1), 24, 2), 0, 4) == [12, 18, 24]

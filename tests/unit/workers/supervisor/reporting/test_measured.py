@@ -42,13 +42,16 @@ def test_microbatches_are_counted_once_each():
 
 
 def test_the_loss_is_the_mean_of_the_last_epoch():
-    told = Results(losses={0: [4.0, 2.0], 1: [1.0, 0.5]}, accuracy=0.9, epochs=2)
+    told = Results(
+        losses={0: [4.0, 2.0], 1: [1.0, 0.5]}, newest={"accuracy": 0.9, "f1": 0.5}, epochs=2
+    )
     summary = summarise(TrainSpec(1, PLAN), told)
     assert (summary.loss, summary.accuracy, summary.epochs) == (0.75, 0.9, 2)
+    assert summary.metrics == {"f1": 0.5}
 
 
 def test_the_time_to_the_target_counts_from_the_start():
-    told = Results(accuracy=0.9, reached=130.5)
+    told = Results(reached=130.5)
     assert summarise(TrainSpec(1, PLAN), told, started=100.0).seconds_to_target == 30.5
     assert summarise(TrainSpec(1, PLAN), Results(), started=100.0).seconds_to_target is None
 

@@ -1,0 +1,141 @@
+"""Metrics of the definition, logged by its loss, and evaluations between the ends of epochs."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY, Metrics, RankError, Spans
+from backend.runs.request.spec import DataSpec
+from workers.data.catalog import load as load_data
+from workers.definitions.loader import load
+
+pytestmark = pytest.mark.slow
+
+DEFINITION = """
+def model():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 24), nn.ReLU(), nn.Linear(24, 10))
+DATA = "digits"
+def loss(output, target, log):
+    found = nn.functional.cross_entropy(output, target)
+    log("half", found / 2)
+    return found
+def metrics(output, target):
+    said = output.argmax(-1) == 3
+    hits = (said & (target == 3)).sum()
+    return {"f1": (2 * hits, said.sum() + (target == 3).sum()), "largest": output.max(-1)[0].mean()}
+"""
+
+
+def points(found, name: str) -> list[tuple[int, float]]:
+    events = [event for event in found if isinstance(event, Metrics) and event.name == name]
+    return [pair for event in events for pair in zip(event.steps, event.values, strict=True)]
+
+
+def test_metrics_between_the_ends_of_epochs_change_nothing(
+    write_job, train_spec, served, tmp_path: Path
+) -> None:
+    """A schedule that flushes learns the same with and without evaluations, to the last bit."""
+    spec = train_spec(0, 2, 4, schedule="1f1b-flush", batch=2, epochs=2)
+    _, whole, _ = served(write_job(DEFINITION, spec), 2)
+    without = load_file(tmp_path / "model.safetensors")
+    codes, found, text = served(write_job(DEFINITION, replace(spec, evaluate=20)), 2)
+    assert codes == [0, 0], text
+    trained = load_file(tmp_path / "model.safetensors")
+    assert all(torch.equal(trained[name], without[name]) for name in without)
+    losses = points(found, "loss")
+    assert losses == points(whole, "loss")
+    assert points(found, "half") == [(step, loss / 2) for step, loss in losses]
+    assert [step for step, _ in points(found, "f1")] == [19, 39, 43, 59, 79, 87]
+    assert points(found, "f1")[2::3] == points(whole, "f1")
+    assert [step for step, _ in points(found, "throughput")] == [43, 87]
+    measured = [event for event in found if isinstance(event, Spans) and event.kind == "measured"]
+    assert sorted((event.segment, event.rank) for event in measured) == [
+        (0, 0),
+        (0, 1),
+        (1, 0),
+        (1, 1),
+    ]
+    _metrics_are_those_of_the_model(tmp_path, {name: points(found, name)[-1][1] for name in NAMES})
+
+
+NAMES = ("f1", "largest", HELD_OUT_LOSS)
+
+
+def _metrics_are_those_of_the_model(folder: Path, told: dict[str, float]) -> None:
+    definition = load(folder / "mine.py")
+    trained = definition.model()
+    trained.load_state_dict(load_file(folder / "model.safetensors"))
+    part = load_data(DataSpec(), definition).held_out
+    with torch.no_grad():
+        output = trained.eval()(part.all_inputs)
+    own = definition.metrics(output, part.all_targets)
+    assert told["f1"] == float(own["f1"][0]) / float(own["f1"][1])
+    assert told["largest"] == pytest.approx(float(own["largest"]), rel=1e-5)
+    loss = float(definition.loss(output, part.all_targets))
+    assert told[HELD_OUT_LOSS] == pytest.approx(loss, rel=1e-5)
+
+
+def test_replicas_log_the_mean_over_all_of_them(write_job, train_spec, served) -> None:
+    spec = train_spec(0, 4, replicas=2, schedule="1f1b-flush", batch=2, epochs=1)
+    codes, found, text = served(write_job(DEFINITION, spec), 2)
+    assert codes == [0, 0], text
+    losses = points(found, "loss")
+    assert [step for step, _ in points(found, "half")] == [step for step, _ in losses]
+    for (_, half), (_, loss) in zip(points(found, "half"), losses, strict=True):
+        assert half == pytest.approx(loss / 2, rel=1e-6)
+
+
+TEXT = """
+def model():
+    return nn.Sequential(nn.Embedding(7, 8), nn.Linear(8, 7))
+def example(batch):
+    return torch.randint(7, (batch, 5)), torch.randint(7, (batch, 5))
+"""
+
+
+def test_texts_have_a_perplexity(write_job, train_spec, served) -> None:
+    """All samples are as long as each other, so the loss is the mean over the tokens."""
+    spec = train_spec(0, 1, 2, schedule="gpipe", epochs=1)
+    codes, found, text = served(write_job(TEXT, spec), 2)
+    assert codes == [0, 0], text
+    ((step, loss),) = points(found, HELD_OUT_LOSS)
+    ((place, perplexity),) = points(found, PERPLEXITY)
+    assert step == place
+    assert perplexity == pytest.approx(math.exp(loss), rel=1e-5)
+
+
+def test_a_loss_that_is_for_training_alone_is_said(write_job, train_spec, served) -> None:
+    """In evaluation the model gives one tensor, which this loss does not take."""
+    own = """
+class Two(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return (y, y) if self.training else y
+def model():
+    return Two(8, 3)
+def example(batch):
+    return torch.rand(batch, 8), torch.randint(3, (batch,))
+def loss(output, target):
+    first, second = output
+    return nn.functional.cross_entropy(first, target)
+"""
+    codes, found, text = served(write_job(own, train_spec(0, 1, epochs=2)), 1)
+    assert codes == [0], text
+    assert points(found, HELD_OUT_LOSS) == []
+    assert len(points(found, "accuracy")) == 2
+    assert text.count("The held-out loss is not known") == 1
+
+
+def test_metrics_that_raise_are_the_users(write_job, train_spec, ended) -> None:
+    broken = DEFINITION.replace('"f1": (2 * hits', '"f1": (2 * nothing')
+    spec = train_spec(0, 4, epochs=1)
+    codes, found, _ = ended("workers.runtime.main", write_job(broken, spec))
+    assert codes == [1]
+    (failure,) = (event for event in found if isinstance(event, RankError))
+    assert failure.kind == "ModelRaised"
+    assert "name 'nothing' is not defined" in failure.message
+    assert "mine.py" in failure.message
