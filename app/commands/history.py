@@ -26,6 +26,9 @@ def runs(
     state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state.")] = None,
     kind: Annotated[str | None, typer.Option(help="profile or train.")] = None,
     text: Annotated[str, typer.Option(help="Only runs whose name contains this.")] = "",
+    metric: Annotated[str | None, typer.Option(help="Only runs that reached this metric.")] = None,
+    least: Annotated[float | None, typer.Option(help="And at least this value of it.")] = None,
+    most: Annotated[float | None, typer.Option(help="And at most this value of it.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
     as_json: Json = False,
 ) -> None:
@@ -36,10 +39,18 @@ def runs(
         stageflow runs
 
         stageflow runs --state failed --json
+
+        stageflow runs --metric perplexity --most 30
     """
-    page = connect().runs.list(
-        RunFilter(states=tuple(state or ()), kind=kind, text=text), limit=limit, offset=0
+    wanted = RunFilter(
+        states=tuple(state or ()),
+        kind=kind,
+        text=text,
+        metric=metric,
+        min_metric=least,
+        max_metric=most,
     )
+    page = connect().runs.list(wanted, limit=limit, offset=0)
     rows = [row(run) for run in page.runs]
     if as_json:
         return print_json(rows)
@@ -74,6 +85,7 @@ def row(run: Run) -> dict[str, Any]:
         "state": run.state.value,
         "plan": run.spec.plan.label if isinstance(run.spec, TrainSpec) else None,
         "accuracy": run.summary.accuracy,
+        "metrics": run.summary.metrics,
         "seconds_per_minibatch": run.summary.seconds_per_minibatch,
         "created_at": run.created_at.isoformat(),
         "error": run.error.message if run.error else None,
@@ -93,7 +105,10 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     run = backend.runs.get(run_id)
     if as_json:
         return print_json(run_document(backend, run))
-    pairs = [(key, value) for key, value in row(run).items() if value is not None]
+    values = row(run)
+    metrics = values.pop("metrics").items()
+    pairs = [(key, value) for key, value in values.items() if value is not None]
+    pairs += [(name, formats.number(value)) for name, value in metrics]
     if run.sandbox:
         pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:

@@ -14,6 +14,7 @@ from app.commands.options.acting import connect
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
+    EvaluateOption,
     ReplanOption,
     ShardOption,
     StateOption,
@@ -187,6 +188,7 @@ def run(
         float | None,
         typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
     ] = None,
+    evaluate: EvaluateOption = 0,
     precision: Annotated[
         Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
     ] = "float32",
@@ -248,6 +250,7 @@ def run(
         epochs=epochs,
         target_accuracy=target,
         target_loss=target_loss,
+        evaluate=evaluate,
         seed=seed,
         nodes=tuple(filter(None, nodes.split(","))),
         emulate=emulate,

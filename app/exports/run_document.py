@@ -6,11 +6,12 @@ from backend.bootstrap import Backend
 from backend.codec import to_plain
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Timeline
-from backend.runs.events import HELD_OUT_LOSS
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
-METRICS = ("loss", "accuracy", HELD_OUT_LOSS, "throughput")
+METRICS = ("loss", ACCURACY, HELD_OUT_LOSS, "throughput")
+"""Those that every training has, if only without a point."""
 
 
 def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict[str, Any]:
@@ -23,7 +24,8 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document |= to_plain(Run, run)
     document["kind"] = run.kind
     document["plan"] = _plan(backend, run)
-    document["metrics"] = {name: _points(backend, run.id, name) for name in METRICS}
+    names = dict.fromkeys([*METRICS, *backend.runs.metrics.names(run.id)])
+    document["metrics"] = {name: _points(backend, run.id, name) for name in names}
     document["timelines"] = {
         kind: columns(backend.runs.spans.timeline(run.id, kind))
         for kind in ("measured", "predicted")

@@ -12,6 +12,8 @@ from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 
 ABSENT = "—"
+USUAL = ("accuracy", "loss", "throughput")
+"""Metrics that a summary has a field for."""
 
 
 class CurveAxis(StrEnum):
@@ -97,6 +99,7 @@ def so_far(run: Run, newest: Mapping[str, float]) -> RunSummary:
         known,
         accuracy=known.accuracy if known.accuracy is not None else newest.get("accuracy"),
         loss=known.loss if known.loss is not None else newest.get("loss"),
+        metrics=known.metrics or {n: v for n, v in newest.items() if n not in USUAL},
         samples_per_second=known.samples_per_second or speed,
         seconds_per_minibatch=known.seconds_per_minibatch
         or (samples_per_update(run) / speed if speed else None),
@@ -111,8 +114,11 @@ def samples_per_update(run: Run) -> int:
 
 
 def updates_per_epoch(ends: Sequence[MetricPoint]) -> float | None:
-    """Minibatches of an epoch, from a metric that is told at each epoch's end."""
-    last = ends[-1] if ends else None
+    """Minibatches of an epoch, from a metric that is told at each epoch's end, and maybe before
+    it: the last point of an epoch that another one has come after stands at its end."""
+    newest = ends[-1].epoch if ends else 0
+    closed = [point for point in ends if point.epoch < newest] or ends
+    last = closed[-1] if closed else None
     return (last.step + 1) / (last.epoch + 1) if last else None
 
 

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from math import isfinite
 
 from backend.people.project import DEFAULT_PROJECT
 from backend.prediction.fallbacks import Fallback
-from backend.runs.events import Clock
+from backend.runs.events import ACCURACY, Clock
 from backend.runs.request.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
@@ -57,6 +58,12 @@ class RunSummary:
     seconds_to_target: float | None = None
     clocks: tuple[Clock, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """The metrics that the run can be found by: those of above that are known and finite."""
+        known = {ACCURACY: self.accuracy, "loss": self.loss, **self.metrics}
+        return {n: value for n, value in known.items() if value is not None and isfinite(value)}
 
 
 @dataclass(frozen=True, slots=True)

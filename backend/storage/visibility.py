@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, event, select
 from sqlalchemy.orm import InstrumentedAttribute, LoaderCriteriaOption, ORMExecuteState, Session
 from sqlalchemy.orm import with_loader_criteria as limited
 
+from backend.storage.tables import metric_tables as metrics
 from backend.storage.tables import node_tables as nodes
 from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
@@ -45,6 +46,7 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
         MetricRow,
         SpanBatchRow,
         TagRow,
+        metrics.RunMetricRow,
         pools.JobRow,
     )
 }

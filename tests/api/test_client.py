@@ -34,6 +34,11 @@ def test_filters_and_orders_are_passed_on(served: Served) -> None:
     best = served.client.runs(sort="accuracy", limit=1).runs
     assert best[0].id == served.seeded.succeeded
     assert served.client.runs(min_accuracy=0.99).total == 0
+    (found,) = served.client.runs(metric="f1", min_metric=0.9, max_metric=0.99).runs
+    assert found.id == served.seeded.succeeded
+    assert found.summary.metrics["f1"] == 0.95
+    assert served.client.runs(metric="f1", min_metric=0.96).total == 0
+    assert served.client.runs(metric="nothing").total == 0
     assert served.client.runs(since="2020-01-01T00:00:00Z").total >= 6
 
 
@@ -110,7 +115,7 @@ def test_log_and_metrics(served: Served) -> None:
     assert lines == list(served.backend.runs.logs.every(served.seeded.succeeded))
     assert list(served.client.logs(served.seeded.succeeded, lines[-2].seq)) == lines[-1:]
     names = served.client.metric_names(served.seeded.succeeded)
-    assert names == ["accuracy", "loss", "throughput"]
+    assert names == ["accuracy", "f1", "loss", "throughput"]
     whole = served.client.metric(served.seeded.succeeded, "loss")
     assert len(whole) == 96
     few = served.client.metric(served.seeded.succeeded, "loss", points=10)
@@ -124,7 +129,7 @@ def test_every_export(served: Served) -> None:
     assert orjson.loads(files["json"])["id"] == run
     assert files["csv"].startswith(b'"metric","step","epoch","value","time"\n')
     table = pyarrow.parquet.read_table(BufferReader(files["parquet"]))
-    assert table.num_rows == files["csv"].count(b"\n") - 1 == 96 + 4 + 4
+    assert table.num_rows == files["csv"].count(b"\n") - 1 == 96 + 4 + 4 + 4
     spans = pyarrow.parquet.read_table(BufferReader(files["spans"])).to_pydict()
     assert set(spans["kind"]) == {"measured", "predicted", "loading"}
     assert set(spans["segment"]) == {0, 1, 2, 3}

@@ -25,6 +25,8 @@ def test_runs_of_the_link_side_by_side(seeded: seed.Seeded, open_page: Open) -> 
     assert page.multiselect[0].value == [seeded.succeeded, seeded.running, seeded.failed]
     assert "96.8\u00a0%" in text
     assert "To 95\u00a0%" in text
+    assert "F1" in text
+    assert "0.95" in text
     assert "Metrics" in text
     assert not page.exception
     assert not page.error

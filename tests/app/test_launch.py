@@ -36,6 +36,17 @@ def test_a_training_is_cloned_with_changes(
     assert (run.spec.plan, run.spec.epochs) == (before.spec.plan, before.spec.epochs)
 
 
+def test_evaluations_between_the_ends_of_epochs_are_asked_for(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.number_input(key="evaluate").set_value(50).run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.evaluate == 50
+
+
 def test_a_profile_is_cloned(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.LAUNCH, run=seeded.profiled)
     page.number_input(key="microbatch").set_value(32).run()

@@ -44,6 +44,12 @@ def test_a_running_run_has_figures_timelines_and_log(seeded: seed.Seeded, open_p
     assert button(page, "Cancel the run")
 
 
+def test_metrics_of_the_definition_have_curves(seeded: seed.Seeded, open_page: Open) -> None:
+    text = text_of(open_page(Page.RUN, id=seeded.running))
+    assert "F1" in text
+    assert "of the model definition" in text
+
+
 def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.running)
     (search,) = [field for field in page.text_input if field.label == "Search in the log"]

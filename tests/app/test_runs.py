@@ -72,6 +72,18 @@ def test_the_filters_behind_the_button(
     assert param(page, "plan") == str(seeded.plan)
 
 
+def test_runs_are_found_by_any_metric(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUNS)
+    assert page.selectbox(key="metric").options == ["accuracy", "f1", "loss"]
+    page.selectbox(key="metric").set_value("f1").run()
+    assert rows(text_of(page)) == 1
+    page.number_input(key="metric-from").set_value(0.96).run()
+    assert "No run meets" in text_of(page)
+    page.number_input(key="metric-from").set_value(None).run()
+    page.number_input(key="metric-to").set_value(0.96).run()
+    assert rows(text_of(page)) == 1
+
+
 def test_a_link_to_the_runs_of_a_model_is_obeyed(seeded: seed.Seeded, open_page: Open) -> None:
     assert rows(text_of(open_page(Page.RUNS, definition=seeded.definition))) == 6
     assert "No run meets" in text_of(open_page(Page.RUNS, definition=77))

@@ -71,7 +71,9 @@ def fill(backend: Backend, num_runs: int, num_points: int) -> None:
         FROM {series} AS r CROSS JOIN {SERIES[kind].format(n=num_points)} AS p
     """
     tags = f"INSERT INTO run_tags SELECT r.i, 'tag ' || (r.i % 20) FROM {series} AS r"
-    for query in (runs, tags, points):
+    value = "(r.i * 7919 % 10000) / 10000.0"
+    reached = f"INSERT INTO run_metrics SELECT r.i, 'f1', {value} FROM {series} AS r"
+    for query in (runs, tags, points, reached):
         with backend.database.write() as session:
             session.execute(text(query.replace(":", r"\:")))
     with backend.database.write() as session:
@@ -98,6 +100,7 @@ def questions(backend: Backend, num_runs: int) -> dict[str, Callable[[], object]
         "text that nothing holds": lambda: listed(text="nowhere to be found"),
         "asked for since (500 runs)": lambda: listed(since=since),
         "accuracy from 99 %": lambda: listed(min_accuracy=0.99),
+        "another metric from 99 %": lambda: listed(metric="f1", min_metric=0.99),
         "sorted by accuracy": lambda: listed(RunOrder(RunSort.ACCURACY)),
         "sorted by accuracy, upwards": lambda: listed(RunOrder(RunSort.ACCURACY, False)),
         "sorted by time worked": lambda: listed(RunOrder(RunSort.SECONDS)),

@@ -33,6 +33,9 @@ def test_two_demos_in_an_empty_home(stageflow: Command, home: Path) -> None:
     shown = stageflow("show", str(trained["id"]), "--json").json
     check_document(shown)
     assert_nothing_runs(home)
+    reached = stageflow("runs", "--metric", "held-out loss", "--most", "1", "--json").json
+    assert reached == first[:1]
+    assert stageflow("runs", "--metric", "held-out loss", "--least", "1", "--json").json == []
 
     demo(stageflow)
     both = stageflow("runs", "--json").json

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from math import nan
 
 import pytest
 
@@ -80,6 +81,32 @@ def test_ranges(backend: Backend, several):
     now = datetime.now(UTC)
     assert found(backend, since=now + timedelta(hours=1)) == []
     assert len(found(backend, since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == 4
+
+
+def test_ranges_of_any_metric(backend: Backend, definition: Definition):
+    """Runs that have ended are found by the last value of each of their metrics."""
+    ids = [reached(backend, definition.id, {"f1": f1, "a b": 2.0}) for f1 in (0.5, 0.7)]
+    plain = reached(backend, definition.id, {})
+    assert backend.runs.metrics.reached() == ["a b", "f1", "loss"]
+    assert found(backend, metric="a b") == ids[::-1]
+    assert found(backend, metric="f1", min_metric=0.5) == ids[::-1]
+    assert found(backend, metric="f1", min_metric=0.6) == ids[1:]
+    assert found(backend, metric="f1", max_metric=0.6) == ids[:1]
+    assert found(backend, metric="loss", min_metric=0.25, max_metric=0.25) == [plain, *ids[::-1]]
+    assert found(backend, metric="accuracy") == []
+    assert backend.runs.get(ids[0]).summary.metrics["f1"] == 0.5
+    assert backend.runs.delete(ids[0]).id == ids[0]
+    assert found(backend, metric="f1") == ids[1:]
+
+
+def reached(backend: Backend, definition_id: int, metrics: dict[str, float]) -> int:
+    run = backend.runs.submit(ProfileSpec(definition_id))
+    attempt = backend.dispatch.claim(run.id, "here")
+    assert attempt is not None
+    attempt.running()
+    told = RunSummary(loss=0.25, accuracy=nan, metrics=metrics)
+    attempt.finish(RunState.SUCCEEDED, told)
+    return run.id
 
 
 def test_text_is_sought_in_name_note_owner_and_tags(backend: Backend, several):

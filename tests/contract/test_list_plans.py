@@ -12,6 +12,7 @@ from backend.storage.tables.tables import RunRow
 from tests.benchmarks.bench_history import fill
 
 RUNS = 20_000
+METRICS = ("ix_run_metrics_name_value_run_id", "pk_run_metrics")
 QUESTIONS: dict[str, tuple[RunFilter, RunOrder, tuple[str, ...]]] = {
     "first page": (RunFilter(), RunOrder(), ("pk_runs", "SCAN runs")),
     "state": (RunFilter(states=(RunState.FAILED,)), RunOrder(), ("ix_runs_state_id",)),
@@ -24,6 +25,7 @@ QUESTIONS: dict[str, tuple[RunFilter, RunOrder, tuple[str, ...]]] = {
     "time": (RunFilter(), RunOrder(RunSort.SECONDS), ("ix_runs_seconds_id",)),
     "name": (RunFilter(), RunOrder(RunSort.NAME, False), ("ix_runs_name_id",)),
     "range": (RunFilter(min_accuracy=0.99), RunOrder(RunSort.ACCURACY), ("ix_runs_accuracy_id",)),
+    "metric": (RunFilter(metric="f1", min_metric=0.9), RunOrder(), METRICS),
     "text": (RunFilter(text="nowhere to be found"), RunOrder(), ("ix_runs_name_id",)),
 }
 

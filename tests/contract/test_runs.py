@@ -83,6 +83,7 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"target_loss": 0.0},
         {"target_loss": inf},
         {"target_loss": 0.3, "target_accuracy": 0.9},
+        {"evaluate": -1},
         {"data": DataSpec("nowhere")},
         {"data": DataSpec(samples=0)},
         {"data": DataSpec("csv")},

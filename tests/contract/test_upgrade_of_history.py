@@ -38,6 +38,8 @@ def test_old_runs_are_sorted_and_found_as_new_ones(settings: Settings):
         (r.id, r.spec, r.summary, r.state) for r in before
     ]
     assert [r.id for r in backend.runs.list(RunFilter(min_accuracy=0.7)).runs] == [run.id]
+    reached = RunFilter(metric="accuracy", min_metric=0.7)
+    assert [r.id for r in backend.runs.list(reached).runs] == [run.id]
     by_time = backend.runs.list(order=RunOrder(RunSort.SECONDS)).runs
     assert [r.id for r in by_time] == [run.id, profiled.id]
     with backend.database.read() as session:

@@ -25,6 +25,12 @@ ReplanOption = Annotated[
 ]
 
 
+EvaluateOption = Annotated[
+    int,
+    typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),
+]
+
+
 def data_spec(
     data: Annotated[
         str, typer.Option(help=f"FORM or FORM:PATH on the node; forms: {', '.join(FORMS)}.")

@@ -56,6 +56,13 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             step=0.01,
             format="%.4f",
         )
+        evaluate = fields.whole(
+            "Evaluate every, updates",
+            spec.evaluate,
+            Param.EVALUATE,
+            "On held-out data, beside the end of each epoch; 0 = there alone",
+            least=0,
+        )
         rate = fields.real(
             "Learning rate",
             spec.optimizer.learning_rate,
@@ -73,6 +80,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         seed=seed,
         target_accuracy=accuracy / 100 if accuracy else None,
         target_loss=loss or None,
+        evaluate=evaluate,
         data=data_form(spec.data, fields),
     )
     return place_form(_update_form(chosen, fields))

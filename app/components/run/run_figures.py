@@ -39,7 +39,9 @@ def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> l
     ]
     if isinstance(run.spec, TrainSpec) and run.spec.emulate:
         return speed
-    by_loss = isinstance(run.spec, TrainSpec) and run.spec.target_loss is not None
+    by_loss = isinstance(run.spec, TrainSpec) and (
+        run.spec.target_loss is not None or bool(readings.held_out and not readings.accuracies)
+    )
     aim = _held_out(run, readings.held_out) if by_loss else _accuracy(run, readings.accuracies)
     return [_loss(readings.loss_means), aim, *speed]
 

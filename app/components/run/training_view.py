@@ -12,14 +12,17 @@ from app.charts.deviations import waiting
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.shell.layout import card, figures
+from app.formats import plain
 from app.naming import attempt_plan
 from app.queries.segments import prediction_of
-from backend.runs.events import HELD_OUT_LOSS
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
 from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 POINTS = 500  # of one curve
+COMMON = ("loss", "throughput")
+HELD_OUT, OWN = "held out, at each evaluation", "of the model definition"
 
 
 def training_view(run: Run) -> None:
@@ -71,13 +74,23 @@ def _curves(run_id: int, spec: TrainSpec, readings: Readings, marks: Mapping[int
     with card("Loss", "per minibatch"):
         _curve(run_id, "loss", marks=marks)
     if readings.held_out:
-        with card("Loss, held out", "after each epoch"):
+        with card("Loss, held out", "at each evaluation"):
             _curve(run_id, HELD_OUT_LOSS, spec.target_loss)
-    with card("Accuracy", "held out, after each epoch"):
-        if readings.accuracies:
-            _curve(run_id, "accuracy", spec.target_accuracy, share=True)
-        else:
-            st.caption("The first evaluation comes after the first epoch.")
+    if readings.accuracies:
+        with card("Accuracy", "held out, at each evaluation"):
+            _curve(run_id, ACCURACY, spec.target_accuracy, share=True)
+    elif not readings.held_out:
+        with card("Accuracy", "held out"):
+            st.caption(_first_evaluation(spec))
+    for name in services.backend().runs.metrics.names(run_id):
+        if name not in (*COMMON, ACCURACY, HELD_OUT_LOSS):
+            with card(plain(name[:1].upper() + name[1:]), HELD_OUT if name == PERPLEXITY else OWN):
+                _curve(run_id, name)
+
+
+def _first_evaluation(spec: TrainSpec) -> str:
+    when = f"{spec.evaluate} updates" if spec.evaluate else "the first epoch"
+    return f"The first evaluation comes after {when}."
 
 
 def _curve(

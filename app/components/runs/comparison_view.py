@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import streamlit as st
 
@@ -24,12 +25,15 @@ from backend.comparison.runs import (
     so_far,
     updates_per_epoch,
 )
+from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 POINTS = 1000
 SHARES = ("accuracy",)
+MOST = 4
+"""Columns of the summary for metrics of the definitions."""
 
 
 def comparison_view(runs: Sequence[Run]) -> None:
@@ -53,7 +57,8 @@ def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
     if run.state.is_final:
         return {}
     runs = services.backend().runs
-    found = {"accuracy": accuracies, "throughput": runs.metrics.last(run.id, "throughput")}
+    others = [name for name in runs.metrics.names(run.id) if name not in ("accuracy", "loss")]
+    found = {"accuracy": accuracies} | {name: runs.metrics.last(run.id, name) for name in others}
     newest = {name: points[-1].value for name, points in found.items() if points}
     means = runs.metrics.epoch_means(run.id, "loss")
     return newest | ({"loss": means[0]} if means else {})
@@ -159,13 +164,13 @@ def _parameters(runs: Sequence[Run]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunMetric:
-    """A figure of every run; `largest`: whether more is better."""
+    """A figure of every run; `largest`: whether more is better, None where nobody knows."""
 
     title: str
     width: float
     value: Callable[[Run], float | None]
     text: Callable[[float | None], str]
-    largest: bool = False
+    largest: bool | None = False
 
 
 def comparison_summary(
@@ -178,6 +183,7 @@ def comparison_summary(
         RunMetric("Accuracy", 1.0, lambda run: run.summary.accuracy, percent, largest=True),
         RunMetric(title, 1.0, lambda run: _seconds(firsts.get(run.id)), duration),
         RunMetric("Loss", 0.8, lambda run: run.summary.loss, number),
+        *_own(runs),
         RunMetric(
             "Throughput", 1.0, lambda run: run.summary.samples_per_second, rate, largest=True
         ),
@@ -198,6 +204,25 @@ def comparison_summary(
     )
 
 
+def _own(runs: Sequence[Run]) -> list[RunMetric]:
+    """What the held-out samples and the definitions say beside accuracy and loss."""
+    names = sorted({name for run in runs for name in run.summary.metrics})
+    return [
+        RunMetric(
+            plain(name[:1].upper() + name[1:]),
+            1.0,
+            partial(_metric, name),
+            number,
+            largest=False if name in (HELD_OUT_LOSS, PERPLEXITY) else None,
+        )
+        for name in names[:MOST]
+    ]
+
+
+def _metric(name: str, run: Run) -> float | None:
+    return run.summary.metrics.get(name)
+
+
 def _name(run: Run, colour: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.html(
@@ -210,7 +235,8 @@ def _name(run: Run, colour: str) -> None:
 
 def _column(measure: RunMetric, runs: Sequence[Run]) -> Column[Run]:
     values = [measure.value(run) for run in runs]
-    winners = {runs[place].id for place in best(values, largest=measure.largest)}
+    places = set() if measure.largest is None else best(values, largest=measure.largest)
+    winners = {runs[place].id for place in places}
 
     def words(run: Run) -> str:
         said = measure.text(measure.value(run))

@@ -7,6 +7,7 @@ import streamlit as st
 from app.components.runs.run_words import plan_label, run_link, share_done, state_badge, took
 from app.components.shell.grid import Column, small, text, when
 from app.formats import NOTHING, duration, number, percent, plain, rate, shorten
+from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.history.listing import RunSort
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -29,6 +30,11 @@ def _epochs(run: Run) -> str:
     return str(run.summary.epochs) if isinstance(run.spec, TrainSpec) else NOTHING
 
 
+def _metrics(run: Run) -> str:
+    own = {n: value for n, value in run.summary.metrics.items() if n != HELD_OUT_LOSS}
+    return " · ".join(f"{plain(name)} {number(value)}" for name, value in own.items())
+
+
 NAME: Column[Run] = Column("Run", 2.6, lambda run: run_link(run, "★ " if run.starred else ""))
 _ALL: tuple[Column[Run], ...] = (
     Column("State", 1.5, _state),
@@ -36,6 +42,8 @@ _ALL: tuple[Column[Run], ...] = (
     text("Accuracy", 1.1, lambda run: percent(run.summary.accuracy)),
     text("To target", 1.1, lambda run: duration(run.summary.seconds_to_target)),
     text("Loss", 0.9, lambda run: number(run.summary.loss)),
+    text("Loss, held out", 1.1, lambda run: number(run.summary.metrics.get(HELD_OUT_LOSS))),
+    small("Metrics", 2.0, _metrics),
     text("Throughput", 1.3, lambda run: rate(run.summary.samples_per_second)),
     text("Epochs", 0.8, _epochs),
     text("Duration", 1.1, took),

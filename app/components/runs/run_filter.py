@@ -24,6 +24,7 @@ HIDDEN = (
     Param.UNTIL,
     Param.ACCURACY_FROM,
     Param.ACCURACY_TO,
+    Param.METRIC,
 )
 
 
@@ -71,11 +72,13 @@ def _more() -> dict[str, Any]:
         definition = _numbered("Model", Param.DEFINITION, _definitions())
         since = st.date_input("Created from", None, **bound(Param.SINCE))
         least = _percent("Accuracy from, %", Param.ACCURACY_FROM)
+        metric = _one_of("Metric", Param.METRIC, list(services.backend().runs.metrics.reached()))
     with right:
         tag = _one_of("Tag", Param.TAG, list(services.backend().labels.tags()))
         plan = _numbered("Plan", Param.PLAN, _plans())
         until = st.date_input("to", None, **bound(Param.UNTIL))
         most = _percent("to, %", Param.ACCURACY_TO)
+        bounds = _bounds() if metric else (None, None)
     return {
         "starred": starred,
         "owner": owner,
@@ -86,6 +89,9 @@ def _more() -> dict[str, Any]:
         "until": _midnight(until, days=1),
         "min_accuracy": least,
         "max_accuracy": most,
+        "metric": metric,
+        "min_metric": bounds[0],
+        "max_metric": bounds[1],
     }
 
 
@@ -125,6 +131,16 @@ def _plans() -> dict[str, str]:
 def _percent(label: str, param: Param) -> float | None:
     value = st.number_input(label, 0.0, 100.0, None, step=1.0, placeholder="Any", **bound(param))
     return None if value is None else value / 100
+
+
+def _bounds() -> tuple[float | None, float | None]:
+    """Of the metric that is named, from and to."""
+    left, right = st.columns(2)
+    with left:
+        least = st.number_input("from", value=None, placeholder="Any", **bound(Param.METRIC_FROM))
+    with right:
+        most = st.number_input("to ", value=None, placeholder="Any", **bound(Param.METRIC_TO))
+    return least, most
 
 
 def _midnight(day: date | None, days: int = 0) -> datetime | None:

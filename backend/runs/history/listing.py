@@ -17,6 +17,7 @@ class RunFilter:
     tag          has this tag
     since, until asked for at or after the one and before the other
     accuracy     the last held-out accuracy lies in these bounds, 0 to 1
+    metric       the last value of `metric` of an ended run is known and lies in these bounds
     """
 
     states: tuple[RunState, ...] = ()
@@ -31,6 +32,9 @@ class RunFilter:
     until: datetime | None = None
     min_accuracy: float | None = None
     max_accuracy: float | None = None
+    metric: str | None = None
+    min_metric: float | None = None
+    max_metric: float | None = None
 
 
 class RunSort(StrEnum):

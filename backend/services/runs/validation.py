@@ -43,6 +43,11 @@ def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("round", spec.round)
     _at_least_one("samples", spec.data.samples)
     _validate_checkpoints(spec.checkpoints)
+    if spec.evaluate < 0:
+        raise InvalidInput(
+            f"an evaluation every {spec.evaluate} updates cannot be made",
+            "Give a number above 0, or 0 for the end of each epoch alone.",
+        )
     if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:
         raise InvalidInput(
             f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",

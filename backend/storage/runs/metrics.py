@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from math import isfinite, nan
 
-from sqlalchemy import ColumnElement, delete, func, insert, literal, select
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select, true
+from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
 from backend.runs.history.records import MetricPoint
 from backend.storage.database import Database
 from backend.storage.fence import held, hold_once
+from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import MetricRow
 
 POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
@@ -105,8 +107,24 @@ class SqlMetrics:
             return [_point(*row) for row in session.execute(query)]
 
     def names(self, run_id: int) -> Sequence[str]:
-        query = select(MetricRow.name).where(MetricRow.run_id == run_id).distinct()
-        return sorted(self._database.rows(query))
+        """In order. One step down the index for each, whatever the number of points."""
+        return self._distinct(MetricRow.name, MetricRow.run_id == run_id)
+
+    def reached(self) -> Sequence[str]:
+        """The names of all metrics that ended runs have reached."""
+        return self._distinct(RunMetricRow.name, true())
+
+    def _distinct(
+        self, name: InstrumentedAttribute[str], condition: ColumnElement[bool]
+    ) -> Sequence[str]:
+        found: list[str] = []
+        first = select(func.min(name)).where(condition)
+        with self._database.read() as session:
+            newest = session.scalar(first)
+            while newest is not None:
+                found.append(newest)
+                newest = session.scalar(first.where(name > newest))
+        return sorted(found)
 
 
 def _of(run_id: int, name: str) -> tuple[ColumnElement[bool], ...]:

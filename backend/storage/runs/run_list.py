@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Select, select, union
 from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.runs.history.listing import RunFilter, RunOrder, RunSort
+from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import RunRow, TagRow
 from backend.storage.tables.values import Few, Holds
 
@@ -28,6 +29,8 @@ def conditions(wanted: RunFilter) -> list[ColumnElement[bool]]:
         found.append(_says(wanted.text.strip()))
     if wanted.tag is not None:
         found.append(RunRow.id.in_(select(TagRow.run_id).where(TagRow.tag == wanted.tag)))
+    if wanted.metric is not None:
+        found.append(RunRow.id.in_(_reached(wanted.metric, wanted.min_metric, wanted.max_metric)))
     return found
 
 
@@ -60,6 +63,13 @@ def _values(wanted: RunFilter) -> list[ColumnElement[bool]]:
     if wanted.starred:
         found.append(RunRow.starred.is_(True))
     return found
+
+
+def _reached(name: str, least: float | None, most: float | None) -> Ids:
+    query = select(RunMetricRow.run_id).where(RunMetricRow.name == name)
+    if least is not None:
+        query = query.where(RunMetricRow.value >= least)
+    return query if most is None else query.where(RunMetricRow.value <= most)
 
 
 def _says(text: str) -> ColumnElement[bool]:

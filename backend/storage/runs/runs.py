@@ -23,6 +23,7 @@ from backend.storage.runs import claims
 from backend.storage.runs.claims import Claim
 from backend.storage.runs.removal import remove_run
 from backend.storage.runs.run_list import conditions, ordered
+from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import AttemptRow, DefinitionRow, RunRow
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment, Few
 
@@ -224,6 +225,11 @@ class SqlRuns:
             if state is not RunState.QUEUED:
                 row.summary = to_plain(RunSummary, summary)
                 row.accuracy = summary.accuracy
+                reached = [
+                    RunMetricRow(run_id=row.id, name=name, value=value)
+                    for name, value in summary.reached.items()
+                ]
+                session.add_all(reached)
             _end_attempt(session, row, state, error)
 
     def delete(self, run_id: int) -> bool:

@@ -16,6 +16,7 @@ from backend.comparison.runs import (
     positions,
     reached,
     smooth,
+    so_far,
     updates_per_epoch,
 )
 from backend.planning.plan import Partition, Plan, Stage
@@ -94,6 +95,17 @@ def test_positions(axis: CurveAxis, expected: list[float]) -> None:
 def test_epochs_of_a_run_without_an_evaluation() -> None:
     assert updates_per_epoch([]) is None
     assert positions(run(), POINTS, CurveAxis.EPOCHS, None) == [10.0, 20.0]
+
+
+def test_epochs_of_a_run_that_is_evaluated_between_their_ends() -> None:
+    between = [MetricPoint(step, step // 10, 0.5, 0.0) for step in (3, 7, 9, 13, 17, 19, 23)]
+    assert updates_per_epoch(between) == 10
+    assert updates_per_epoch(between[:2]) == 8  # all that is known
+
+
+def test_what_a_live_run_tells_beside_accuracy_and_loss_is_in_its_summary() -> None:
+    newest = {"accuracy": 0.5, "loss": 1.0, "throughput": 8.0, "f1": 0.25}
+    assert so_far(replace(run(), state=RunState.RUNNING), newest).metrics == {"f1": 0.25}
 
 
 def test_time_to_accuracy() -> None:

@@ -1,10 +1,14 @@
 """What the ranks have told so far that the summary of a run needs."""
 
 from dataclasses import dataclass, field
+from math import isfinite
 
 from backend.pipeline.timeline import Timeline
 from backend.runs.events import Clock, Event, Finished, Metrics
 from backend.runs.request.spec import RunSpec, TrainSpec
+
+MOST = 100
+"""Metrics of a summary: whatever a rank tells."""
 
 
 @dataclass
@@ -46,7 +50,11 @@ class Results:
         if event.name == "loss":
             self.losses.setdefault(event.epoch, []).extend(event.values)
         elif event.values and event.name != "throughput":
-            self.newest[event.name] = event.values[-1]
+            self._note_newest(event.name, event.values[-1])
+
+    def _note_newest(self, name: str, value: float) -> None:
+        if isfinite(value) and (name in self.newest or len(self.newest) < MOST):
+            self.newest[name] = value
 
     def _note_target(self, event: Metrics, spec: RunSpec) -> None:
         if not isinstance(spec, TrainSpec) or self.reached is not None:

@@ -83,6 +83,12 @@ def test_a_target_loss_takes_the_place_of_the_accuracy(value: float, tone: str) 
     assert figure.help.startswith("Perplexity ")
 
 
+def test_without_classes_the_held_out_loss_takes_the_place_of_the_accuracy() -> None:
+    readings = Readings([], [], [], None, None, held_out=points(0.9, 0.7))
+    figure = run_figures(a_run(TrainSpec(1, PLAN)), readings, None)[1]
+    assert (figure.label, figure.value, figure.note) == ("Loss, held out", "0.7", "no target")
+
+
 def test_measured_stands_beside_predicted() -> None:
     run = a_run(summary=RunSummary(samples_per_second=970.0, seconds_per_minibatch=0.0165))
     readings = Readings([], [], [], 0.068, 0.051)

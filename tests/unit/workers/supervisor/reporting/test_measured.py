@@ -1,5 +1,7 @@
 """The summary of a run, from a timeline whose numbers are known."""
 
+from math import nan
+
 import pytest
 
 from backend.cluster.cluster import Cluster, Level
@@ -8,10 +10,10 @@ from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.events import Clock
+from backend.runs.events import Clock, Metrics
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from workers.supervisor.reporting.measured import num_microbatches, summarise
-from workers.supervisor.reporting.results import Results
+from workers.supervisor.reporting.results import MOST, Results
 
 PLAN = Plan("even", Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,)))), "pipedream", 16)
 CLUSTER = Cluster((Level(2, 1e9),))
@@ -77,3 +79,15 @@ def test_spans_without_a_forward_are_refused():
 def test_a_profile_run_has_no_times():
     summary = summarise(ProfileSpec(1), Results(profile_id=7))
     assert (summary.profile_id, summary.loss, summary.bubble) == (7, None, None)
+
+
+def test_the_newest_of_each_metric_is_kept_if_it_is_a_number():
+    told, spec = Results(), TrainSpec(1, PLAN)
+    for name, value in (("f1", 0.5), ("f1", 0.75), ("f1", nan), ("throughput", 9.0)):
+        told.note(Metrics(name, (1,), (value,), (1.0,)), spec)
+    for number in range(2 * MOST):
+        told.note(Metrics(f"m{number}", (1,), (1.0,), (1.0,)), spec)
+    metrics = summarise(spec, told).metrics
+    assert metrics["f1"] == 0.75
+    assert "throughput" not in metrics
+    assert len(metrics) == MOST
