@@ -137,13 +137,14 @@ def expected_seconds(measured: Bars, predicted: Bars) -> NDArray[np.float64]:
 
 
 def partners(one: Bars, other: Bars) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places in `one` and in `other` of the actions that both have, joined on rank and index."""
+    """Places in `one` and in `other` of the actions that both have, joined on rank and index.
+    Inputs and targets may have been loaded for the same action: such an index comes twice."""
     wide = int(max(one.index.max(initial=0), other.index.max(initial=0))) + 1
     mine, theirs = (bars.rank.astype(np.int64) * wide + bars.index for bars in (one, other))
     if np.array_equal(mine, theirs):  # the usual: every action was predicted, none besides
         here = there = np.arange(len(mine))
     else:
-        _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        _, here, there = np.intersect1d(mine, theirs, return_indices=True)
     same = np.ones(len(here), bool)
     for column in ("kind", "stage", "microbatch", "version", "peer"):
         same &= getattr(one, column)[here] == getattr(other, column)[there]

@@ -99,6 +99,8 @@ class Evaluation:
         """Add what the samples say: the loss, the definition's own metrics, and what can be said of
         any classes. A microbatch whose padding cannot be cut off counts for nothing."""
         size, real = self._epoch.form(microbatch)[0], self._epoch.num_real(microbatch)
+        if real == 0:
+            return
         if real < size:
             if not (_can_be_cut(size, output) and _can_be_cut(size, targets)):
                 return

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.charts.bars import Bars, bars_of
-from app.charts.canvas import opening, row_names
+from app.charts.canvas import opening, partners, row_names
 from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.timeline import Span, Timeline
 
@@ -38,6 +38,18 @@ def test_ranks_without_a_name_are_numbered() -> None:
     two = Bars(*(np.concatenate((c, c)) for c in _columns(straight(1))))
     two.rank[2:] = 1
     assert row_names(("rank 0 · stage 0",), two) == ["rank 0 · stage 0", "rank 1"]
+
+
+def test_what_was_loaded_twice_for_an_action_has_no_partner() -> None:
+    """A stage that is first and last at once loads inputs and targets for each forward."""
+    predicted = straight(3)
+    loaded = straight(1)
+    loaded.index[:] = len(predicted) + 1
+    measured = Bars(
+        *(np.concatenate(both) for both in zip(_columns(predicted), _columns(loaded), strict=True))
+    )
+    ours, theirs = partners(measured, predicted)
+    assert ours.tolist() == theirs.tolist() == list(range(6))
 
 
 def _columns(bars: Bars) -> list[np.ndarray]:
