@@ -1,22 +1,40 @@
-"""The JSON lines that a rank prints on standard output, one event each.
+"""The JSON lines that a rank writes into its pipe of events, one event each.
 
-A line that does not start with `PREFIX` is log text (the user's own print, a warning).
+What its code prints is log text. By hand, without that pipe, the lines are on standard output.
+Whoever reads an event may store it: its numbers fit their columns, its texts have an end.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
 
 PREFIX = '{"event":'
+EVENT_PIPE = "EVENT_PIPE"
+"""The variable that has the number of a rank's pipe of events."""
+MAX_EVENT = 1 << 20
+"""Characters of a line."""
+MAX_NAME, MAX_TEXT = 200, 100_000
+LAST_SECOND = 253402300799.0
+"""Of the year 9999, the last that dates know."""
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+Number = Annotated[float, Field(ge=-1e300, le=1e300)]
+"""Finite, and so that means of many are."""
+Moment = Annotated[float, Field(ge=0, le=LAST_SECOND)]
+Name = Annotated[str, Field(max_length=MAX_NAME)]
+Place = Annotated[str, Field(max_length=4096)]
+Words = Annotated[str, Field(max_length=MAX_TEXT)]
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
     """The rank has loaded everything and begins its work."""
 
-    rank: int
+    rank: Count
     event: Literal["started"] = "started"
 
 
@@ -24,8 +42,8 @@ class Started:
 class Heartbeat:
     """`done` changes whenever the rank has finished an action; None where it has none."""
 
-    rank: int
-    done: int | None = None
+    rank: Count
+    done: Count | None = None
     event: Literal["heartbeat"] = "heartbeat"
 
 
@@ -33,9 +51,9 @@ class Heartbeat:
 class Progress:
     """`done` of `total` units of `phase`."""
 
-    phase: str
-    done: int
-    total: int
+    phase: Name
+    done: Count
+    total: Count
     event: Literal["progress"] = "progress"
 
 
@@ -49,12 +67,16 @@ class Metrics:
     """Values of one metric ("loss", "accuracy", "throughput", ...) at consecutive points.
     `steps` are minibatches since the start of the run, `times` Unix seconds."""
 
-    name: str
-    steps: tuple[int, ...]
-    values: tuple[float, ...]
-    times: tuple[float, ...]
-    epoch: int = 0
+    name: Name
+    steps: tuple[Count, ...]
+    values: tuple[Number, ...]
+    times: tuple[Moment, ...]
+    epoch: Count = 0
     event: Literal["metrics"] = "metrics"
+
+    def __post_init__(self) -> None:
+        if not len(self.steps) == len(self.values) == len(self.times):
+            raise ValueError("as many values and times as steps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +84,10 @@ class Spans:
     """A file of spans (Arrow) of one rank and segment is ready in the job's folder: what it
     did, when it loaded the samples of its forwards, or when it copied for a checkpoint."""
 
-    rank: int
-    segment: int
-    path: str
-    num_spans: int
+    rank: Count
+    segment: Count
+    path: Place
+    num_spans: Count
     kind: Literal["measured", "loading", "saving"] = "measured"
     event: Literal["spans"] = "spans"
 
@@ -75,10 +97,10 @@ class Clock:
     """How many seconds the clock of the rank's host is ahead of rank 0's, and most that this may
     be off; its spans are on rank 0's. Told by ranks of other hosts, anew for each segment."""
 
-    rank: int
-    segment: int
-    seconds: float
-    error: float
+    rank: Count
+    segment: Count
+    seconds: Number
+    error: Number
     event: Literal["clock"] = "clock"
 
 
@@ -86,7 +108,7 @@ class Clock:
 class ProfileReady:
     """The profile (JSON of `Profile`) is ready in the job's folder."""
 
-    path: str
+    path: Place
     event: Literal["profile"] = "profile"
 
 
@@ -94,8 +116,8 @@ class ProfileReady:
 class Artifact:
     """A file in the job's folder that is to be kept with the run."""
 
-    name: str
-    path: str
+    name: Name
+    path: Place
     event: Literal["artifact"] = "artifact"
 
 
@@ -107,12 +129,12 @@ class Saved:
     step             weight updates (minibatches) since the start of the run
     """
 
-    rank: int
-    epoch: int
-    samples: int
-    step: int
-    path: str
-    num_files: int
+    rank: Count
+    epoch: Count
+    samples: Count
+    step: Count
+    path: Place
+    num_files: Count
     event: Literal["saved"] = "saved"
 
 
@@ -121,9 +143,9 @@ class Chosen:
     """Rank 0 has chosen to take a checkpoint after so many microbatches of an epoch. `file` is
     the name of what says so in a job's folder."""
 
-    rank: int
-    epoch: int
-    num_microbatches: int
+    rank: Count
+    epoch: Count
+    num_microbatches: Count
     event: Literal["chosen"] = "chosen"
 
     @property
@@ -135,11 +157,11 @@ class Chosen:
 class RankError:
     """The rank cannot go on. Fields as in `RunError`."""
 
-    rank: int
-    kind: str
-    message: str
-    advice: str = ""
-    detail: str = ""
+    rank: Count
+    kind: Name
+    message: Words
+    advice: Words = ""
+    detail: Words = ""
     event: Literal["failed"] = "failed"
 
 
@@ -147,8 +169,8 @@ class RankError:
 class Finished:
     """The rank's work is done; `epochs` completed (0 for a profile)."""
 
-    rank: int
-    epochs: int = 0
+    rank: Count
+    epochs: Count = 0
     event: Literal["finished"] = "finished"
 
 

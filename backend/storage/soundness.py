@@ -12,6 +12,7 @@ from backend.runs.states import FINAL, LIVE, RunState
 from backend.settings import Settings
 from backend.storage.database import Database
 from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.runs.decoded import UNREADABLE, run_of
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
@@ -44,6 +45,14 @@ def violations(database: Database, settings: Settings) -> list[Violation]:
         Violation("every file of a checkpoint is what was written", text)
         for text in _damaged_checkpoints(database, settings)
     ]
+
+
+def _readable(session: Session, _: Settings) -> Iterator[str]:
+    """the record of a run can be read"""
+    for row in session.scalars(select(RunRow).execution_options(yield_per=1_000)):
+        error = run_of(row, ()).error
+        if error is not None and error.kind == UNREADABLE:
+            yield error.message
 
 
 def _held(session: Session, _: Settings) -> Iterator[str]:
@@ -129,6 +138,7 @@ def _artifacts(session: Session, settings: Settings) -> Iterator[str]:
 
 Rule = Callable[[Session, Settings], Iterator[str]]
 RULES: tuple[Rule, ...] = (
+    _readable,
     _held,
     _reaped,
     _ended,

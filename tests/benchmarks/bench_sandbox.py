@@ -106,7 +106,7 @@ class Clock:
 
 
 class Reader:
-    """The times of the minibatches, from what the ranks print; the rest is for nobody."""
+    """The times of the minibatches, from what the ranks tell; the rest is for nobody."""
 
     def __init__(self, pipes: list[IO[str]]) -> None:
         self.times: list[float] = []
@@ -162,7 +162,7 @@ def wrapped(job: Job, clock: Clock) -> Reader:
     room = room_of(job, Settings(home=job_file(job).parents[3]))
     order = LaunchRequest(tuple(rank_command(job)), tuple(environments(job, wrapped=True)), LIMITS)
     cell = Cell(room, order, SandboxLevel.BUBBLEWRAP)
-    reader = Reader(cell.outputs)
+    reader = Reader([*cell.outputs, *cell.events])
     guard = Guard(LIMITS, cell.pid, room.work)
     while len(cell.exits()) < job.world_size:
         assert guard.error(time.monotonic()) is None

@@ -28,17 +28,18 @@ from workers.runtime.process import (
     keep_freed_memory,
     use_one_thread,
 )
+from workers.runtime.reports.event_pipe import event_pipe
 from workers.runtime.reports.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
 
 
 def main() -> int:
-    """Exit code 0 when the profile is written; otherwise a `Failed` line was printed."""
+    """Exit code 0 when the profile is written; otherwise a `RankError` was told."""
     die_with_parent()
     use_one_thread()
     keep_freed_memory()
-    reporter = Reporter(rank=0)
+    reporter = Reporter(rank=0, pipe=event_pipe())
     try:
         return reporter.report(lambda: run(Path(sys.argv[1]), reporter))
     except Stopped:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -10,12 +11,13 @@ from backend.runs.job import Job
 from workers.runtime.emulated.run import emulate
 from workers.runtime.messages.world import join, leave
 from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
+from workers.runtime.reports.event_pipe import event_pipe
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
 
 
 def main() -> NoReturn:
-    """Exit code 0 when the run is done; otherwise a `Failed` line was printed.
+    """Exit code 0 when the run is done; otherwise a `RankError` was told.
 
     The process ends without the interpreter's own end: that stops daemon threads where they are,
     and one inside torch's C++ then aborts the process. Nor must messages to ranks that are gone
@@ -24,9 +26,10 @@ def main() -> NoReturn:
     die_with_parent()
     use_one_thread()
     keep_freed_memory()
-    reporter = Reporter(int(os.environ.get("RANK", "0")))
+    reporter = Reporter(int(os.environ.get("RANK", "0")), event_pipe())
     code = reporter.report(lambda: run(Path(sys.argv[1]), reporter))
-    sys.stdout.flush()
+    with suppress(Exception):  # the definition may have put anything there
+        sys.stdout.flush()
     os._exit(code)
 
 

@@ -13,6 +13,7 @@ from typing import IO
 import psutil
 
 from backend.errors import StageflowError
+from backend.runs.events import EVENT_PIPE
 from backend.sandbox_level import SandboxLevel
 from workers.sandbox import bubblewrap, launcher
 from workers.sandbox.limits import Limits
@@ -59,7 +60,9 @@ class Cell:
     def __init__(self, room: Room, order: LaunchRequest, level: SandboxLevel) -> None:
         self.outputs: list[IO[str]] = []
         """What the ranks print: standard output and error of rank 0, of rank 1 ... The
-        reader closes them."""
+        reader closes them, as `events`."""
+        self.events: list[IO[str]] = []
+        """What the ranks tell, each on a pipe of its own."""
         self._room = room
         self._codes: dict[int, int] = {}
         self._num_ranks = len(order.environments)
@@ -74,33 +77,41 @@ class Cell:
         readable, told = os.pipe()
         self._status = os.fdopen(readable, "rb", buffering=0)
         os.set_blocking(readable, False)
-        ends = [self._output() for _ in range(2 * self._num_ranks)]
+        ends = [_pipe(self.outputs) for _ in range(2 * self._num_ranks)]
+        told_by = [_pipe(self.events) for _ in range(self._num_ranks)]
         try:
             command = [sys.executable, "-I", "-S", launcher.__file__]
             if is_wrapped:
                 bwrap = bubblewrap.program() or "bwrap"
                 command = bubblewrap.command(bwrap, self._room, command, order.gpus, order.outside)
-            self._process = self._popen(command, [told, *ends])
+            self._process = self._popen(command, [told, *ends, *told_by])
         finally:
-            for end in (told, *ends):
+            for end in (told, *ends, *told_by):
                 os.close(end)
         limits = order.limits.of_process(order.gpus, others=0 if is_wrapped else _num_own())
-        self._send(self._message(order, user, told, ends) | {"limits": limits})
-
-    def _output(self) -> int:
-        """A new pipe: the end to write to."""
-        readable, writable = os.pipe()
-        self.outputs.append(os.fdopen(readable, encoding="utf-8", errors="replace"))
-        return writable
+        self._send(self._message(order, user, told, ends, told_by) | {"limits": limits})
 
     def _message(
-        self, order: LaunchRequest, user: int | None, status: int, ends: Sequence[int]
+        self,
+        order: LaunchRequest,
+        user: int | None,
+        status: int,
+        ends: Sequence[int],
+        events: Sequence[int],
     ) -> dict[str, object]:
-        pairs = zip(order.environments, ends[::2], ends[1::2], strict=True)
+        of_ranks = zip(order.environments, ends[::2], ends[1::2], events, strict=True)
         return {
             "command": order.command,
             "folder": str(self._room.work),
-            "ranks": [{"environment": dict(e), "out": out, "err": err} for e, out, err in pairs],
+            "ranks": [
+                {
+                    "environment": {**environment, EVENT_PIPE: str(told)},
+                    "out": out,
+                    "err": err,
+                    "events": told,
+                }
+                for environment, out, err, told in of_ranks
+            ],
             "status": status,
             "user": user,
             "cores": order.cores,
@@ -177,6 +188,13 @@ class Cell:
         self._process.wait()
         self._hear()
         self._status.close()
+
+
+def _pipe(readers: list[IO[str]]) -> int:
+    """A new pipe, its end to read from beside `readers`: the end to write to."""
+    readable, writable = os.pipe()
+    readers.append(os.fdopen(readable, encoding="utf-8", errors="replace"))
+    return writable
 
 
 @contextmanager

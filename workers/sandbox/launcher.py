@@ -75,11 +75,13 @@ def _start(order: dict[str, Any], rank: dict[str, Any]) -> "subprocess.Popen[byt
         stdin=subprocess.DEVNULL,
         stdout=rank["out"],
         stderr=rank["err"],
+        pass_fds=(rank["events"],),
         start_new_session=True,
         **({} if user is None else {"user": user, "group": user, "extra_groups": ()}),
     )
     os.close(rank["out"])
     os.close(rank["err"])
+    os.close(rank["events"])
     return process
 
 

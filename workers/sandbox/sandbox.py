@@ -74,5 +74,5 @@ def _try(room: Room, limits: Limits) -> None:
             raise SandboxFailed(f"a trial process ended with {exits.get(0, 'no exit')}")
     finally:
         cell.end(grace=0)
-        for output in cell.outputs:
+        for output in (*cell.outputs, *cell.events):
             output.close()

@@ -1,11 +1,13 @@
 """Runs in SQL: states move by compare-and-set, leases end by the database's clock."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from sqlalchemy import Update, and_, func, select, update
 from sqlalchemy.orm import Session, aliased
 
 from backend.codec import from_plain, to_plain
+from backend.errors import InvalidInput
 from backend.prediction.fallbacks import Fallback
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.placement import Share
@@ -21,6 +23,7 @@ from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit_run
 from backend.storage.runs import claims
 from backend.storage.runs.claims import Claim
+from backend.storage.runs.decoded import run_of
 from backend.storage.runs.removal import remove_run
 from backend.storage.runs.run_list import conditions, ordered
 from backend.storage.tables.metric_tables import RunMetricRow
@@ -97,9 +100,12 @@ class SqlRuns:
             return dict(session.execute(query).all())
 
     def asked(self, run_id: int) -> RunSpec | None:
-        """What a queued run is asked for; None where the run is not queued."""
+        """What a queued run is asked for; None where the run is not queued, or
+        unreadable."""
         spec = claims.asked(self._database, run_id)
-        return None if spec is None else from_plain(RunSpec, spec)
+        with suppress(InvalidInput):
+            return None if spec is None else from_plain(RunSpec, spec)
+        return None
 
     def claim(self, asked: Claim) -> tuple[Run, tuple[Share, ...]] | None:
         """Compare-and-set from queued to starting, with devices of all nodes that it needs or of
@@ -108,7 +114,7 @@ class SqlRuns:
         if found is None:
             return None
         row, shares = found
-        return value_of(Run, row, tags=claims.tags(row)), shares
+        return run_of(row, claims.tags(row)), shares
 
     def cancel_queued(self, run_id: int) -> bool:
         """Compare-and-set from queued to cancelled."""
@@ -267,4 +273,4 @@ def _several(session: Session, ids: Sequence[int]) -> list[Run]:
 
 
 def _run(row: RunRow) -> Run:
-    return value_of(Run, row, tags=tuple(tag.tag for tag in row.tags))
+    return run_of(row, [tag.tag for tag in row.tags])

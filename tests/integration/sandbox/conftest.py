@@ -28,11 +28,13 @@ RANK = """
 import os, sys, traceback
 from pathlib import Path
 from backend.codec import from_json
-from backend.runs.events import RankError, write_line
+from backend.runs.events import RankError
 from backend.runs.job import Job
+from workers.runtime.reports.event_pipe import event_pipe, tell
 job = from_json(Job, Path(sys.argv[1]).read_bytes())
 rank = int(os.environ["RANK"])
-say = lambda event: print(write_line(event), flush=True)
+pipe = event_pipe()
+say = lambda event: tell(pipe, event)
 space = {}
 exec(Path(job.definition).read_text(), space)
 try:

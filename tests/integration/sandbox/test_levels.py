@@ -124,6 +124,6 @@ def test_the_exit_of_every_rank_is_told_however_soon_it_comes(tmp_path: Path):
         time.sleep(0.05)
     codes = cell.exits()
     cell.end()
-    for output in cell.outputs:
+    for output in (*cell.outputs, *cell.events):
         output.close()
     assert codes == cell.exits() == {rank: rank for rank in range(40)}

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.runs.events import (
+    LAST_SECOND,
+    MAX_NAME,
     PREFIX,
     Artifact,
     Chosen,
@@ -24,19 +26,21 @@ from backend.runs.events import (
 
 ranks = st.integers(0, 1000)
 texts = st.text()
-floats = st.floats(allow_nan=False, allow_infinity=False)
-triples = st.lists(st.tuples(st.integers(), floats, floats), max_size=5)
+names = st.text(max_size=MAX_NAME)
+counts = st.integers(0, 2**31 - 1)
+floats, moments = st.floats(-1e300, 1e300), st.floats(0, LAST_SECOND)
+triples = st.lists(st.tuples(counts, floats, moments), max_size=5)
 events = st.one_of(
     st.builds(Started, rank=ranks),
     st.builds(Heartbeat, rank=ranks, done=st.none() | ranks),
-    st.builds(Progress, phase=texts, done=ranks, total=ranks),
+    st.builds(Progress, phase=names, done=ranks, total=ranks),
     triples.map(lambda rows: Metrics("loss", *(tuple(column) for column in _columns(rows)))),
     st.builds(Spans, rank=ranks, segment=ranks, path=texts, num_spans=ranks),
     st.builds(ProfileReady, path=texts),
-    st.builds(Artifact, name=texts, path=texts),
+    st.builds(Artifact, name=names, path=texts),
     st.builds(Saved, ranks, epoch=ranks, samples=ranks, step=ranks, path=texts, num_files=ranks),
     st.builds(Chosen, rank=ranks, epoch=ranks, num_microbatches=ranks),
-    st.builds(RankError, rank=ranks, kind=texts, message=texts, advice=texts, detail=texts),
+    st.builds(RankError, rank=ranks, kind=names, message=texts, advice=texts, detail=texts),
     st.builds(Finished, rank=ranks, epochs=ranks),
 )
 
@@ -55,7 +59,21 @@ def test_what_is_written_is_read(event: Event):
 
 @pytest.mark.parametrize(
     "line",
-    ["", "Epoch 3", '{"loss": 1}', PREFIX, PREFIX + '"unheard-of"}', PREFIX + '"started"}'],
+    [
+        "",
+        "Epoch 3",
+        '{"loss": 1}',
+        PREFIX,
+        PREFIX + '"unheard-of"}',
+        PREFIX + '"started"}',
+        PREFIX + '"clock","rank":0,"segment":0,"seconds":Infinity,"error":NaN}',
+        PREFIX + '"clock","rank":0,"segment":0,"seconds":1e301,"error":0}',
+        PREFIX + '"started","rank":2147483648}',
+        PREFIX + '"progress","phase":"train","done":-1,"total":1}',
+        PREFIX + '"metrics","name":"loss","steps":[1],"values":[1],"times":[1e12]}',
+        PREFIX + '"metrics","name":"loss","steps":[1,2],"values":[1],"times":[1]}',
+        PREFIX + '"artifact","name":"' + "a" * 201 + '","path":"a"}',
+    ],
 )
 def test_everything_else_is_log_text(line: str):
     assert read_line(line) is None

@@ -1,20 +1,21 @@
-"""What a process of a run says: JSON lines on standard output, a heartbeat, and its end."""
+"""What a process of a run says: events on their pipe, a heartbeat, and its end."""
 
-import sys
 import threading
 from collections.abc import Callable, Sized
 
-from backend.runs.events import Event, Finished, Heartbeat, Started, write_line
+from backend.runs.events import Event, Finished, Heartbeat, Started
 from workers.runtime.failures import failed
+from workers.runtime.reports.event_pipe import tell
 
 HEARTBEAT_SECONDS = 2.0
 
 
 class Reporter:
-    """Writes events, whole lines only, from any thread."""
+    """Writes events, whole lines only, from any thread, into `pipe` (None: standard output)."""
 
-    def __init__(self, rank: int) -> None:
+    def __init__(self, rank: int, pipe: int | None = None) -> None:
         self.rank = rank
+        self._pipe = pipe
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._counted: Sized | None = None
@@ -26,8 +27,7 @@ class Reporter:
 
     def __call__(self, event: Event) -> None:
         with self._lock:
-            sys.stdout.write(write_line(event) + "\n")
-            sys.stdout.flush()
+            tell(self._pipe, event)
 
     def log(self, text: str) -> None:
         """A line for people; it ends up in the run's log."""

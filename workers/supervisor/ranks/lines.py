@@ -1,4 +1,4 @@
-"""What the ranks print, as it comes: reader threads put every line into one queue."""
+"""What the ranks print and tell, as it comes: reader threads put every line into one queue."""
 
 import queue
 import threading
@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
+from backend.runs.events import MAX_EVENT, Event, read_line
+
 MAX_LINE = 16_384
-"""Longest line in characters; a longer one is cut into several."""
+"""Longest line in characters that is printed; a longer one is cut into several."""
 MAX_WAITING = 10_000
 """Lines held before a rank's print has to wait for the supervisor."""
 MAX_TAKEN = 1_000
@@ -16,11 +18,20 @@ MAX_TAKEN = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line that a rank printed: Unix seconds, without the newline."""
+    """A line that a rank printed, or told on its pipe of events: Unix seconds, without the
+    newline."""
 
     rank: int
     time: float
     text: str
+    is_event: bool = False
+
+    @property
+    def event(self) -> Event | None:
+        """What the rank tells of itself; None for what goes into the log: all that is printed,
+        whatever it looks like, and what the pipe of events has beside them."""
+        event = read_line(self.text) if self.is_event else None
+        return event if getattr(event, "rank", self.rank) == self.rank else None
 
 
 class Lines:
@@ -31,16 +42,16 @@ class Lines:
         self._threads: list[threading.Thread] = []
         self._closed = False
 
-    def listen(self, rank: int, pipe: IO[str]) -> None:
-        """Read `pipe` to its end in a thread of its own."""
-        thread = threading.Thread(target=self._read, args=(rank, pipe), daemon=True)
+    def listen(self, rank: int, pipe: IO[str], events: bool = False) -> None:
+        """Read `pipe`, which has what is printed or `events`, to its end in a thread of its own."""
+        thread = threading.Thread(target=self._read, args=(rank, pipe, events), daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _read(self, rank: int, pipe: IO[str]) -> None:
+    def _read(self, rank: int, pipe: IO[str], events: bool) -> None:
         with pipe:
-            while text := pipe.readline(MAX_LINE):
-                self.add(PrintedLine(rank, time.time(), text.rstrip("\n")))
+            while text := pipe.readline(MAX_EVENT if events else MAX_LINE):
+                self.add(PrintedLine(rank, time.time(), text.rstrip("\n"), events))
 
     def add(self, line: PrintedLine) -> None:
         """A line that came another way; waits where too many are here already."""

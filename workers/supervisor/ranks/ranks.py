@@ -63,6 +63,8 @@ class Ranks:
         try:
             for number, pipe in enumerate(self._cell.outputs):
                 lines.listen(place.ranks[number // 2], pipe)
+            for rank, pipe in zip(place.ranks, self._cell.events, strict=True):
+                lines.listen(rank, pipe, events=True)
             agent, cell = Pid.of(os.getpid()), Pid.of(self._cell.pid)
             orphans.remember(room.folder, agent, (cell,))
         except OSError:

@@ -18,13 +18,13 @@ FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 class ReportOutside(StageflowError):
     """A rank announced a file that is not its own."""
 
-    advice = "A definition must not print event lines."
+    advice = "A definition must leave its rank's pipe of events and its reports alone."
 
 
 class ReportTooLarge(StageflowError):
     """A rank announced a report that the agent will not take into its memory."""
 
-    advice = "A definition must not print event lines."
+    advice = "A definition must leave its rank's pipe of events and its reports alone."
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunProgress
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
-from workers.supervisor.ranks.lines import PrintedLine
+from workers.supervisor.ranks.lines import MAX_LINE, PrintedLine
 from workers.supervisor.reporting.announced import Announced, opened
 from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
 from workers.supervisor.reporting.memory_limit import bounded
@@ -65,10 +65,10 @@ class EventWriter:
 
     def hear(self, line: PrintedLine) -> Event | None:
         """Note one line; return the event in it, None for plain text, which is logged."""
-        event = _own(read_line(line.text), line.rank)
+        event = line.event
         match event:
             case None:
-                self.log(line.rank, line.time, line.text)
+                self.log(line.rank, line.time, line.text[:MAX_LINE])
             case Metrics() | Spans() | ProfileReady() | Artifact():
                 self._heard.append(EventLine(line.text))
             case Progress(phase, done, total):
@@ -197,8 +197,3 @@ class EventWriter:
         self._attempt.spans(event.kind, event.rank, event.segment, data, len(spans), number)
         if event.kind == "measured":
             self.results.note_spans(event.rank, event.segment, spans)
-
-
-def _own(event: Event | None, rank: int) -> Event | None:
-    """The event, unless it speaks for another rank than the one that printed it."""
-    return event if getattr(event, "rank", rank) == rank else None

@@ -18,7 +18,7 @@ where it can; with 1.1 GiB it took that and had no room left to read."""
 class ReportExceedsMemory(StageflowError):
     """A rank's report would fill the agent's memory."""
 
-    advice = "A definition must not print event lines."
+    advice = "A definition must leave its rank's pipe of events and its reports alone."
 
 
 @contextmanager

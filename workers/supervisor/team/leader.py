@@ -191,7 +191,7 @@ class Team:
         match head:
             case {"rank": int() as rank, "time": float() as when, "text": str() as text}:
                 if rank in share.ranks:
-                    lines.add(PrintedLine(rank, when, text))
+                    lines.add(PrintedLine(rank, when, text, head.get("event") is True))
             case {"file": str() as name, "size": int() as size}:
                 moved = _sign_of_life(share.ranks, lines)
                 self._keep(f"host-{host}-{Path(name).name}", size, connection, moved)
@@ -235,6 +235,6 @@ def _sign_of_life(ranks: tuple[int, ...], lines: Lines) -> Moved:
         if time.monotonic() - told > BEAT:
             told = time.monotonic()
             for rank in ranks:
-                lines.add(PrintedLine(rank, time.time(), write_line(Heartbeat(rank))))
+                lines.add(PrintedLine(rank, time.time(), write_line(Heartbeat(rank)), True))
 
     return moved

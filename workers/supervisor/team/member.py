@@ -14,7 +14,7 @@ from backend.bootstrap import Backend
 from backend.codec import from_plain, to_plain
 from backend.errors import StageflowError
 from backend.runs.dispatch.reservations import Summons
-from backend.runs.events import Artifact, Chosen, Saved, Spans, read_line, write_line
+from backend.runs.events import Artifact, Chosen, Saved, Spans, write_line
 from backend.runs.job import Job
 from backend.runs.run import Run, RunError
 from workers.address import interface, own_address
@@ -154,7 +154,7 @@ class TeamMember:
     def _pass_on(self, lines: Sequence[PrintedLine]) -> None:
         """Each line; before it the file that it announces."""
         for line in lines:
-            event, text = read_line(line.text), line.text
+            event, text = line.event, line.text
             match event:
                 case Saved(_, epoch, samples, _, path):
                     name = self._send(path, f"{epoch}-{samples}-{Path(path).name}")
@@ -164,7 +164,8 @@ class TeamMember:
                     text = write_line(replace(event, path=name))
                 case _:
                     pass
-            self._leader.send(rank=line.rank, time=line.time, text=text)
+            is_event = event is not None
+            self._leader.send(rank=line.rank, time=line.time, text=text, event=is_event)
 
     def _send(self, path: str, name: str) -> str:
         """Send a file that a rank announced, under `name`; what the leader calls it."""

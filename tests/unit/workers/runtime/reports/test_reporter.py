@@ -1,10 +1,11 @@
 """Errors become events that a person can act on."""
 
 import errno
+import os
 
 import pytest
 
-from backend.runs.events import Finished, Heartbeat, RankError, read_line
+from backend.runs.events import MAX_EVENT, Finished, Heartbeat, RankError, read_line
 from workers.definitions.errors import ModelRaised
 from workers.runtime.execution.training import LossNotFinite
 from workers.runtime.failures import failed
@@ -61,3 +62,28 @@ def test_heartbeats_come_while_the_work_lasts(
         return 0
 
     assert Reporter(0).report(work) == 0
+
+
+def test_an_error_of_any_length_arrives_cut_and_marked() -> None:
+    readable, writable = os.pipe()
+
+    def broken() -> int:
+        raise ValueError("a" * 3_000_000 + "the cause")
+
+    assert Reporter(0, writable).report(broken) == 1
+    os.close(writable)
+    with os.fdopen(readable) as pipe:
+        event = read_line(pipe.readline(MAX_EVENT).rstrip("\n"))
+    assert isinstance(event, RankError)
+    assert event.message.endswith("the cause")
+    assert "characters are left out" in event.message
+    assert event.detail.rstrip().endswith("the cause")
+    assert len(event.message) + len(event.detail) < 25_000
+
+
+def test_an_error_without_words_has_its_name() -> None:
+    class Wordless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    assert failed(0, Wordless()).message == "Wordless"

@@ -61,8 +61,9 @@ def writer(database: Database, tmp_path: Path) -> EventWriter:
 
 
 def hear(writer: EventWriter, event: Event | str) -> None:
-    text = event if isinstance(event, str) else write_line(event)
-    writer.hear(PrintedLine(0, 1.0, text))
+    is_event = not isinstance(event, str)
+    text = write_line(event) if is_event else event
+    writer.hear(PrintedLine(0, 1.0, text, is_event))
 
 
 def loss(step: int) -> Metrics:

@@ -247,7 +247,7 @@ class EveryRecordOnce(RuleBasedStateMachine):
             if is_loss:
                 text = write_line(Metrics("loss", (self.count,), (0.0,), (0.0,)))
             heard[not is_loss].append(("loss", self.count) if is_loss else ("line", text))
-            self.writer.hear(PrintedLine(0, 0.0, text))
+            self.writer.hear(PrintedLine(0, 0.0, text, is_event=is_loss))
         self.told += heard[0] + heard[1]
         self.database.plan = plan
         self.flush()

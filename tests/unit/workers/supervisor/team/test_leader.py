@@ -13,7 +13,7 @@ import pytest
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import stage_file
 from backend.runs.dispatch.placement import Share
-from backend.runs.events import Chosen, Heartbeat, read_line
+from backend.runs.events import Chosen, Heartbeat
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from workers.supervisor.ranks.lines import Lines, PrintedLine
@@ -146,7 +146,7 @@ def test_a_node_is_not_silent_while_a_file_is_on_its_way(
             member.connection.send_file(data, 2 * CHUNK, file="x")
     heard: list[PrintedLine] = []
     eventually(lambda: heard.extend(lines.take(0.1)) or {line.rank for line in heard} == {1, 2})
-    assert all(read_line(line.text) == Heartbeat(line.rank) for line in heard)
+    assert all(line.event == Heartbeat(line.rank) for line in heard)
 
 
 def test_small_files_say_nothing_of_the_ranks(member: Member, tmp_path: Path) -> None:
