@@ -1,4 +1,4 @@
-"""The row of a run as a value; one that cannot be read is a run that says so, and hides no other."""
+"""The row of a run as a value; an unreadable one is a run that says so, and hides no other."""
 
 from collections.abc import Sequence
 from typing import Any
