@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from app.server.problem import Problem
 from backend.codec import to_json
 from backend.errors import InvalidInput, NotFound, StageflowError
+from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
 from backend.queue.messages import QueueUnreachable
 from backend.runs.states import IllegalMove
@@ -31,6 +32,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (DatabaseUnreachable, 503),
     (SchemaOutdated, 503),
     (QueueUnreachable, 503),
+    (TooBusy, 503),
 )
 UNUSABLE = 422
 IN_JSON = {

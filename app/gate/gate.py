@@ -15,7 +15,7 @@ from app.gate.headers import guarded
 from app.gate.offers import Offers
 from app.gate.rate_limit import RateLimit
 from app.gate.rules import SIGN_IN, AccessRule, rule_for
-from app.gate.visitors import actor_of
+from app.gate.visitors import actor_of, address_of
 from backend.bootstrap import Backend
 from backend.people.rights import Actor
 from backend.settings import Settings, load_settings
@@ -61,11 +61,11 @@ class Gate:
             origin.check(connection, settings)  # a browser adds cookies by itself, not tokens
         if rule is AccessRule.OPEN:
             if connection.scope.get("method") == "POST":
-                self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
+                self._strangers.take(address_of(connection), min(STRANGERS, settings.rate))
             return None
         actor = await run_in_threadpool(self._who, connection, rule, settings)
         if actor is None:
-            self._strangers.take(_address(connection), min(STRANGERS, settings.rate))
+            self._strangers.take(address_of(connection), min(STRANGERS, settings.rate))
             raise Refused(401, "sign in first", SIGN_IN_FIRST, {"WWW-Authenticate": "Bearer"})
         if rule is AccessRule.PROGRAM:
             self._callers.take(actor.name, settings.rate)
@@ -76,10 +76,6 @@ class Gate:
         self, connection: HTTPConnection, rule: AccessRule, settings: Settings
     ) -> Actor | None:
         return actor_of(connection, rule, self._connect, settings)
-
-
-def _address(connection: HTTPConnection) -> str:
-    return connection.client.host if connection.client else ""
 
 
 async def _refuse(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:

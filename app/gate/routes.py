@@ -13,9 +13,10 @@ from app.api.problems import answer
 from app.api.reading import limited_body
 from app.gate import form, oidc
 from app.gate.rules import BACK, PROVIDER, SIGN_IN, WELCOME
-from app.gate.visitors import cookie_name
+from app.gate.visitors import address_of, cookie_name
 from app.server.connection import connected
 from backend.errors import InvalidInput, StageflowError
+from backend.few_at_once import TooBusy
 from backend.people.rights import Role
 from backend.services.people.accounts import LIFE, AccountService, InvitationOver, SignInFailed
 from backend.settings import Settings, SignIn, load_settings
@@ -55,9 +56,13 @@ async def _sign_in(request: Request, accounts: AccountService) -> Response:
     given = await _given(request)
     name, password = given.get("name", ""), given.get("password", "")
     try:
-        secret = await run_in_threadpool(accounts.sign_in, name, password, _client(request))
+        secret = await run_in_threadpool(
+            accounts.sign_in, name, password, _client(request), address_of(request)
+        )
     except SignInFailed as error:
         return _page(form.sign_in(target, name, error, _offered()), 401)
+    except TooBusy as error:
+        return _page(form.sign_in(target, name, error, _offered()), 503)
     return _let_in(secret, target)
 
 
@@ -113,7 +118,9 @@ async def _welcome(request: Request, accounts: AccountService) -> Response:
     try:
         if password != given.get("again", ""):
             raise InvalidInput("the two passwords differ", "Type the same one twice.")
-        secret = await run_in_threadpool(accounts.accept, link, name, password, _client(request))
+        secret = await run_in_threadpool(
+            accounts.accept, link, name, password, _client(request), address_of(request)
+        )
     except StageflowError as error:
         return _page(form.welcome(invited.name, name, error), 422)
     return _let_in(secret, "/")

@@ -27,6 +27,11 @@ def cookie_name(settings: Settings) -> str:
     return "__Host-stageflow" if settings.is_secure else "stageflow"
 
 
+def address_of(connection: HTTPConnection) -> str:
+    """From where it comes; behind a proxy as that one says."""
+    return connection.client.host if connection.client else ""
+
+
 def by_cookie(secret: str, backend: Backend) -> Actor | None:
     """Whose session it is; None where it is none."""
     key = (backend.settings.sql_url, digest(secret))

@@ -8,12 +8,14 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from backend.errors import InvalidInput
+from backend.few_at_once import FewAtOnce
 
 MIN_LENGTH = 12
 MAX_LENGTH = 256
 """More would only make the server hash for nothing."""
 
 _hasher = PasswordHasher()  # argon2id with RFC 9106's second recommendation: 64 MiB, 3 passes
+_few = FewAtOnce("sign-ins")  # 128 MiB and a core or two, however many come
 
 
 @cache
@@ -45,14 +47,16 @@ def hashed(password: str, name: str) -> str:
             "the password contains the name, or too few different characters",
             "Use a sentence that nobody else would think of.",
         )
-    return _hasher.hash(password)
+    with _few.turn():
+        return _hasher.hash(password)
 
 
 def matches(password: str, kept: str | None) -> bool:
     """Whether `password` is the one behind the hash `kept`. Takes as long where there is none,
-    so that its time does not tell which names exist."""
-    nobodys = _nobodys()  # for every name, so that the first sign-in tells nothing either
-    try:
-        return _hasher.verify(kept or nobodys, password[:MAX_LENGTH]) and kept is not None
-    except (VerificationError, InvalidHashError):
-        return False
+    so that its time does not tell which names exist. Raises `TooBusy`."""
+    with _few.turn():
+        nobodys = _nobodys()  # for every name, so that the first sign-in tells nothing either
+        try:
+            return _hasher.verify(kept or nobodys, password[:MAX_LENGTH]) and kept is not None
+        except (VerificationError, InvalidHashError):
+            return False

@@ -116,6 +116,24 @@ def test_failures_lock_a_name_whether_it_exists_or_not(
         assert accounts.sign_in(name, PASSWORD)
 
 
+def test_a_stranger_locks_nobody_out_elsewhere(backend: Backend, accounts: AccountService):
+    join(backend, "Bob")
+    for address in ("203.0.113.9", "2001:db8::1"):
+        for _ in range(FREE_FAILURES + 1):
+            with pytest.raises(SignInFailed, match="wrong"):
+                accounts.sign_in("Bob", "not the password", address=address)
+    for name, address in (("Bob", "203.0.113.9"), (" bob", "203.0.113.9"), ("Bob", "2001:db8::2")):
+        with pytest.raises(SignInFailed, match="locked until"):
+            accounts.sign_in(name, PASSWORD, address=address)
+    for address in ("203.0.113.8", "2001:db8:0:1::1", ""):
+        assert accounts.sign_in("Bob", PASSWORD, address=address)
+
+
+def test_a_name_of_any_length_is_only_wrong(accounts: AccountService):
+    with pytest.raises(SignInFailed, match="wrong"):
+        accounts.sign_in("".join(map(chr, range(0x4E00, 0x6E00))), PASSWORD)
+
+
 def test_a_session_ends_when_it_rests_and_when_it_is_old(
     backend: Backend, accounts: AccountService, clock: Clock
 ):

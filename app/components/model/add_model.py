@@ -10,8 +10,8 @@ from app.components.shell.boundary import guarded
 from app.components.shell.download import download
 from app.formats import plain
 from app.session import state
-from backend.definitions.check import CONTRACT
 from backend.definitions.forms import FORMS, MAX_BYTES, MEBIBYTE
+from backend.definitions.python_file import CONTRACT
 from backend.definitions.zoo import ZooEntry, zoo_file
 
 EXAMPLE = "vgg_digits"

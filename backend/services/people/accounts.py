@@ -1,8 +1,10 @@
 """Accounts: who is invited, how they sign in, and how that ends."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from backend.errors import InvalidInput, StageflowError
 from backend.people.audit import AuditOutcome
@@ -20,6 +22,8 @@ LIFE = timedelta(days=30)
 """After so long everybody signs in again."""
 INVITATION = timedelta(days=3)
 FREE_FAILURES = 5
+IPV6_SITE = 64
+"""Bits that a network's addresses have in common."""
 FIRST_LOCK = timedelta(minutes=1)
 LONGEST_LOCK = timedelta(hours=1)
 STILL_SEEN = timedelta(minutes=1)
@@ -52,19 +56,21 @@ class AccountService:
     _log: SqlAuditLog
     _clock: Clock = utc_now
 
-    def sign_in(self, name: str, password: str, client: str = "") -> str:
-        """The secret of a new session. Raises `SignInFailed`; from the sixth failure in a row
-        on the name is locked, for a minute at first and an hour at most."""
+    def sign_in(self, name: str, password: str, client: str = "", address: str = "") -> str:
+        """The secret of a new session. Raises `SignInFailed` and `TooBusy`; from the sixth failure
+        in a row on the name is locked for whoever comes from that address, for a minute at first
+        and an hour at most."""
         now = self._clock()
-        until = self._people.locked_until(name)
+        tries = _tries(name, address)
+        until = self._people.locked_until(tries)
         if until is not None and until > now:
             raise self._failure(name, f"too many failures; locked until {until:%H:%M} UTC")
         found = self._people.find(name)
         person, kept = found or (None, None)
         if not matches(password, kept) or person is None or person.disabled:
-            self._count(name, now)
+            self._count(tries, now)
             raise self._failure(name, "name or password is wrong")
-        self._people.unlock(name)
+        self._people.unlock(tries)
         self._log.add(person.name, "sign in", client, AuditOutcome.DONE)
         return self._open(person.id, client, now)
 
@@ -101,10 +107,10 @@ class AccountService:
         self._log.add(name[:MAX_NAME], "sign in", "", AuditOutcome.DENIED)
         return SignInFailed(why, "Try again, or ask an administrator for a new link.")
 
-    def _count(self, name: str, now: datetime) -> None:
-        more = self._people.failed(name, now) - FREE_FAILURES
+    def _count(self, tries: str, now: datetime) -> None:
+        more = self._people.failed(tries, now) - FREE_FAILURES
         if more > 0:
-            self._people.lock(name, now + min(LONGEST_LOCK, FIRST_LOCK * 2 ** min(more - 1, 10)))
+            self._people.lock(tries, now + min(LONGEST_LOCK, FIRST_LOCK * 2 ** min(more - 1, 10)))
 
     def _open(self, person_id: int, client: str, now: datetime) -> str:
         secret = new_secret()
@@ -164,9 +170,11 @@ class AccountService:
             raise InvitationOver("this link has been used, or is too old")
         return found
 
-    def accept(self, secret: str, name: str, password: str, client: str = "") -> str:
+    def accept(
+        self, secret: str, name: str, password: str, client: str = "", address: str = ""
+    ) -> str:
         """Set the password with an invitation; the secret of a first session. `name` counts
-        for the first administrator alone. Raises `InvitationOver`, `InvalidInput`."""
+        for the first administrator alone. Raises `InvitationOver`, `InvalidInput`, `TooBusy`."""
         invited = self.invitation(secret)
         name = proper_name(invited.name or name)
         kept = hashed(password, name)
@@ -177,9 +185,19 @@ class AccountService:
         if person_id is None:
             person_id = self._people.add(name, Role.ADMIN).id
         self._people.set_password(person_id, kept)
-        self._people.unlock(name)
+        self._people.unlock(_tries(name, address))
         self._log.add(name, "set", "a password", AuditOutcome.DONE)
         return self._open(person_id, client, self._clock())
+
+
+def _tries(name: str, address: str) -> str:
+    """Under which failures of the name from the address are counted: a stranger elsewhere locks
+    nobody out. Whoever has an IPv6 address has all that begin like it."""
+    with suppress(ValueError):
+        known = ip_address(address)
+        if isinstance(known, IPv6Address):
+            address = str(ip_network((known, IPV6_SITE), strict=False))
+    return digest(f"{address} {name.strip().casefold()}")
 
 
 def proper_name(name: str) -> str:

@@ -102,32 +102,32 @@ class SqlPeople:
             if row.disabled:
                 _end_sessions(session, person_id)
 
-    def failed(self, name: str, now: datetime) -> int:
-        """Count one more failure to sign in under `name`; how many there are in a row."""
+    def failed(self, tries: str, now: datetime) -> int:
+        """Count one more failure to sign in under `tries`; how many there are in a row."""
         with self._database.write() as session:
             session.execute(delete(FailureRow).where(FailureRow.failed_at < now - FORGOTTEN))
-            row = session.get(FailureRow, name.casefold(), with_for_update=True)
-            row = row or FailureRow(key=name.casefold(), failures=0)
+            row = session.get(FailureRow, tries, with_for_update=True)
+            row = row or FailureRow(key=tries, failures=0)
             row.failures += 1
             row.failed_at = now
             session.add(row)
             return row.failures
 
-    def lock(self, name: str, until: datetime) -> None:
+    def lock(self, tries: str, until: datetime) -> None:
         with self._database.write() as session:
-            row = session.get(FailureRow, name.casefold())
+            row = session.get(FailureRow, tries)
             if row is not None:
                 row.locked_until = until
 
-    def locked_until(self, name: str) -> datetime | None:
+    def locked_until(self, tries: str) -> datetime | None:
         with self._database.read() as session:
-            row = session.get(FailureRow, name.casefold())
+            row = session.get(FailureRow, tries)
             return row.locked_until if row else None
 
-    def unlock(self, name: str) -> None:
+    def unlock(self, tries: str) -> None:
         """Forget the failures."""
         with self._database.write() as session:
-            session.execute(delete(FailureRow).where(FailureRow.key == name.casefold()))
+            session.execute(delete(FailureRow).where(FailureRow.key == tries))
 
 
 def person_of(row: PersonRow) -> Person:
