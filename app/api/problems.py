@@ -17,7 +17,7 @@ from backend.runs.states import IllegalMove
 from backend.services.people.access import NotAllowed
 from backend.services.runs.recovery import NothingToResume
 from backend.services.runs.runs import NotEnded
-from backend.storage.errors import DatabaseUnreachable, SchemaOutdated, StorageFull
+from backend.storage.errors import DatabaseUnreachable, FolderUnusable, SchemaOutdated, StorageFull
 
 MEDIA = "application/problem+json"
 STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
@@ -29,6 +29,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NothingToResume, 409),
     (IllegalMove, 409),
     (StorageFull, 507),
+    (FolderUnusable, 503),
     (DatabaseUnreachable, 503),
     (SchemaOutdated, 503),
     (QueueUnreachable, 503),

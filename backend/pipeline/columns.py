@@ -99,6 +99,8 @@ def _timeline(batch: pa.RecordBatch, rows: Rows) -> Timeline:
     if (rank < 0).any() or (index < 0).any():
         raise InvalidInput("these spans have ranks or indices below 0")
     start, end = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("start", "end"))
+    if not (np.isfinite(start).all() and np.isfinite(end).all()):
+        raise InvalidInput("these spans have times that are not finite")
     return Timeline(rank, index, rows, start, end)
 
 

@@ -22,12 +22,19 @@ class DatabaseUnreachable(StageflowError):
     """The database cannot be opened or does not answer."""
 
 
+class FolderUnusable(StageflowError):
+    """A folder for kept files cannot be read or written; no database is concerned."""
+
+    advice = "Check that the folder is there, its permissions, and that its disk answers."
+
+
 class SchemaOutdated(StageflowError):
     """The database is not at the revision that this Stageflow needs."""
 
     advice = "Run: stageflow db upgrade"
 
 
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 FULL = ("database or disk is full", "no space left on device", "disk full", "quota exceeded")
 NO_ROOM_FOR_LOG = 64 * 1024
 """Bytes: below this SQLite cannot lay out its write-ahead log's index (32 KiB, sqlite.org/wal.html)
@@ -59,7 +66,7 @@ def mended(url: URL) -> Iterator[None]:
 
 def of_system(fault: OSError, where: str) -> StageflowError:
     """The error for a fault of the file system at `where`."""
-    if fault.errno in (errno.ENOSPC, errno.EDQUOT):
+    if fault.errno in NO_ROOM:
         return StorageFull(f"{fault.filename or where}: {fault.strerror}")
     return DatabaseUnreachable(
         f"{fault.filename or where}: {fault.strerror}",

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from backend.codec import to_plain
+from backend.codec import from_json, to_plain
+from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.attempts.fence import Fence
 from backend.runs.profiles import StoredProfile
@@ -15,6 +17,7 @@ from backend.storage.fence import hold_once
 from backend.storage.look_up import look_up, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.tables import DefinitionRow, ProfileRow, RunRow
+from backend.storage.tables.values import to_column
 
 
 class SqlProfiles:
@@ -57,12 +60,23 @@ def _insert(
     row = ProfileRow(
         definition_id=definition_id,
         run_id=run_id,
-        body=to_plain(Profile, profile),
+        body=_storable(profile),
         created_at=datetime.now(UTC),
     )
     session.add(row)
     session.flush()
     return row
+
+
+def _storable(profile: Profile) -> dict[str, Any]:
+    """Raises `InvalidInput` where it would not be read again: numbers that are not finite, or
+    larger than any column."""
+    body: dict[str, Any] = to_plain(Profile, profile)
+    try:
+        from_json(Profile, to_column(body))
+    except (InvalidInput, TypeError) as fault:
+        raise InvalidInput(f"a number of this profile cannot be stored: {fault}") from None
+    return body
 
 
 def _profile(row: ProfileRow) -> StoredProfile:

@@ -14,7 +14,7 @@ from backend.hashing import copied, to_disk
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL, StoredArtifact
 from backend.storage.database import Database
-from backend.storage.errors import of_system
+from backend.storage.errors import NO_ROOM, FolderUnusable, of_system
 from backend.storage.fence import held, hold_once
 from backend.storage.tables.tables import ArtifactRow
 
@@ -28,7 +28,8 @@ class SqlArtifacts:
 
     def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
         """Keep a copy of the file; an older one of that name in the run is replaced. Raises
-        `StorageFull` on a full disk, `NotFound` where there is no such file."""
+        `StorageFull` on a full disk, `FolderUnusable` where the folder cannot be written,
+        `NotFound` where there is no such file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
         with held(self._database, fence):
@@ -81,7 +82,7 @@ class SqlArtifacts:
 
     def prune(self, digests: Sequence[str]) -> None:
         """Delete the bytes of these files, as far as no run has them any more. Raises
-        `StorageFull` and the like where the folder cannot be changed."""
+        `FolderUnusable` where the folder cannot be changed."""
         if not digests or not self._folder.is_dir():
             return
         every = ArtifactRow.__table__  # those of other projects too
@@ -126,4 +127,6 @@ def _on_disk(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise of_system(fault, str(folder)) from fault
+        if fault.errno in NO_ROOM:
+            raise of_system(fault, str(folder)) from fault
+        raise FolderUnusable(f"{fault.filename or folder}: {fault.strerror}") from fault

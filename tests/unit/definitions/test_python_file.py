@@ -11,7 +11,7 @@ HEAD = "def model(width=3, name='x', rate: float = 1):\n    return None\n"
 def test_a_large_text_has_the_same_answer_as_here() -> None:
     data = (HEAD + "# comment\n" * SMALL).encode()
     assert parameters_of("m.py", data) == parsed(data)
-    with pytest.raises(InvalidDefinition, match="m.py: line 3: not Python") as caught:
+    with pytest.raises(InvalidDefinition, match="line 3: not Python") as caught:
         parameters_of("m.py", (HEAD + "x = )" + " " * SMALL).encode())
     assert "def model()" in caught.value.advice
 

@@ -9,6 +9,7 @@ from math import inf
 from backend.errors import StageflowError
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.run import RunSummary
+from backend.runs.states import IllegalMove
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable, StorageFull
 from workers.stop import Stop
@@ -28,7 +29,7 @@ log = logging.getLogger(__name__)
 def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) -> bool:
     """End the run, as soon as the database is there; False where the agent has to `stop` before.
     Raises `LeaseLost`. Only a success is spoilt by a fault in the last writes: another end has
-    its cause already."""
+    its cause already. Numbers that the database does not take leave an end without them."""
     summary = RunSummary()
     try:
         if not _told(attempt, writer, ending, stop):
@@ -43,6 +44,18 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) 
         log.exception("run %d: the last reports were not written", attempt.run.id)
         if ending is SUCCEEDED:
             ending = failed(fault, writer.folder)
+    try:
+        return _finished(attempt, ending, summary, stop)
+    except (LeaseLost, IllegalMove):
+        raise
+    except Exception as fault:
+        log.exception("run %d: its end was not written", attempt.run.id)
+        if ending is SUCCEEDED:
+            ending = failed(fault, writer.folder)
+        return _finished(attempt, ending, RunSummary(), stop)
+
+
+def _finished(attempt: Attempt, ending: Ending, summary: RunSummary, stop: Stop) -> bool:
     finish = partial(attempt.finish, ending.state, summary, ending.error)
     return _persistently(attempt, finish, stop, (DatabaseUnreachable, StorageFull))
 

@@ -5,7 +5,7 @@ import shutil
 import traceback
 from pathlib import Path
 
-from backend.errors import StageflowError
+from backend.errors import StageflowError, first_line
 from backend.runs.run import RunError
 from backend.runs.states import RunState
 from workers.supervisor.state.ending import Ending
@@ -23,8 +23,11 @@ def _error(fault: BaseException, folder: Path) -> RunError:
         return _disk_full(folder, fault)
     if isinstance(fault, StageflowError):
         return RunError(type(fault).__name__, str(fault), fault.advice)
+    advice = "The agent could not supervise the run; its log has the traceback."
+    cause = getattr(fault, "orig", None)
+    if cause is not None:  # the words of SQLAlchemy are a statement with its values
+        return RunError("AgentFault", f"the database refused a value: {first_line(cause)}", advice)
     detail = "".join(traceback.format_exception(fault))
-    advice = "The agent could not supervise the run; its log has the same traceback."
     return RunError("AgentFault", f"{type(fault).__name__}: {fault}", advice, detail)
 
 
