@@ -9,15 +9,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from app import visible
 from backend.codec import to_plain
 from backend.errors import StageflowError
 
 PIPED_WIDTH = 160
 """Columns of a table that goes into a file or a pipe, where nothing says how wide it may be."""
 
-# Without markup: what is printed holds people's words, and "stageflow[worker]" is one of ours.
-out = Console(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False)
-err = Console(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH, markup=False)
+
+class _Terminal(Console):
+    """Without markup: what is printed holds people's words, and "stageflow[worker]" is one of
+    ours. Nor do those words move the cursor."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        shown = (visible.text(each) if isinstance(each, str) else each for each in objects)
+        super().print(*shown, **options)
+
+
+out = _Terminal(width=None if sys.stdout.isatty() else PIPED_WIDTH, markup=False)
+err = _Terminal(stderr=True, width=None if sys.stderr.isatty() else PIPED_WIDTH, markup=False)
 
 
 def print_json(value: object) -> None:
@@ -27,7 +37,7 @@ def print_json(value: object) -> None:
         default=lambda item: to_plain(type(item), item),
         option=orjson.OPT_INDENT_2 | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_SERIALIZE_NUMPY,
     )
-    sys.stdout.write(text.decode() + "\n")
+    sys.stdout.write(visible.json(text.decode()) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -36,8 +46,15 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for number, column in enumerate(columns):
         table.add_column(column, overflow="fold", no_wrap=number < 2)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     out.print(table)
+
+
+def _cell(value: Any) -> str | Text:
+    if not isinstance(value, Text):
+        return visible.line(str(value))
+    value.plain = visible.line(value.plain)
+    return value
 
 
 def print_error(error: StageflowError) -> None:

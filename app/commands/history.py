@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app import formats
+from app import formats, visible
 from app.commands.options.acting import connect
 from app.commands.options.shared import STDOUT, Json, Output, write
 from app.exports.catalog import EXPORTS, export_named
@@ -147,7 +147,7 @@ def logs(
 
 def _log_text(line: LogLine) -> str:
     source = f"rank {line.rank}" if line.rank is not None else "agent"
-    return f"{datetime.fromtimestamp(line.time):%H:%M:%S} {source} {line.text}"
+    return f"{datetime.fromtimestamp(line.time):%H:%M:%S} {source} {visible.line(line.text)}"
 
 
 def cancel(run_id: RunId) -> None:

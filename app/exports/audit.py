@@ -4,6 +4,7 @@ import csv
 from collections.abc import Iterable
 from io import StringIO
 
+from app import visible
 from backend.people.audit import AuditEntry
 
 COLUMNS = ("id", "time", "actor", "action", "target", "outcome")
@@ -23,4 +24,4 @@ def csv_of(entries: Iterable[AuditEntry]) -> str:
 
 
 def _plain(word: str) -> str:
-    return f"'{word}" if word.startswith(FORMULA) else word
+    return visible.line(f"'{word}" if word.startswith(FORMULA) else word)

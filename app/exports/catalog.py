@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import orjson
 
+from app import visible
 from app.exports.chrome import chrome_trace
 from app.exports.run_document import run_document
 from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
@@ -44,10 +45,10 @@ def _log(backend: Backend, run: Run) -> bytes:
 
 
 def log_text(lines: Iterable[LogLine]) -> str:
-    """A log as a file: UTC with milliseconds."""
+    """A log as a file: UTC with milliseconds, and a line for a line."""
     return "".join(
         f"{datetime.fromtimestamp(line.time, UTC).isoformat(timespec='milliseconds')} "
-        f"{source(line)} {line.text}\n"
+        f"{source(line)} {visible.line(line.text)}\n"
         for line in lines
     )
 

@@ -6,6 +6,7 @@ from typing import get_args
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from app import visible
 from app.exports.run_document import columns
 from backend.bootstrap import Backend
 from backend.pipeline.timeline import Timeline
@@ -39,7 +40,7 @@ def metrics_csv(backend: Backend, run: Run) -> bytes:
     """One row per value: metric, step (minibatches since the start), epoch, value, Unix time."""
     sink = BytesIO()
     csv.write_csv(metrics(backend, run), sink)
-    return sink.getvalue()
+    return visible.text(sink.getvalue().decode()).encode()
 
 
 def metrics_parquet(backend: Backend, run: Run) -> bytes:
