@@ -29,7 +29,9 @@ def test_a_text_keeps_its_length_and_loses_what_terminals_obey(words: str) -> No
 
 def test_a_name_draws_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     name = f"eve{ESCAPES}\n2026-01-01 ada   deleted"
-    entry = AuditEntry(1, datetime(2026, 1, 2, tzinfo=UTC), name, "sign in", "", AuditOutcome.DENIED)
+    entry = AuditEntry(
+        1, datetime(2026, 1, 2, tzinfo=UTC), name, "sign in", "", AuditOutcome.DENIED
+    )
     sheet = csv_of([entry])
     log = log_text([LogLine(1, 0, 0.0, name)])
     printed = StringIO()
