@@ -15,7 +15,7 @@ import psutil
 from backend.errors import StageflowError
 from backend.runs.events import EVENT_PIPE
 from backend.sandbox_level import SandboxLevel
-from workers.sandbox import bubblewrap, launcher
+from workers.sandbox import bubblewrap, call_filter, launcher, usage
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 
@@ -23,6 +23,13 @@ LOG = "sandbox.log"
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 MAX_TOLD = 500
+FIRST_TO_GO = (
+    *("/bin/sh", "-c"),
+    f'echo {usage.EASY_TO_KILL} >/proc/self/oom_score_adj; exec "$@"',
+    "sh",
+)
+"""Said before there is a rank. Where the agent has CAP_SYS_RESOURCE no rank takes it back;
+elsewhere the guard says it again."""
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
 """All that bubblewrap gets of the agent's variables: inside it can be read in /proc/1."""
 
@@ -74,6 +81,7 @@ class Cell:
         self._start(order, user, is_wrapped)
 
     def _start(self, order: LaunchRequest, user: int | None, is_wrapped: bool) -> None:
+        calls = call_filter.program(order.gpus)
         readable, told = os.pipe()
         self._status = os.fdopen(readable, "rb", buffering=0)
         os.set_blocking(readable, False)
@@ -89,7 +97,10 @@ class Cell:
             for end in (told, *ends, *told_by):
                 os.close(end)
         limits = order.limits.of_process(order.gpus, others=0 if is_wrapped else _num_own())
-        self._send(self._message(order, user, told, ends, told_by) | {"limits": limits})
+        self._send(
+            self._message(order, user, told, ends, told_by)
+            | {"limits": limits, "filter": calls and calls.hex()}
+        )
 
     def _message(
         self,
@@ -128,7 +139,7 @@ class Cell:
     def _popen(self, command: Sequence[str], ends: Sequence[int]) -> "subprocess.Popen[bytes]":
         with (self._room.folder / LOG).open("wb") as log, _without_warnings():
             return subprocess.Popen(
-                command,
+                [*FIRST_TO_GO, *command],
                 env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
                 cwd=self._room.work,
                 stdin=subprocess.PIPE,

@@ -19,10 +19,11 @@ from types import FrameType
 from typing import Any
 
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_SECCOMP, _MODE_FILTER, _PR_SET_NO_NEW_PRIVS = 22, 2, 38
+_INSTRUCTION = 8
+"""Bytes of a struct sock_filter."""
 UP = "up"
 """The line that says that every rank was started."""
-EASY_TO_KILL = 500
-"""Out of memory, the kernel ends a rank before the agent, the database or a desktop."""
 PATIENCE = 2.0
 """Seconds that killed processes get to vanish."""
 
@@ -34,6 +35,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stay)
     _adopt_orphans()
     _limit(order["limits"])
+    if order["filter"]:
+        _load_filter(bytes.fromhex(order["filter"]))
     if order["cores"]:
         os.sched_setaffinity(0, order["cores"])
     started = [_start(order, rank) for rank in order["ranks"]]
@@ -52,8 +55,22 @@ def _adopt_orphans() -> None:
     """A daemon that a rank leaves behind becomes a child of this process, on Linux."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(str(EASY_TO_KILL))
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def _load_filter(program: bytes) -> None:
+    """For this process and all that descend from it; none of them gains rights by a program that
+    it executes."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    loaded = _Program(len(program) // _INSTRUCTION, program)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(
+        _PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(loaded), 0, 0
+    ):
+        code = ctypes.get_errno()
+        raise OSError(code, f"the filter of system calls: {os.strerror(code)}")
 
 
 def _limit(limits: dict[str, int]) -> None:

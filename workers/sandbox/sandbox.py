@@ -11,13 +11,14 @@ from pathlib import Path
 from backend.errors import StageflowError
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
-from workers.sandbox import bubblewrap
+from workers.sandbox import bubblewrap, call_filter
 from workers.sandbox.cell import Cell, LaunchRequest, SandboxFailed
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 
 TRIAL = "import backend.runs.job, workers.sandbox"
 """What a rank must at least be able to do inside."""
+UNFILTERED = "no filter of system calls: libseccomp2 is not installed"
 PATIENCE = 30.0
 """Seconds that the trial may take."""
 
@@ -34,7 +35,7 @@ class SandboxTooWeak(StageflowError):
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """The best level that works here, and why it is no better ("" for the best)."""
+    """The best level that works here, and why it is no better ("" for the best of all)."""
 
     level: SandboxLevel
     reason: str = ""
@@ -59,7 +60,8 @@ def detect(settings: Settings) -> Sandbox:
             _try(room, Limits.of(settings))
     except (StageflowError, OSError, subprocess.SubprocessError) as fault:
         return Sandbox(SandboxLevel.LIMITS, f"bubblewrap does not work here: {fault}")
-    return Sandbox(SandboxLevel.BUBBLEWRAP)
+    is_filtered = call_filter.program(gpus=False) is not None
+    return Sandbox(SandboxLevel.BUBBLEWRAP, "" if is_filtered else UNFILTERED)
 
 
 def _try(room: Room, limits: Limits) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import psutil
 
 KIB = 1024
+EASY_TO_KILL = 500
+"""Out of memory, the kernel ends a rank before the agent, the database or a desktop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,16 @@ class Files:
 
 
 def of_processes(outermost: int) -> Usage:
-    """Of everything that descends from the process `outermost`; nothing once it is gone."""
+    """Of everything that descends from the process `outermost`; nothing once it is gone. Each is
+    made easy to kill again, whatever it said itself."""
     tasks = memory = 0
     with suppress(psutil.Error):
         for process in psutil.Process(outermost).children(recursive=True):
             with suppress(psutil.Error, OSError):
                 threads, held = _of_process(process)
                 tasks, memory = tasks + threads, memory + held
+            with suppress(OSError):
+                Path(f"/proc/{process.pid}/oom_score_adj").write_text(str(EASY_TO_KILL))
     return Usage(tasks, memory)
 
 
