@@ -46,11 +46,10 @@ UNREADABLE = (
 MAX_FILENAME = 200
 """Bytes: a name on a disk may have 255, and a copy in progress adds some."""
 TASKS = (
-    "causal-lm",
-    "seq2seq-lm",
-    "masked-lm",
-    "sequence-classification",
-    "image-classification",
+    *("causal-lm", "seq2seq-lm", "masked-lm"),
+    *("sequence-classification", "token-classification", "question-answering"),
+    *("image-classification", "image-text", "image-to-text"),
+    *("audio-classification", "audio-ctc", "audio-to-text"),
 )
 ENDINGS = {
     "ForCausalLM": "causal-lm",
@@ -59,9 +58,18 @@ ENDINGS = {
     "ForMaskedLM": "masked-lm",
     "ForPreTraining": "masked-lm",
     "ForSequenceClassification": "sequence-classification",
+    "ForTokenClassification": "token-classification",
+    "ForQuestionAnswering": "question-answering",
     "ForImageClassification": "image-classification",
+    "ForAudioClassification": "audio-classification",
+    "ForCTC": "audio-ctc",
 }
 """What the end of the first of a config's `architectures` says of its task."""
+HEARING = {"seq2seq-lm": "audio-to-text", "sequence-classification": "audio-classification"}
+"""The same endings where the model hears (`AUDIO`)."""
+AUDIO = ("conv_stride", "num_mel_bins")
+SEEING = {"seq2seq-lm": "image-to-text", "": "image-text"}
+"""The same where it sees and reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,10 @@ def task_of(fields: dict[str, Any]) -> str:
     """By the first of `architectures`; "" where there is none or an unknown one."""
     names = fields.get("architectures")
     first = str(names[0]) if isinstance(names, list) and names else ""
-    return next((task for ending, task in ENDINGS.items() if first.endswith(ending)), "")
+    task = next((task for ending, task in ENDINGS.items() if first.endswith(ending)), "")
+    if any(name in fields for name in AUDIO):
+        return HEARING.get(task, task)
+    return SEEING.get(task, task) if first and "vision_config" in fields else task
 
 
 def describe_program(filename: str, data: bytes) -> Description:

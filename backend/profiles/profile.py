@@ -13,10 +13,10 @@ from backend.profiles.crossing import Crossing, TiedWeight
 from backend.profiles.message_overhead import MessageOverhead
 from backend.profiles.state_precision import StatePrecision
 
-Tracing = Literal["", "symbolic", "captured", "submodules", "exported"]
+Tracing = Literal["", "symbolic", "captured", "partly", "submodules", "exported"]
 """How a model's operations are found: with stand-ins through every submodule, captured as
-operations, with stand-ins and the submodules whole, or not at all: the model is a graph already.
-"": by trying, on the running model."""
+operations, with stand-ins through those submodules that these pass, with the submodules whole, or
+not at all: the model is a graph already. "": by trying, on the running model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from workers.data.errors import DataFailed
 from workers.data.forms import huggingface, images, numpy, python, ready, tables, text
 from workers.data.request import DataRequest
 from workers.data.split import DataSet, Split, Subset
-from workers.definitions.definition import LoadedDefinition
+from workers.definitions.definition import LoadedDefinition, LossOfInputs, answers
 from workers.definitions.samples import Batch
 
 Source = Callable[[DataRequest], DataSet]
@@ -49,7 +49,8 @@ def load(spec: DataSpec, definition: LoadedDefinition, place: str = "") -> DataS
         raise DataFailed(f"{found.name} has no samples to train on", "Give data with samples.")
     if not found.num_held_out:
         found = replace(found, held_out=None)
-    return found if name in NO_FILE else _fitted(found, request)
+    found = found if name in NO_FILE else _fitted(found, request)
+    return found.answered() if isinstance(definition.loss, LossOfInputs) else found
 
 
 def example(definition: LoadedDefinition, batch: int) -> Batch:
@@ -57,7 +58,8 @@ def example(definition: LoadedDefinition, batch: int) -> Batch:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         if definition.has_example:
-            return definition.example(batch)
+            inputs, targets = definition.example(batch)
+            return inputs, answers(definition.loss, inputs, targets)
     return load(DataSpec(), definition).first(batch)
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from workers.definitions.samples import Batch, Samples, mapped, num_samples
+from workers.definitions.samples import Answers, Batch, Samples, mapped, num_samples
 
 
 class Split(Protocol):
@@ -96,6 +96,34 @@ class Subset:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """The samples of another split, whose targets have their inputs beside them."""
+
+    whole: Split
+
+    def __len__(self) -> int:
+        return len(self.whole)
+
+    @property
+    def lengths(self) -> Tensor | None:
+        return self.whole.lengths
+
+    @property
+    def labels(self) -> Tensor | None:
+        return self.whole.labels
+
+    @property
+    def is_at_hand(self) -> bool:
+        return self.whole.is_at_hand
+
+    def inputs(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return self.whole.inputs(numbers, length)
+
+    def targets(self, numbers: Tensor, length: int | None = None) -> Samples:
+        return Answers(self.whole.targets(numbers, length), self.whole.inputs(numbers, length))
+
+
+@dataclass(frozen=True, slots=True)
 class DataSet:
     """What is trained on, and what is held out (None: nothing). `name` is for messages."""
 
@@ -110,6 +138,11 @@ class DataSet:
     @property
     def num_held_out(self) -> int:
         return 0 if self.held_out is None else len(self.held_out)
+
+    def answered(self) -> "DataSet":
+        """The same with the inputs beside the targets."""
+        held_out = None if self.held_out is None else Answered(self.held_out)
+        return DataSet(Answered(self.train), held_out, self.name)
 
     def first(self, count: int, length: int | None = None) -> Batch:
         """The first `count` samples to train on, from the start again where they are fewer;

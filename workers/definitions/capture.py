@@ -5,7 +5,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from difflib import SequenceMatcher
 from io import StringIO
 from typing import Any
 
@@ -14,30 +13,43 @@ from torch import Tensor, fx, nn
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
+from torch.utils._pytree import TreeSpec, tree_unflatten
 
+from workers.definitions.modes import join_modes
 from workers.definitions.module_state.contents import equal_values, values
 from workers.definitions.module_state.steady import traced_steadily
 from workers.definitions.module_state.twin import twin
+from workers.definitions.own_functions import own_functions
+from workers.definitions.reasons import Untraceable
 
 _OF_NO_EFFECT = frozenset({"_assert_tensor_metadata", "_guards_fn"})
-_MODE, _CONSTANT = "training", "constant_"
+_CONSTANT, _OF_OTHER_MODE = "constant_", "_of_other_mode"
 
 
-def captured(model: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[nn.Module, fx.Graph]:
-    """A copy of `model` (parameters are shared) and its graph, for both modes.
+def captured(
+    model: nn.Module, inputs: tuple[Tensor, ...]
+) -> tuple[nn.Module, fx.Graph, tuple[str, ...]]:
+    """A copy of `model` (parameters are shared), its graph for both modes, and notes.
 
     Raises `ValueError` where training and evaluation differ in more than constants, or where the
     forward changes what the graph does not see, and whatever torch.export raises.
     """
     owner = twin(model)
-    programs = traced_steadily(
-        model, lambda copied: _exported(copied, inputs), _are_equal, sees_buffers=True
-    )
+    with own_functions() as met:
+        programs = traced_steadily(
+            model, lambda copied: _exported(copied, inputs), _are_equal, sees_buffers=True
+        )
+    if met.functions:
+        name = met.functions[0]
+        raise Untraceable(
+            f"{name} is an autograd.Function, whose own gradient torch.export does not keep",
+            f"Call {name}.apply in a submodule of its own, which is then kept whole.",
+        )
     learning, evaluating = (plain_graph(program, owner) for program in programs)
-    _join_modes(learning, evaluating)
+    join_modes(learning, evaluating)
+    _update_buffers_early(learning)
     learning.lint()
-    return owner, learning
+    return owner, learning, met.notes
 
 
 def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> ExportedProgram:
@@ -72,8 +84,7 @@ def plain_graph(program: ExportedProgram, model: nn.Module) -> fx.Graph:
         elif node.op == "output":
             _output(graph, program, copies)
         elif node.op == "get_attr":
-            model.add_module(str(node.target), getattr(program.graph_module, str(node.target)))
-            copies[node] = graph.node_copy(node)
+            copies[node] = graph.create_node("get_attr", _with_body(model, program, node))
         elif getattr(node.target, "__name__", "").split(".")[0] not in _OF_NO_EFFECT:
             copies[node] = graph.node_copy(node, copies.__getitem__)
     return graph
@@ -95,14 +106,27 @@ def module_path(node: fx.Node) -> str:
     return re.sub(r"@\d+", "", path.removeprefix("L['self']").removeprefix("."))
 
 
+def _with_body(model: nn.Module, program: ExportedProgram, node: fx.Node) -> str:
+    """Give the model the graph that an operation runs as a whole; its name there."""
+    name, body = str(node.target), getattr(program.graph_module, str(node.target))
+    while (there := model._modules.get(name)) is not None and str(there.code) != str(body.code):
+        name += _OF_OTHER_MODE
+    model.add_module(name, body)
+    return name
+
+
 def _placeholder(
     graph: fx.Graph, node: fx.Node, spec: Any, program: ExportedProgram, model: nn.Module
 ) -> fx.Node:
     if spec.kind is InputKind.USER_INPUT:
         return graph.placeholder(node.name)
     if spec.kind is InputKind.CONSTANT_TENSOR:
-        name = _CONSTANT + str(spec.target).replace(".", "_")
-        model.register_buffer(name, program.constants[spec.target], persistent=False)
+        name, value = _CONSTANT + str(spec.target).replace(".", "_"), program.constants[spec.target]
+        while name in model._buffers and not equal_values(
+            values(model._buffers[name]), values(value)
+        ):
+            name += _OF_OTHER_MODE
+        model.register_buffer(name, value, persistent=False)
         return graph.create_node("get_attr", name)
     if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
         return graph.create_node("get_attr", str(spec.target))
@@ -124,104 +148,26 @@ def _output(graph: fx.Graph, program: ExportedProgram, copies: dict[fx.Node, fx.
         graph.output(graph.call_function(_rebuilder(structure), tuple(results)))
 
 
+def _update_buffers_early(graph: fx.Graph) -> None:
+    """A buffer that the forward gives another tensor is written to behind its last reader, not at
+    the end of the forward, where torch.export does it: no layer must reach that far."""
+    for node in list(graph.nodes):
+        if node.users or getattr(node.target, "__name__", "") != "copy_.default":
+            continue
+        modes = [each for each in node.all_input_nodes if each.target == "training"]
+        given = [each for each in node.all_input_nodes if each not in modes]
+        if given[0].op == "get_attr":
+            max(*given, *(user for user in given[0].users if user is not node)).append(node)
+            for mode in modes:
+                node.prepend(mode)
+
+
 def _rebuilder(structure: TreeSpec) -> Callable[..., Any]:
     def rebuild(*leaves: Any) -> Any:
         return tree_unflatten(leaves, structure)
 
+    rebuild.__doc__ = str(structure)
     return rebuild
-
-
-def _join_modes(learning: fx.Graph, evaluating: fx.Graph) -> None:
-    """Let `learning` do what `evaluating` does when the module is in evaluation mode."""
-    ours, theirs = list(learning.nodes), list(evaluating.nodes)
-    matcher = SequenceMatcher(None, [*map(_key, ours)], [*map(_key, theirs)], autojunk=False)
-    partner: dict[fx.Node, fx.Node] = {}
-    for what, i, j, k, end in matcher.get_opcodes():
-        if what == "equal":
-            partner |= dict(zip(ours[i:j], theirs[k:end], strict=True))
-        elif what != "delete":
-            raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
-    for node in ours:
-        if node in partner:
-            _join_constants(learning, node, partner)
-        elif node.op == "call_function" and _changes_in_place(node):
-            _only_in_training(learning, node)
-
-
-def _join_constants(graph: fx.Graph, node: fx.Node, partner: dict[fx.Node, fx.Node]) -> None:
-    """Where a constant differs between the modes, choose by mode."""
-    mine, structure = tree_flatten((_full(node), node.kwargs), is_leaf=_is_leaf)
-    other = tree_flatten((_full(partner[node]), partner[node].kwargs), is_leaf=_is_leaf)[0]
-    if len(mine) != len(other):
-        raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
-    for index, (a, b) in enumerate(zip(mine, other, strict=True)):
-        if isinstance(a, fx.Node) or isinstance(b, fx.Node):
-            if not isinstance(a, fx.Node) or _same_source(a, partner) is not b:
-                raise ValueError("its forward depends on self.training")
-        elif a != b:
-            mine[index] = _chosen(graph, node, a, b)
-    args, kwargs = tree_unflatten(mine, structure)
-    node.args, node.kwargs = tuple(args), kwargs
-
-
-def _full(node: fx.Node) -> tuple[Any, ...]:
-    """Its positional arguments with those that were left to their defaults."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return node.args
-    known = [a for a in schema.arguments[len(node.args) :] if not a.kwarg_only]
-    missing = [a for a in known if a.name not in node.kwargs]
-    if len(missing) < len(known):
-        return node.args
-    return (*node.args, *(argument.default_value for argument in missing))
-
-
-def _same_source(node: fx.Node, partner: dict[fx.Node, fx.Node]) -> fx.Node | None:
-    """What stands for `node` in evaluation; operations of training alone pass their input on."""
-    while node not in partner and node.all_input_nodes:
-        node = node.all_input_nodes[0]
-    return partner.get(node)
-
-
-def _chosen(graph: fx.Graph, user: fx.Node, learning: Any, evaluating: Any) -> fx.Node:
-    with graph.inserting_before(user):
-        mode = graph.create_node("get_attr", _MODE)
-        node = graph.call_function(by_mode, (mode, learning, evaluating))
-    node.meta["nn_module_stack"] = user.meta.get("nn_module_stack")
-    return node
-
-
-def by_mode(training: bool, learning: Any, evaluating: Any) -> Any:
-    """The constant for the module's mode."""
-    return learning if training else evaluating
-
-
-def _only_in_training(graph: fx.Graph, node: fx.Node) -> None:
-    """Such as the count of batches of a batch normalisation."""
-    with graph.inserting_before(node):
-        mode = graph.create_node("get_attr", _MODE)
-    operation: Any = node.target
-    node.args = (mode, operation, *node.args)
-    node.target = when_training
-
-
-def when_training(training: bool, operation: Callable[..., Tensor], *args: Any) -> Tensor:
-    """The operation's result in training; the tensor that it would change otherwise."""
-    result: Tensor = operation(*args) if training else args[0]
-    return result
-
-
-def _key(node: fx.Node) -> tuple[str, str]:
-    return node.op, str(node.target) if node.op != "output" else ""
-
-
-def _is_leaf(value: Any) -> bool:
-    return not isinstance(value, tuple | list | dict)
-
-
-def _changes_in_place(node: fx.Node) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.is_mutable
 
 
 @contextmanager

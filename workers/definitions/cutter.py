@@ -8,8 +8,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fx, nn
 
-from workers.definitions.capture import by_mode
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
+from workers.definitions.modes import by_mode, is_of_one_mode
 from workers.definitions.record import Record
 from workers.definitions.units import Units
 
@@ -76,7 +76,7 @@ class Cutter:
     def _joined(self) -> Iterator[tuple[int, int]]:
         """(first, last) operations that must be on the same side of every cut."""
         for node in self.operations:
-            if node not in self.seen.specs:
+            if node not in self.seen.specs or is_of_one_mode(node):
                 yield self.place[node], self.last_use[node]
         changed = set(self.seen.changed_buffers)
         for node, changer in self.seen.changes:

@@ -1,17 +1,47 @@
 """What every form of a definition offers once it is loaded."""
 
+import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 from workers.definitions.metrics import Log, Metrics
-from workers.definitions.samples import Batch
+from workers.definitions.samples import Answers, Batch, Samples
 from workers.definitions.units import Granularity
 
 Loss = Callable[[Any, Any], Tensor]
+_BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 Values = Mapping[str, int | float | str | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class LossOfInputs:
+    """A person's loss(output, target, inputs), called with targets that have their inputs beside
+    them."""
+
+    function: Callable[[Any, Any, Any], Tensor]
+
+    def __call__(self, output: Any, answers: Any) -> Tensor:
+        return self.function(output, answers.target, answers.inputs)
+
+
+def called_as_written(function: Callable[..., Tensor]) -> Loss:
+    """A loss that takes what its signature says: (output, target), or the inputs too."""
+    try:
+        given = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of a function that Python cannot look into
+        return function
+    wanted = [each for each in given if each.kind in _BY_PLACE and each.default is each.empty]
+    return LossOfInputs(function) if len(wanted) == 3 else function
+
+
+def answers(loss: Loss, inputs: Samples, targets: Samples) -> Samples:
+    """The targets as the loss is given them."""
+    is_done = isinstance(targets, Answers) or not isinstance(loss, LossOfInputs)
+    return targets if is_done else Answers(targets, inputs)
 
 
 class LoadedDefinition(Protocol):

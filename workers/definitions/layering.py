@@ -9,6 +9,7 @@ from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
+from workers.definitions.modes import has_modes
 from workers.definitions.module_state.untouched import untouched
 from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors, tensors_of
@@ -38,9 +39,15 @@ def layered(
 
 
 def recorded(runner: fx.GraphModule, inputs: Inputs) -> Record:
-    """What one run in training mode does; the module's state is as before."""
+    """What one run in training mode does; the module's state is as before. A tensor that has
+    another shape or dtype in evaluation is told as none: it must not cross a cut."""
     with untouched(runner), mode_of(inputs):
-        return record(runner.train(), tuple(tensor.clone() for tensor in inputs))
+        seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
+    if has_modes(runner.graph):
+        with untouched(runner), mode_of(inputs):
+            also = record(runner.eval(), tuple(tensor.clone() for tensor in inputs)).specs
+        seen.specs = {n: s for n, s in seen.specs.items() if n not in also or s.fits(also[n])}
+    return seen
 
 
 def one_layer(model: nn.Module, inputs: Inputs, notes: tuple[str, ...]) -> LayeredModel:

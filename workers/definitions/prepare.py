@@ -9,7 +9,7 @@ from torch import nn
 from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import blueprint
 from workers.definitions.blueprint.recording import LARGE
-from workers.definitions.definition import LoadedDefinition
+from workers.definitions.definition import LoadedDefinition, answers
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
 from workers.definitions.layers import LayeredModel
@@ -49,7 +49,11 @@ def prepare(
     if not any(tensor.is_meta for tensor in tensors(inputs)):
         changed = _try(definition, model, inputs, targets)
     found = layered(model, inputs, granularity or definition.granularity)
-    if changed and found.tracing in ("", "submodules"):  # else the trace names what it keeps whole
+    if changed and found.tracing in (
+        "",
+        "partly",
+        "submodules",
+    ):  # else the trace names what it keeps whole
         notes += (KEPT.format(names=names_of(changed)),)
     return replace(found, notes=(*found.notes, *notes))
 
@@ -87,7 +91,7 @@ def _try(
             output = model(*(tensor.clone() for tensor in tensors(inputs)))
             changed = before.differences(ModuleState.of(model))
             doing = "the loss raised"
-            loss = definition.loss(output, targets)
+            loss = definition.loss(output, answers(definition.loss, inputs, targets))
     except Exception as error:
         shapes = ", ".join(str(tuple(tensor.shape)) for tensor in tensors(inputs))
         message = f"{describe(error, definition.file)} ({doing} it on inputs of shape {shapes})"

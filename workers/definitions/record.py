@@ -22,6 +22,10 @@ class TensorSpec:
     def of(tensor: Tensor) -> "TensorSpec":
         return TensorSpec(tuple(tensor.shape), tensor.dtype, tensor.requires_grad)
 
+    def fits(self, other: "TensorSpec") -> bool:
+        """Whether one may be received in place of the other."""
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
+
     @property
     def num_bytes(self) -> int:
         return torch.Size(self.shape).numel() * self.dtype.itemsize

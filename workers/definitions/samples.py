@@ -1,19 +1,37 @@
 """Inputs and targets: one tensor, several in order, or several by name; samples first."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-Samples = Tensor | tuple[Tensor, ...] | dict[str, Tensor]
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Targets with the inputs that they belong to, for a loss that reads both."""
+
+    target: "Samples"
+    inputs: "Samples"
+
+
+Samples = Tensor | tuple[Tensor, ...] | dict[str, Tensor] | Answers
 Batch = tuple[Samples, Samples]
+
+
+def target_of(samples: Samples) -> Samples:
+    """The targets alone."""
+    return samples.target if isinstance(samples, Answers) else samples
 
 
 def tensors(samples: Samples) -> tuple[Tensor, ...]:
     """Its tensors in their order."""
     if isinstance(samples, Tensor):
         return (samples,)
+    if isinstance(samples, Answers):
+        return (*tensors(samples.target), *tensors(samples.inputs))
     return tuple(samples.values() if isinstance(samples, dict) else samples)
 
 
@@ -22,10 +40,17 @@ def tensors_of(value: Any) -> list[Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
 
 
+def dense(tensor: Tensor) -> Tensor:
+    """The same values, each in its place."""
+    return tensor.to_dense() if tensor.layout is torch.sparse_coo else tensor
+
+
 def mapped(samples: Samples, change: Callable[[Tensor], Tensor]) -> Samples:
     """The same structure with every tensor changed."""
     if isinstance(samples, Tensor):
         return change(samples)
+    if isinstance(samples, Answers):
+        return Answers(mapped(samples.target, change), mapped(samples.inputs, change))
     if isinstance(samples, dict):
         return {name: change(tensor) for name, tensor in samples.items()}
     return tuple(change(tensor) for tensor in samples)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from torch import Tensor, fx, nn
 
@@ -12,6 +12,8 @@ from workers.definitions.module_state.module_state import Difference
 from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
+from workers.definitions.own_functions import own_functions
+from workers.definitions.reasons import Untraceable, reason_of
 from workers.definitions.record import record
 
 CONSTANTS = ("_tensor_constant", "_opaque_obj")
@@ -20,6 +22,9 @@ KEPT_WHOLE = (
     "{path} is kept whole, because its forward changes {names}. Where that is no buffer, a "
     "checkpoint does not hold it: let register_buffer keep it, and change it in place."
 )
+NOT_PASSED = "{path} is kept whole. {reason}"
+StandIns = Literal["symbolic", "partly", "submodules"]
+"""Through every submodule; through those that stand-ins pass; through none but Sequentials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +50,21 @@ class _Tracer(fx.Tracer):
     def __init__(self, num_inputs: int, whole_submodules: bool, whole: Collection[str]) -> None:
         super().__init__()
         self.num_inputs, self.whole_submodules, self.whole = num_inputs, whole_submodules, whole
+        self.stopped_in = ""
 
     def create_args_for_root(
         self, root_fn: Any, is_module: bool, concrete_args: Any = None
     ) -> tuple[Any, list[Any]]:
-        names = ["input"] + [f"input_{number}" for number in range(1, self.num_inputs)]
+        # no name is Python's own: code that fx writes would call the second input as the first
+        names = [f"input_{number}" for number in range(1, self.num_inputs + 1)]
         return root_fn, [self.root, *(self.create_proxy("placeholder", n, (), {}) for n in names)]
+
+    def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        try:
+            return super().call_module(m, forward, args, kwargs)
+        except Exception:
+            self.stopped_in = self.stopped_in or self.path_of_module(m)  # the innermost
+            raise
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         if module_qualified_name in self.whole:
@@ -61,7 +75,7 @@ class _Tracer(fx.Tracer):
 
 
 def symbolic(
-    model: nn.Module, inputs: tuple[Tensor, ...], whole_submodules: bool = False
+    model: nn.Module, inputs: tuple[Tensor, ...], tracing: StandIns = "symbolic"
 ) -> tuple[nn.Module, fx.Graph, tuple[str, ...]]:
     """A copy of `model` (parameters are shared), its graph, and notes.
 
@@ -69,31 +83,55 @@ def symbolic(
     `ValueError` and whatever the user's code raises where the trace would not be sound.
     """
     keepers: dict[str, list[str]] = {}
+    notes: list[str] = []
     model = twin(model)
     _take_constants(model)  # those of an earlier trace
-    while True:
-        try:
-            owner, graph = _traced(model, inputs, whole_submodules, keepers)
-            break
-        except StateChanges as error:
-            _add_keepers(keepers, error.differences)
-    notes = (KEPT_WHOLE.format(path=p, names=names_of(names)) for p, names in keepers.items())
-    return owner, graph, tuple(notes)
+    with own_functions() as met:
+        while True:
+            whole = _Whole(tracing == "submodules", keepers.keys())
+            try:
+                owner, graph = _traced(model, inputs, whole)
+                break
+            except StateChanges as error:
+                _add_keepers(keepers, error.differences)
+            except _Stopped as error:
+                if tracing != "partly" or error.path in keepers:
+                    raise error.cause from None
+                keepers[error.path] = []
+                notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
+    kept = (KEPT_WHOLE.format(path=p, names=names_of(n)) for p, n in keepers.items() if n)
+    return owner, graph, (*notes, *kept, *met.notes)
+
+
+class _Stopped(Exception):
+    """Stand-ins could not pass the submodule at `path`."""
+
+    def __init__(self, path: str, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.path, self.cause = path, cause
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What is called as a whole: every submodule, or those at the paths."""
+
+    submodules: bool
+    paths: Collection[str]
 
 
 def _traced(
-    model: nn.Module, inputs: tuple[Tensor, ...], whole_submodules: bool, whole: Collection[str]
+    model: nn.Module, inputs: tuple[Tensor, ...], whole: _Whole
 ) -> tuple[nn.Module, fx.Graph]:
     owner = twin(model)
     learning, evaluating = traced_steadily(
         model,
-        lambda copied: _trace(copied, _Tracer(len(inputs), whole_submodules, whole)),
+        lambda copied: _trace(copied, _Tracer(len(inputs), whole.submodules, whole.paths)),
         _StandInTrace.equals,
     )
     if str(learning.graph) != str(evaluating.graph):
-        raise ValueError("its forward depends on self.training; nn.Dropout and such do not")
+        raise Untraceable("its forward depends on self.training")
     if not learning.equals(evaluating):
-        raise ValueError("its forward makes other numbers every time that depend on no input")
+        raise Untraceable("its forward makes other numbers every time that depend on no input")
     vars(owner).update(learning.constants)
     _check_constants(owner, learning.graph, inputs)
     return owner, learning.graph
@@ -118,7 +156,12 @@ def _check_constants(owner: nn.Module, graph: fx.Graph, inputs: tuple[Tensor, ..
 
 def _trace(model: nn.Module, tracer: _Tracer) -> _StandInTrace:
     """The constants are taken out of the model again, so that the next trace begins as this one."""
-    return _StandInTrace(tracer.trace(model), _take_constants(model))
+    try:
+        return _StandInTrace(tracer.trace(model), _take_constants(model))
+    except Exception as error:
+        if tracer.stopped_in:
+            raise _Stopped(tracer.stopped_in, error) from error
+        raise
 
 
 def _take_constants(model: nn.Module) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, fx, nn
 
-from backend.errors import first_line
 from backend.profiles.profile import Tracing
 from workers.definitions.capture import captured
 from workers.definitions.module_state.keepers import check_keepers
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.samples import tensors_of
+from workers.definitions.reasons import Reason, Untraceable, reason_of
+from workers.definitions.samples import dense, tensors_of
 from workers.definitions.symbolic import symbolic
 
 Inputs = tuple[Tensor, ...]
@@ -57,11 +57,25 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
     if second is not None:
         return _traced(second, "captured")
     if first is not None:
-        return _traced(first, "symbolic", f"Layers that share weights are one layer: {other}")
-    third, last = _tried(model, inputs, "submodules")
+        return _traced(first, "symbolic", f"Layers that share weights are one layer: {other}.")
+    third, hidden = _tried(model, inputs, "partly")
     if third is not None:
-        return _traced(third, "submodules", f"Submodules are kept whole: {reason}")
-    return Traced(model, None, (f"The model is one layer and cannot be cut: {last}",))
+        return _traced(third, "partly")
+    fourth, last = _tried(model, inputs, "submodules")
+    if fourth is not None:
+        return _traced(fourth, "submodules", f"Submodules are kept whole: {hidden}.")
+    return Traced(model, None, (uncuttable(reason, other, last),))
+
+
+def uncuttable(stand_ins: Reason, operations: Reason, parts: Reason) -> str:
+    """Why a model is one layer: what each attempt met, and what to change."""
+    found = list(dict.fromkeys((stand_ins, parts, operations)))
+    told = f"The model is one layer and cannot be cut: {found[0]}."
+    if operations != found[0]:
+        told += f" Captured as operations by torch.export: {operations}."
+    if parts not in (stand_ins, operations):
+        told += f" With submodules kept whole: {parts}."
+    return " ".join((told, *dict.fromkeys(each.advice for each in found if each.advice)))
 
 
 def _traced(made: Made, tracing: Tracing, *notes: str) -> Traced:
@@ -72,8 +86,9 @@ def _traced(made: Made, tracing: Tracing, *notes: str) -> Traced:
 def _made(model: nn.Module, inputs: Inputs, tracing: Tracing) -> Made:
     with untouched(model):
         if tracing == "captured":
-            return *captured(model, inputs), ()
-        return symbolic(model, inputs, whole_submodules=tracing == "submodules")
+            return captured(model, inputs)
+        assert tracing in ("symbolic", "partly", "submodules"), "somebody has tried it"
+        return symbolic(model, inputs, tracing)
 
 
 def copied_graph(graph: fx.Graph) -> fx.Graph:
@@ -83,19 +98,19 @@ def copied_graph(graph: fx.Graph) -> fx.Graph:
     return copied
 
 
-def _tried(model: nn.Module, inputs: Inputs, tracing: Tracing) -> tuple[Made | None, str]:
+def _tried(model: nn.Module, inputs: Inputs, tracing: Tracing) -> tuple[Made | None, Reason]:
     """A sound trace, or None and why there is none."""
     try:
         traced, graph, notes = _made(model, inputs, tracing)
         if not any(node.op.startswith("call_") for node in graph.nodes):
-            raise ValueError("its forward has no operation")
+            raise Untraceable("its forward has no operation")
         if not any(tensor.is_meta for tensor in (*inputs, *model.parameters())):
             _check_same_output(model, fx.GraphModule(traced, graph), inputs)
             with torch.no_grad():
                 check_keepers(model, graph, inputs)
     except Exception as error:  # tracing runs the user's code with stand-ins
-        return None, first_line(error)
-    return (traced, graph, notes), ""
+        return None, reason_of(error)
+    return (traced, graph, notes), Reason("", "")
 
 
 def shared_by_modules(model: nn.Module, graph: fx.Graph) -> bool:
@@ -120,7 +135,11 @@ def _check_same_output(model: nn.Module, runner: nn.Module, inputs: Inputs) -> N
     for mode in (True, False):
         mine, theirs = (_results(m, inputs, weights, buffers, mode) for m in (model, runner))
         if len(mine) != len(theirs) or not all(map(alike, mine, theirs)):
-            raise ValueError("its forward does something that tracing does not see")
+            raise Untraceable(
+                "its forward does something that tracing does not see",
+                "Such are numbers that Python computes from tensors' values, .data, and gradients "
+                "that are switched off for a part: move them into a submodule.",
+            )
 
 
 def _results(
@@ -136,9 +155,11 @@ def _results(
         outputs = tensors_of(module.train(mode)(*(tensor.clone() for tensor in inputs)))
         state = [module.get_buffer(name).clone() for name in buffers]
         torch.manual_seed(0)
-        mixed = [(o * torch.randn_like(o)).sum() for o in outputs if o.requires_grad]
+        of = [output for output in outputs if mode and output.requires_grad]  # or a weight
+        mixed = [(output * torch.randn_like(output)).sum() for output in of]
         found = torch.autograd.grad(mixed, weights, allow_unused=True) if mixed and weights else ()
-    return [*(output.detach() for output in outputs), *state, *found]
+    gradients = (None if gradient is None else dense(gradient) for gradient in found)
+    return [*(output.detach() for output in outputs), *state, *gradients]
 
 
 def alike(one: Tensor | None, other: Tensor | None) -> bool:

@@ -12,10 +12,11 @@ from torch import Tensor
 
 import workers.zoo
 from workers.definitions.cut import cut
+from workers.definitions.definition import answers
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, LoadedDefinition, load
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.samples import tensors
+from workers.definitions.samples import dense, tensors
 from workers.runtime.compute.stage import Activations, StageModule
 
 ZOO = Path(workers.zoo.__file__).parent
@@ -59,11 +60,12 @@ def whole(definition: LoadedDefinition, batch: Batch, layered: LayeredModel) -> 
     with untouched(model):
         torch.manual_seed(1)
         output = model.train()(*(tensor.clone() for tensor in tensors(batch[0])))
-        loss = definition.loss(output, batch[1])
-        names, weights = zip(*model.named_parameters(), strict=True)
+        loss = definition.loss(output, answers(definition.loss, *batch))
+        trained = [(n, w) for n, w in model.named_parameters() if w.requires_grad]
+        names, weights = zip(*trained, strict=True)
         found = torch.autograd.grad(loss, weights, allow_unused=True)
     pairs = zip(names, weights, found, strict=True)
-    gradients = {n: torch.zeros_like(w) if g is None else g for n, w, g in pairs}
+    gradients = {n: torch.zeros_like(w) if g is None else dense(g) for n, w, g in pairs}
     return Composition(loss.detach(), gradients)
 
 
@@ -80,7 +82,8 @@ def in_stages(
             loss = definition.loss if stop == bounds[-1] else None
             stage = StageModule(cut(layered, first, stop).train(), layered.specs[first], loss)
             weights = {n: w.clone().requires_grad_() for n, w in stage.weights.items()}
-            bundle, kept = stage.forward(bundle, weights, batch[1])
+            targets = answers(definition.loss, *batch)
+            bundle, kept = stage.forward(bundle, weights, targets)
             held.append((stage, kept))
             result, bundle = bundle[0], tuple(tensor.detach() for tensor in bundle)
         found: dict[str, Tensor] = {}
@@ -98,6 +101,7 @@ def _by_model_names(layered: LayeredModel, found: dict[str, Tensor]) -> dict[str
     return {
         name: by_identity.get(id(weight), torch.zeros_like(weight))
         for name, weight in layered.model.named_parameters()
+        if weight.requires_grad
     }
 
 

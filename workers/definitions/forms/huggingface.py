@@ -3,9 +3,8 @@
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,19 +16,13 @@ from backend.errors import first_line
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
+from workers.definitions.forms.tasks import TASKS, Sizes, Task
 from workers.definitions.samples import Batch
 from workers.definitions.units import Granularity
 
-IGNORED = -100
-"""Targets that no loss counts, as transformers has it."""
 LENGTH = 128
-TASKS = {
-    "causal-lm": "AutoModelForCausalLM",
-    "seq2seq-lm": "AutoModelForSeq2SeqLM",
-    "masked-lm": "AutoModelForMaskedLM",
-    "sequence-classification": "AutoModelForSequenceClassification",
-    "image-classification": "AutoModelForImageClassification",
-}
+BEHIND_PADDING = ("roberta", "longformer", "mpnet", "camembert", "xmod", "luke", "esm", "ibert")
+"""Models, by a part of their type, whose positions begin behind those of the padding token."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +42,8 @@ class HuggingFaceConfig:
 
     @property
     def loss(self) -> Loss:
-        """Cross entropy of the logits' last dimension; targets of -100 do not count."""
-        return _loss
+        """The task's usual one: mostly cross entropy, without targets of -100."""
+        return self._task.loss_of(self.config)
 
     @property
     def companions(self) -> Mapping[str, str]:
@@ -60,75 +53,35 @@ class HuggingFaceConfig:
         return seeded(self.build, seed)
 
     def build(self) -> nn.Module:
-        """Takes the example's inputs by position and returns the logits alone."""
+        """Takes the example's inputs by position and returns what the loss takes, alone."""
         import transformers
 
         try:
-            auto = getattr(transformers, TASKS[self.task])
+            auto = getattr(transformers, self._task.auto)
             model: nn.Module = auto.from_config(self.config, dtype=torch.float32)
         except Exception as error:
             raise _failed(self.file, error) from error
-        base, names = type(model), tuple(self._inputs)
+        base, names, taken = type(model), tuple(self._task.inputs), self._task.output
 
         def forward(self: nn.Module, *given: Tensor) -> Any:
-            return base.forward(self, **dict(zip(names, given, strict=True))).logits
+            return taken(base.forward(self, **dict(zip(names, given, strict=True))))
 
         model.__class__ = type(base.__name__, (base,), {"forward": forward, "__module__": __name__})
         return model.train()
 
     def example(self, batch: int) -> Batch:
-        inputs = tuple(make(batch) for make in self._inputs.values())
-        return inputs, self._targets(batch, inputs[0])
+        sizes = Sizes(self.config, self.length)
+        inputs = tuple(draw(sizes, batch) for draw in self._task.inputs.values())
+        return inputs, self._task.targets_of(sizes, batch, inputs)
 
     def data(self) -> tuple[Batch, Batch]:
         raise DefinitionFailed(
             f"{self.file.name}: a config has no data of its own", "Train on the synthetic set."
         )
 
-    @cached_property
-    def _inputs(self) -> dict[str, Callable[[int], Tensor]]:
-        """What the model is given, by name, and how it is drawn."""
-        match self.task:
-            case "image-classification":
-                return {"pixel_values": self._pictures}
-            case "causal-lm":
-                return {"input_ids": self._tokens}
-            case "seq2seq-lm":
-                return {"input_ids": self._tokens, "decoder_input_ids": self._tokens}
-            case _:
-                return {"input_ids": self._tokens, "attention_mask": self._mask}
-
-    def _pictures(self, batch: int) -> Tensor:
-        size = getattr(self.config, "image_size", 224)
-        height, width = size if isinstance(size, list | tuple) else (size, size)
-        return torch.randn(batch, getattr(self.config, "num_channels", 3), height, width)
-
-    def _tokens(self, batch: int) -> Tensor:
-        text = self.config.get_text_config()
-        padding = getattr(text, "pad_token_id", None)
-        first = 0 if padding is None else padding + 1
-        return torch.randint(min(first, text.vocab_size - 1), text.vocab_size, (batch, self.length))
-
-    def _mask(self, batch: int) -> Tensor:
-        """The last quarter of every second sample is padding."""
-        mask = torch.ones(batch, self.length, dtype=torch.long)
-        mask[::2, self.length * 3 // 4 :] = 0
-        return mask
-
-    def _targets(self, batch: int, inputs: Tensor) -> Tensor:
-        match self.task:
-            case "image-classification" | "sequence-classification":
-                return torch.randint(self.config.num_labels, (batch,))
-            case "masked-lm":
-                targets = torch.full_like(inputs, IGNORED)
-                targets[:, ::7] = inputs[:, ::7]
-                return targets
-            case "causal-lm":
-                targets = inputs.roll(-1, 1)
-                targets[:, -1] = IGNORED
-                return targets
-            case _:
-                return self._tokens(batch)
+    @property
+    def _task(self) -> Task:
+        return TASKS[self.task]
 
 
 def load_config(file: Path, parameters: Values) -> HuggingFaceConfig:
@@ -170,16 +123,12 @@ def _config(file: Path, fields: dict[str, Any]) -> Any:
 
 
 def _longest(config: Any) -> int:
-    """Positions that the model knows; RoBERTa's begin behind its padding token."""
+    """Positions that the model knows: of its decoder where it hears, of its text otherwise."""
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
-    positions = getattr(text, "max_position_embeddings", None) or LENGTH
-    return max(1, int(positions) - 2) if "roberta" in text.model_type else int(positions)
-
-
-def _loss(output: Tensor, target: Tensor) -> Tensor:
-    return nn.functional.cross_entropy(
-        output.flatten(0, -2), target.flatten(), ignore_index=IGNORED
-    )
+    fields = ("max_target_positions", "max_position_embeddings")
+    known = [found for name in fields if (found := getattr(text, name, None)) and found > 0]
+    behind = any(part in text.model_type for part in BEHIND_PADDING)
+    return max(1, int(known[0] if known else LENGTH) - 2 * behind)
 
 
 def _failed(file: Path, error: Exception) -> DefinitionFailed:

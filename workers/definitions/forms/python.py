@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from workers.definitions.blueprint.seeded import seeded
-from workers.definitions.definition import Loss, Values, cross_entropy
+from workers.definitions.definition import Loss, Values, called_as_written, cross_entropy
 from workers.definitions.errors import DefinitionFailed, describe, user_traceback
 from workers.definitions.metrics import Log, Metrics
 from workers.definitions.module_state.module_state import MODULE_NAME
@@ -66,10 +66,10 @@ class PythonFile:
 
     @property
     def loss(self) -> Loss:
-        """The file's `loss(output, target)`, else cross entropy over the last dimension; one with a
-        parameter `log` is given what logs."""
+        """The file's `loss(output, target)` or `loss(output, target, inputs)`, else cross entropy
+        over the last dimension; one with a parameter `log` is given what logs."""
         loss: Callable[..., Tensor] = getattr(self.module, "loss", cross_entropy)
-        return partial(loss, log=self._log) if _logs(loss) else loss
+        return called_as_written(partial(loss, log=self._log) if _logs(loss) else loss)
 
     @property
     def log(self) -> Log | None:

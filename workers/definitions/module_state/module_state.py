@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -179,9 +179,11 @@ def objects_in(module: nn.Module) -> set[int]:
 
 
 def _is_foreign(value: object) -> bool:
-    """Modules and classes of others."""
+    """Modules, classes and torch's functions."""
     if isinstance(value, ModuleType):
         return value.__name__ != MODULE_NAME
+    if isinstance(value, FunctionType):
+        return value.__module__.partition(".")[0] == "torch"
     return isinstance(value, type) and value.__module__ != MODULE_NAME
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from workers.definitions.loader import Loss
 from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.record import TensorSpec
-from workers.definitions.samples import Samples
+from workers.definitions.samples import Samples, dense
 from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]
@@ -168,8 +168,9 @@ def _added(weights: Tensors, sums: Sequence[Tensor], work: Callable[[], None]) -
 
 
 def _filled(wanted: Tensors, found: Sequence[Tensor | None]) -> Tensors:
+    """Dense, also where an embedding makes sparse ones: messages, sums and updates are."""
     return tuple(
-        torch.zeros_like(tensor) if gradient is None else gradient
+        torch.zeros_like(tensor) if gradient is None else dense(gradient)
         for tensor, gradient in zip(wanted, found, strict=True)
     )
 

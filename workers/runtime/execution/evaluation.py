@@ -15,7 +15,7 @@ from backend.pipeline.shape import Shape
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
 from workers.data.ragged import PAD_TARGET
 from workers.definitions.metrics import Metrics, Sums, merged, ratios, sums_of
-from workers.definitions.samples import Samples
+from workers.definitions.samples import Samples, mapped, target_of, tensors
 from workers.runtime.compute.stage import StageModule, autocast
 from workers.runtime.rank import Rank
 from workers.runtime.samples.epoch import Padded
@@ -102,12 +102,13 @@ class Evaluation:
         if real == 0:
             return
         if real < size:
-            if not (_can_be_cut(size, output) and _can_be_cut(size, targets)):
+            if not (_can_be_cut(size, output) and _can_be_cut(size, tensors(targets))):
                 return
-            output, targets = _first(real, output), _first(real, targets)
-        found = {**of_classes(output, targets), **self._loss(stage, output, targets, real)}
+            output, targets = _first(real, output), mapped(targets, lambda each: each[:real])
+        target = target_of(targets)
+        found = {**of_classes(output, target), **self._loss(stage, output, targets, real)}
         if self._metrics is not None:
-            found |= sums_of(self._metrics(output, targets), real)
+            found |= sums_of(self._metrics(output, target), real)
         self.sums = merged([self.sums, found])
 
     def _loss(self, stage: StageModule, output: Any, targets: Samples, real: int) -> Sums:

@@ -39,13 +39,34 @@ def test_a_branch_in_a_submodule_keeps_that_submodule_whole() -> None:
     assert "kept whole" in model.notes[0]
 
 
-def test_a_forward_that_does_something_else_in_training_is_not_cut() -> None:
+def test_a_forward_that_does_something_else_in_training_is_cut_in_both_modes() -> None:
     class Mode(Linears):
         def forward(self, x):
-            return self.b(self.a(x)) if self.training else self.a(x)
+            x = self.b(self.a(x)).tanh() if self.training else self.a(x) * 2
+            return self.c(x)
 
-    assert "self.training" in of(Mode()).notes[0]
-    assert len(of(Mode()).layers) == 1
+    model, x = Mode(), torch.rand(3, 4)
+    found = layered(model, x)
+    assert names(found)[0] == "a"
+    assert names(found)[-1] == "c"
+    for mode in (True, False):
+        parts = [cut(found, i, i + 1).train(mode) for i in range(len(found.layers))]
+        bundle = (x,)
+        for part in parts[:-1]:
+            bundle = part(*bundle)
+        assert torch.equal(parts[-1](*bundle), model.train(mode)(x))
+
+
+def test_what_only_training_gives_is_made_where_it_is_read() -> None:
+    class Auxiliary(Linears):
+        def forward(self, x):
+            early = self.a(x)
+            late = self.b(early.relu())
+            return (late, self.c(early)) if self.training else late
+
+    model = of(Auxiliary())
+    assert names(model) == ["a", "relu", "b", "c"]
+    assert len(model.bundles[2]) == 2  # what the second classifier reads passes the first
 
 
 def test_a_constant_may_depend_on_the_mode() -> None:
