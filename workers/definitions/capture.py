@@ -19,37 +19,26 @@ from workers.definitions.modes import join_modes
 from workers.definitions.module_state.contents import equal_values, values
 from workers.definitions.module_state.steady import traced_steadily
 from workers.definitions.module_state.twin import twin
-from workers.definitions.own_functions import own_functions
-from workers.definitions.reasons import Untraceable
 
 _OF_NO_EFFECT = frozenset({"_assert_tensor_metadata", "_guards_fn"})
 _CONSTANT, _OF_OTHER_MODE = "constant_", "_of_other_mode"
 
 
-def captured(
-    model: nn.Module, inputs: tuple[Tensor, ...]
-) -> tuple[nn.Module, fx.Graph, tuple[str, ...]]:
-    """A copy of `model` (parameters are shared), its graph for both modes, and notes.
+def captured(model: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[nn.Module, fx.Graph]:
+    """A copy of `model` (parameters are shared) and its graph, for both modes.
 
     Raises `ValueError` where training and evaluation differ in more than constants, or where the
     forward changes what the graph does not see, and whatever torch.export raises.
     """
     owner = twin(model)
-    with own_functions() as met:
-        programs = traced_steadily(
-            model, lambda copied: _exported(copied, inputs), _are_equal, sees_buffers=True
-        )
-    if met.functions:
-        name = met.functions[0]
-        raise Untraceable(
-            f"{name} is an autograd.Function, whose own gradient torch.export does not keep",
-            f"Call {name}.apply in a submodule of its own, which is then kept whole.",
-        )
+    programs = traced_steadily(
+        model, lambda copied: _exported(copied, inputs), _are_equal, sees_buffers=True
+    )
     learning, evaluating = (plain_graph(program, owner) for program in programs)
     join_modes(learning, evaluating)
     _update_buffers_early(learning)
     learning.lint()
-    return owner, learning, met.notes
+    return owner, learning
 
 
 def _exported(model: nn.Module, inputs: tuple[Tensor, ...]) -> ExportedProgram:

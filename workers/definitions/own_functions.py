@@ -3,7 +3,7 @@ computed again in the backward."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from unittest.mock import patch
@@ -21,10 +21,8 @@ TRACED_AWAY = (
 
 @dataclass(slots=True)
 class OwnFunctions:
-    """What a trace has met: the names of functions with a gradient of their own, and whether
-    activations would have been computed again."""
+    """What a trace has met: whether activations would have been computed again."""
 
-    functions: list[str] = field(default_factory=list)
     has_checkpoints: bool = False
 
     @property
@@ -43,7 +41,6 @@ def own_functions() -> Iterator[OwnFunctions]:
         if cls is checkpoint.CheckpointFunction:
             met.has_checkpoints = True
             return args[0](*args[2:])
-        met.functions.append(cls.__name__)
         proxies = (each for each in tree_leaves((args, named)) if isinstance(each, fx.Proxy))
         if (proxy := next(proxies, None)) is None:
             return usual(cls, *args, **named)
@@ -63,7 +60,8 @@ def own_functions() -> Iterator[OwnFunctions]:
 @lru_cache(maxsize=256)
 def _applied(cls: type[Function]) -> Callable[..., Any]:
     def applied(*args: Any, **named: Any) -> Any:
-        return cls.apply(*args, **named)
+        function: Any = cls
+        return function.apply(*args, **named)
 
     applied.__name__ = cls.__name__
     return applied

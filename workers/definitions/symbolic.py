@@ -12,7 +12,6 @@ from workers.definitions.module_state.module_state import Difference
 from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.own_functions import own_functions
 from workers.definitions.reasons import Untraceable, reason_of
 from workers.definitions.record import record
 
@@ -86,21 +85,20 @@ def symbolic(
     notes: list[str] = []
     model = twin(model)
     _take_constants(model)  # those of an earlier trace
-    with own_functions() as met:
-        while True:
-            whole = _Whole(tracing == "submodules", keepers.keys())
-            try:
-                owner, graph = _traced(model, inputs, whole)
-                break
-            except StateChanges as error:
-                _add_keepers(keepers, error.differences)
-            except _Stopped as error:
-                if tracing != "partly" or error.path in keepers:
-                    raise error.cause from None
-                keepers[error.path] = []
-                notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
+    while True:
+        whole = _Whole(tracing == "submodules", keepers.keys())
+        try:
+            owner, graph = _traced(model, inputs, whole)
+            break
+        except StateChanges as error:
+            _add_keepers(keepers, error.differences)
+        except _Stopped as error:
+            if tracing != "partly" or error.path in keepers:
+                raise error.cause from None
+            keepers[error.path] = []
+            notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
     kept = (KEPT_WHOLE.format(path=p, names=names_of(n)) for p, n in keepers.items() if n)
-    return owner, graph, (*notes, *kept, *met.notes)
+    return owner, graph, (*notes, *kept)
 
 
 class _Stopped(Exception):

@@ -11,6 +11,7 @@ from workers.definitions.capture import captured
 from workers.definitions.module_state.keepers import check_keepers
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
+from workers.definitions.own_functions import own_functions
 from workers.definitions.reasons import Reason, Untraceable, reason_of
 from workers.definitions.samples import dense, tensors_of
 from workers.definitions.symbolic import symbolic
@@ -84,11 +85,12 @@ def _traced(made: Made, tracing: Tracing, *notes: str) -> Traced:
 
 
 def _made(model: nn.Module, inputs: Inputs, tracing: Tracing) -> Made:
-    with untouched(model):
+    with untouched(model), own_functions() as met:
         if tracing == "captured":
-            return captured(model, inputs)
+            return *captured(model, inputs), met.notes
         assert tracing in ("symbolic", "partly", "submodules"), "somebody has tried it"
-        return symbolic(model, inputs, tracing)
+        owner, graph, notes = symbolic(model, inputs, tracing)
+        return owner, graph, (*notes, *met.notes)
 
 
 def copied_graph(graph: fx.Graph) -> fx.Graph:
@@ -137,8 +139,8 @@ def _check_same_output(model: nn.Module, runner: nn.Module, inputs: Inputs) -> N
         if len(mine) != len(theirs) or not all(map(alike, mine, theirs)):
             raise Untraceable(
                 "its forward does something that tracing does not see",
-                "Such are numbers that Python computes from tensors' values, .data, and gradients "
-                "that are switched off for a part: move them into a submodule.",
+                "Such are numbers that Python computes from tensors' values, .data, and the "
+                "gradient of an autograd.Function: move them into a submodule, to be kept whole.",
             )
 
 

@@ -146,7 +146,7 @@ class Task:
 
     def targets_of(self, sizes: Sizes, batch: int, inputs: tuple[Tensor, ...]) -> Tensor:
         if self.targets in (shifted, hidden):
-            return self.targets(inputs[0])  # type: ignore[call-arg,arg-type]
+            return self.targets(inputs[0])
         return self.targets(sizes, batch)  # type: ignore[call-arg,arg-type]
 
 
