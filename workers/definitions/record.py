@@ -54,7 +54,10 @@ class _Recorder(fx.Interpreter):
         before = self._versions()
         value = super().run_node(n)
         after = self._versions()
-        self.record.changes += [(node, n) for node in before if before[node] != after[node]]
+        changed = [node for node in before if before[node] != after[node]]
+        self.record.changes += [(node, n) for node in changed]
+        for node in changed:  # what it was written from may have a gradient
+            self.record.specs[node] = TensorSpec.of(self.env[node])
         if isinstance(value, Tensor):
             self.record.specs[n] = TensorSpec.of(value)
         elif self._is_size(n):

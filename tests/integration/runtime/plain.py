@@ -11,7 +11,7 @@ from backend.runs.request.spec import TrainSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.samples import tensors
+from workers.definitions.samples import positional, tensors
 from workers.runtime.compute.random_numbers import forward_seed
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.segments import cutting_of
@@ -35,7 +35,8 @@ def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -
     """
     definition = load(file, spec.parameters)
     data, cutting = load_data(spec.data, definition, place), cutting_of(spec)
-    model = definition.model(spec.seed).train()
+    first = data.first(spec.plan.microbatch)[0]
+    model = positional(definition.model(spec.seed), first).train()
     rule, rate = spec.optimizer, spec.optimizer.learning_rate
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.SGD(trained, rate, rule.momentum)
@@ -46,7 +47,7 @@ def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -
         for first in range(0, len(epoch.groups), spec.plan.batch):
             batch = range(first, first + spec.plan.batch)
             total = sum(map(epoch.share, batch))
-            optimizer.zero_grad()
+            optimizer.zero_grad(set_to_none=False)  # momentum goes on where no sample arrives
             loss = 0.0
             for k in batch:
                 torch.manual_seed(forward_seed(spec.seed, number, 0, k))
