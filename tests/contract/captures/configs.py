@@ -180,7 +180,16 @@ NEW: dict[str, dict[str, object]] = {
     },
 }
 """By model_type, or a name of its own with a model_type."""
+_DEPTHS = ("num_hidden_layers", "n_layer", "n_layers", "encoder_layers", "decoder_layers")
+
+
+def _shallow(fields: dict[str, object]) -> dict[str, object]:
+    """With one block in place of two: a capture takes as long as the model is deep."""
+    inner = {name: _shallow(each) for name, each in fields.items() if isinstance(each, dict)}
+    return fields | {name: 1 for name in _DEPTHS if name in fields} | inner
+
+
 ARCHITECTURES = {
-    name: {"model_type": name} | _QUIET | fields
+    name: {"model_type": name} | _QUIET | _shallow(fields)
     for name, fields in (CONFIGS | FURTHER | NEW).items()
 }

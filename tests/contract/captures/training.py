@@ -61,16 +61,19 @@ def file_of(folder: Path, name: str) -> Path:
 def captured(file: Path) -> Captured:
     """Profiled once, and planned."""
     torch.set_num_threads(1)
-    definition = load(file)
-    spec = ProfileSpec(1, MICROBATCH, repetitions=1)
+    parameters = {"length": 8} if file.suffix == ".json" else {}
+    definition = load(file, parameters)
+    spec = ProfileSpec(1, MICROBATCH, repetitions=1, parameters=parameters)
     batch = catalog.example(definition, MICROBATCH)
     profile = whole_profile(definition, batch, spec, torch.device("cpu"), Reporter(0))
     whole = Partition((Stage(0, len(profile.layers), (0,)),))
     pair = gpipe_balanced(profile, PAIR)
-    return Captured(file, profile, tuple(_spec(profile, each) for each in (whole, pair)))
+    return Captured(
+        file, profile, tuple(_spec(profile, each, parameters) for each in (whole, pair))
+    )
 
 
-def _spec(profile: Profile, partition: Partition) -> TrainSpec:
+def _spec(profile: Profile, partition: Partition, parameters: dict[str, int]) -> TrainSpec:
     return TrainSpec(
         1,
         Plan("test", partition, "1f1b-flush", MICROBATCH, batch=2),
@@ -79,6 +82,7 @@ def _spec(profile: Profile, partition: Partition) -> TrainSpec:
         epochs=2,
         seed=SEED,
         tracing=profile.tracing,
+        parameters=parameters,
     )
 
 

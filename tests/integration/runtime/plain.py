@@ -35,7 +35,7 @@ def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -
     """
     definition = load(file, spec.parameters)
     data, cutting = load_data(spec.data, definition, place), cutting_of(spec)
-    first = data.first(spec.plan.microbatch)[0]
+    first = Epoch.shuffled(data.train, cutting, spec.seed, 0).inputs(0)
     model = positional(definition.model(spec.seed), first).train()
     rule, rate = spec.optimizer, spec.optimizer.learning_rate
     trained = [weight for weight in model.parameters() if weight.requires_grad]
