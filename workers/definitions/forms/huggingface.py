@@ -16,7 +16,7 @@ from backend.errors import first_line
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
-from workers.definitions.forms.tasks import TASKS, Sizes, Task
+from workers.definitions.forms.tasks import TASKS, ExampleSizes, Task
 from workers.definitions.samples import Batch
 from workers.definitions.units import Granularity
 
@@ -70,7 +70,7 @@ class HuggingFaceConfig:
         return model.train()
 
     def example(self, batch: int) -> Batch:
-        sizes = Sizes(self.config, self.length)
+        sizes = ExampleSizes(self.config, self.length)
         inputs = tuple(draw(sizes, batch) for draw in self._task.inputs.values())
         return inputs, self._task.targets_of(sizes, batch, inputs)
 

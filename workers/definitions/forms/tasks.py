@@ -14,12 +14,12 @@ from workers.definitions.definition import Loss
 IGNORED = -100
 """Targets that no loss counts, as transformers has it."""
 
-Draw = Callable[["Sizes", int], Tensor]
+Draw = Callable[["ExampleSizes", int], Tensor]
 """So many samples of one input, or of the targets."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ExampleSizes:
     """The sizes of an example: `length` counts its tokens, or a recording's frames."""
 
     config: Any
@@ -144,41 +144,58 @@ class Task:
     def loss_of(self, config: Any) -> Loss:
         return partial(self.loss, config)
 
-    def targets_of(self, sizes: Sizes, batch: int, inputs: tuple[Tensor, ...]) -> Tensor:
+    def targets_of(self, sizes: ExampleSizes, batch: int, inputs: tuple[Tensor, ...]) -> Tensor:
         if self.targets in (shifted, hidden):
             return self.targets(inputs[0])
         return self.targets(sizes, batch)  # type: ignore[call-arg,arg-type]
 
 
-_TEXT: dict[str, Draw] = {"input_ids": Sizes.tokens, "attention_mask": Sizes.mask}
-_DECODED: dict[str, Draw] = {"decoder_input_ids": Sizes.tokens}
+_TEXT: dict[str, Draw] = {"input_ids": ExampleSizes.tokens, "attention_mask": ExampleSizes.mask}
+_DECODED: dict[str, Draw] = {"decoder_input_ids": ExampleSizes.tokens}
 TASKS = {
-    "causal-lm": Task("AutoModelForCausalLM", {"input_ids": Sizes.tokens}, shifted),
+    "causal-lm": Task("AutoModelForCausalLM", {"input_ids": ExampleSizes.tokens}, shifted),
     "seq2seq-lm": Task(
-        "AutoModelForSeq2SeqLM", {"input_ids": Sizes.tokens} | _DECODED, Sizes.tokens
+        "AutoModelForSeq2SeqLM", {"input_ids": ExampleSizes.tokens} | _DECODED, ExampleSizes.tokens
     ),
     "masked-lm": Task("AutoModelForMaskedLM", _TEXT, hidden),
-    "sequence-classification": Task("AutoModelForSequenceClassification", _TEXT, Sizes.classes),
-    "token-classification": Task("AutoModelForTokenClassification", _TEXT, Sizes.class_of_each),
-    "question-answering": Task("AutoModelForQuestionAnswering", _TEXT, Sizes.places, _ends),
+    "sequence-classification": Task(
+        "AutoModelForSequenceClassification", _TEXT, ExampleSizes.classes
+    ),
+    "token-classification": Task(
+        "AutoModelForTokenClassification", _TEXT, ExampleSizes.class_of_each
+    ),
+    "question-answering": Task("AutoModelForQuestionAnswering", _TEXT, ExampleSizes.places, _ends),
     "image-classification": Task(
-        "AutoModelForImageClassification", {"pixel_values": Sizes.pictures}, Sizes.classes
+        "AutoModelForImageClassification",
+        {"pixel_values": ExampleSizes.pictures},
+        ExampleSizes.classes,
     ),
     "image-text": Task(
-        "AutoModel", _TEXT | {"pixel_values": Sizes.pictures}, Sizes.nothing, _matches, _contrast
+        "AutoModel",
+        _TEXT | {"pixel_values": ExampleSizes.pictures},
+        ExampleSizes.nothing,
+        _matches,
+        _contrast,
     ),
     "image-to-text": Task(
         "AutoModelForImageTextToText",
-        {"input_ids": Sizes.tokens, "pixel_values": Sizes.pictures},
+        {"input_ids": ExampleSizes.tokens, "pixel_values": ExampleSizes.pictures},
         shifted,
     ),
     "audio-classification": Task(
-        "AutoModelForAudioClassification", {"input_values": Sizes.sound}, Sizes.classes
+        "AutoModelForAudioClassification",
+        {"input_values": ExampleSizes.sound},
+        ExampleSizes.classes,
     ),
     "audio-ctc": Task(
-        "AutoModelForCTC", {"input_values": Sizes.sound}, Sizes.words_heard, loss=_alignments
+        "AutoModelForCTC",
+        {"input_values": ExampleSizes.sound},
+        ExampleSizes.words_heard,
+        loss=_alignments,
     ),
     "audio-to-text": Task(
-        "AutoModelForSpeechSeq2Seq", {"input_features": Sizes.spectrogram} | _DECODED, Sizes.tokens
+        "AutoModelForSpeechSeq2Seq",
+        {"input_features": ExampleSizes.spectrogram} | _DECODED,
+        ExampleSizes.tokens,
     ),
 }
