@@ -18,9 +18,12 @@ from app.commands.options.training import (
     ReplanOption,
     ShardOption,
     StateOption,
+    TargetLossOption,
+    TargetOption,
     checkpoint_spec,
     data_spec,
     optimizer_spec,
+    stop_spec,
 )
 from app.commands.options.weights import PartialOption, WeightsOption, beginning
 from app.naming import fallback_words
@@ -38,6 +41,7 @@ from backend.runs.request.spec import (
     PoolSpec,
     ProfileSpec,
     RunSpec,
+    StopSpec,
     TrainSpec,
 )
 from backend.runs.run import Run
@@ -171,23 +175,19 @@ def assignments(texts: list[str]) -> dict[str, str]:
     return found
 
 
-@taking(data_spec, optimizer_spec, checkpoint_spec, pool_spec)
+@taking(data_spec, optimizer_spec, checkpoint_spec, stop_spec, pool_spec)
 def run(
     data: DataSpec,
     optimizer: OptimizerSpec,
     checkpoints: CheckpointSpec,
+    stop: StopSpec,
     pool: PoolSpec | None,
     plan_id: Annotated[
         int, typer.Option("--plan", help="Id of a saved plan (stageflow plan --save).")
     ],
     epochs: Annotated[int, typer.Option(min=1)] = 10,
-    target: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Stop at this held-out accuracy.")
-    ] = None,
-    target_loss: Annotated[
-        float | None,
-        typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
-    ] = None,
+    target: TargetOption = None,
+    target_loss: TargetLossOption = None,
     evaluate: EvaluateOption = 0,
     precision: Annotated[
         Literal["float32", "bfloat16", "float16"], typer.Option(help="Of the compute.")
@@ -258,6 +258,7 @@ def run(
         replan=replan,
         pool=pool,
         checkpoints=checkpoints,
+        stop=stop,
         weights_partial=weights_partial,
     )
     spec = beginning(backend, spec, weights)

@@ -27,6 +27,9 @@ class Job:
                 epochs and `samples` samples of the next; `own_checkpoint`: by the same run
                 and plan, so that a stage goes on from its own files alone
     data        path of the data to train on, readable by the ranks ("" = none)
+    watched     what earlier attempts have told of the metric that `spec.stop` names, as far as
+                the checkpoint; on the first host alone
+    started     when the run started, in Unix seconds (0 = now)
     emulation   what to wait for instead of computing (None = compute)
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
@@ -47,3 +50,5 @@ class Job:
     own_checkpoint: bool = False
     emulation: Emulation | None = None
     data: str = ""
+    watched: tuple[float, ...] = ()
+    started: float = 0.0

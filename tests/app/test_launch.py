@@ -6,7 +6,7 @@ from sqlalchemy import update
 
 from app.session.state import Page
 from backend.bootstrap import Backend
-from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
 from backend.storage.tables.tables import ArtifactRow
 from tests.app import seed
 from tests.app.conftest import Open
@@ -40,11 +40,16 @@ def test_evaluations_between_the_ends_of_epochs_are_asked_for(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
     page = open_page(Page.LAUNCH, plan=seeded.plan)
-    page.number_input(key="evaluate").set_value(50).run()
+    page.number_input(key="evaluate").set_value(50)
+    page.number_input(key="patience").set_value(4)
+    page.text_input(key="watch").set_value("accuracy")
+    page.number_input(key="max-updates").set_value(900)
+    page.number_input(key="max-seconds").set_value(3600.0).run()
     button(page, "Start run").click().run()
     spec = backend.runs.list(limit=1).runs[0].spec
     assert isinstance(spec, TrainSpec)
     assert spec.evaluate == 50
+    assert spec.stop == StopSpec(4, "accuracy", "", 900, 3600.0)
 
 
 def test_a_profile_is_cloned(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:

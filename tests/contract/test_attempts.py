@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from math import inf, isnan
+from math import inf, isnan, nan
 from pathlib import Path
 
 import pytest
@@ -15,10 +15,11 @@ from backend.errors import NotFound
 from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
+from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
-from backend.runs.request.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec, StopSpec, TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
@@ -86,6 +87,20 @@ def test_threads_that_log_at_once_lose_no_line(backend: Backend, attempt: Attemp
     lines = backend.runs.logs.list(attempt.run.id)
     assert [line.seq for line in lines] == list(range(1, 81))
     assert [line.text for line in lines[::2]] == [f"{line.rank} a" for line in lines[1::2]]
+
+
+def test_what_patience_has_seen_is_told_to_the_next_attempt(
+    backend: Backend, attempt: Attempt, definition: Definition
+):
+    assert attempt.watched() == ()  # nothing is watched
+    plan = Plan("one", Partition((Stage(0, 1, (0,)),)), "gpipe", 4)
+    spec = TrainSpec(definition.id, plan, stop=StopSpec(2, "f1", "larger"))
+    claimed = backend.dispatch.claim(backend.runs.submit(spec).id, "here")
+    assert claimed is not None
+    claimed.metrics(Metrics("f1", (5, 3), (0.25, 0.5), (1.0, 1.0)))
+    claimed.metrics(Metrics("f1", (7,), (nan,), (1.0,)))
+    claimed.metrics(Metrics("loss", (7,), (9.0,), (1.0,)))
+    assert claimed.watched() == (0.5, 0.25)
 
 
 def test_metrics_come_back_by_step(backend: Backend, attempt: Attempt):

@@ -18,6 +18,7 @@ from backend.runs.request.spec import (
     DataSpec,
     OptimizerSpec,
     ProfileSpec,
+    StopSpec,
     TrainSpec,
 )
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
@@ -84,6 +85,10 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"target_loss": inf},
         {"target_loss": 0.3, "target_accuracy": 0.9},
         {"evaluate": -1},
+        {"stop": StopSpec(patience=-1)},
+        {"stop": StopSpec(updates=-1)},
+        {"stop": StopSpec(seconds=inf)},
+        {"stop": StopSpec(patience=3, metric="f1")},
         {"data": DataSpec("nowhere")},
         {"data": DataSpec(samples=0)},
         {"data": DataSpec("csv")},

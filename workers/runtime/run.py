@@ -23,6 +23,7 @@ from workers.runtime.execution.evaluation import Evaluation
 from workers.runtime.execution.executor import execute
 from workers.runtime.execution.losses import Losses
 from workers.runtime.execution.program import RankProgram, evaluation_program, training_program
+from workers.runtime.execution.stopping import Stopping
 from workers.runtime.execution.training import Training
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
@@ -31,7 +32,7 @@ from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
 from workers.runtime.samples.loading import Loading, loading
-from workers.runtime.samples.segments import cutting_of, epoch_shape, evaluated_after
+from workers.runtime.samples.segments import cutting_of, epoch_shape, evaluated_after, num_updates
 
 
 def train(job: Job, world: World, reporter: Reporter) -> int:
@@ -77,6 +78,8 @@ class _TrainingRun:
         self.checkpoints = Checkpoints(
             world, self.rank.coordinates, copy, spec, self.shape, self.folder, reporter
         )
+        say = reporter.log if self.is_reporter else _nothing
+        self.stopping = Stopping(spec, job, world, say)
         self.done, self.first = job.epoch, 0
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
@@ -99,11 +102,12 @@ class _TrainingRun:
 
     def _epoch(self, number: int, losses: Losses) -> int | None:
         """What is left of an epoch, from evaluation to evaluation; the microbatches after which the
-        target was met, None where it was not. The timeline is that of the first stretch."""
+        training ends, None where it goes on. The timeline is that of the first stretch."""
         last = self.shape.num_microbatches
         epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, number)
         seconds, samples, is_first = 0.0, 0, True
-        for stop in evaluated_after(self.shape, number, self.spec.evaluate):
+        spec, shape = self.spec, self.shape
+        for stop in evaluated_after(shape, number, spec.evaluate, spec.stop.updates):
             if stop < self.first or stop == self.first < last:
                 continue  # it was evaluated before the checkpoint was taken
             if self.first < stop:
@@ -113,10 +117,10 @@ class _TrainingRun:
             self.first, is_first = stop, False
             score = self._evaluate()
             losses.evaluated(stop, score)
-            is_met = self.spec.is_met(score)
-            if is_met or stop == last:
+            ends = self.stopping.ends(score, num_updates(shape, number, stop))
+            if ends or stop == last:
                 losses.end(seconds, samples, stop)
-            if is_met:
+            if ends:
                 return stop
         return None
 
@@ -183,8 +187,8 @@ class _TrainingRun:
         program = evaluation_program(shape, self.rank.coordinates.rank)
         recorder = self._recorder()
         with self._loading(epoch, program, recorder) as source:
-            is_needed = self.spec.target_loss is not None
-            evaluation = Evaluation(self.rank, shape, source, self.metrics, is_needed)
+            needed = self.spec.needs_loss
+            evaluation = Evaluation(self.rank, shape, source, self.metrics, needed)
             execute(program.actions, evaluation.perform, self.rank.messages, recorder)
         if self.is_reporter and evaluation.problem and self.has_loss:
             self.has_loss = False
@@ -205,3 +209,7 @@ class _TrainingRun:
             self.reporter.log("No samples are held out, so the target is never met.")
         for note in notes:
             self.reporter.log(note)
+
+
+def _nothing(text: str) -> None:
+    """One rank speaks for all."""

@@ -7,8 +7,9 @@ import typer
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
 from backend.profiles.state_precision import StatePrecision
+from backend.runs.events import HELD_OUT_LOSS
 from backend.runs.request.data_forms import FORMS
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, StopSpec
 from backend.whole import is_whole
 
 StateOption = Annotated[
@@ -25,6 +26,13 @@ ReplanOption = Annotated[
 ]
 
 
+TargetOption = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Stop at this held-out accuracy.")
+]
+TargetLossOption = Annotated[
+    float | None,
+    typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
+]
 EvaluateOption = Annotated[
     int,
     typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),
@@ -94,6 +102,27 @@ def optimizer_spec(
         warm_up=warm_up,
         decay=decay,
     )
+
+
+def stop_spec(
+    patience: Annotated[
+        int, typer.Option(min=0, help="Stop so many evaluations after the best one; 0 = never.")
+    ] = 0,
+    watch: Annotated[str, typer.Option(help="The metric that patience watches.")] = HELD_OUT_LOSS,
+    better: Annotated[
+        Literal["", "larger", "smaller"],
+        typer.Option(help="Which of its values are, where it is a metric of your own."),
+    ] = "",
+    max_updates: Annotated[
+        int, typer.Option(min=0, help="Stop after so many weight updates; 0 = never.")
+    ] = 0,
+    max_seconds: Annotated[
+        float,
+        typer.Option(min=0, help="Stop so long after the start, at an evaluation; 0 = never."),
+    ] = 0.0,
+) -> StopSpec:
+    """When a training ends before its last epoch, beside its target."""
+    return StopSpec(patience, watch, better, max_updates, max_seconds)
 
 
 def checkpoint_spec(

@@ -8,6 +8,7 @@ import streamlit as st
 from app.components.launch.data_form import data_form
 from app.components.launch.fields import Fields
 from app.components.launch.place_form import place_form
+from app.components.launch.stop_form import stop_form
 from app.components.launch.weights_form import weights_form
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
@@ -83,7 +84,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         evaluate=evaluate,
         data=data_form(spec.data, fields),
     )
-    return place_form(_update_form(chosen, fields))
+    return place_form(_update_form(stop_form(chosen, fields), fields))
 
 
 def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:

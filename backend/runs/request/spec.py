@@ -74,6 +74,26 @@ class CheckpointSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StopSpec:
+    """When a training ends before its last epoch, beside its target; looked at after each
+    evaluation. 0 = never for that reason.
+
+    patience   evaluations after the best one so far
+    metric     of held-out samples, that patience watches
+    better     whether larger values of it are better; "" = known of the metrics that a run tells
+               by itself
+    updates    weight updates of the run; there is an evaluation after the last
+    seconds    since the run started, waits between its attempts included
+    """
+
+    patience: int = 0
+    metric: str = HELD_OUT_LOSS
+    better: Literal["", "larger", "smaller"] = ""
+    updates: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class PoolSpec:
     """A cluster with a queue of its own carries the run: every attempt is a job there.
 
@@ -174,6 +194,7 @@ class TrainSpec:
     weights_path: str = ""
     weights_partial: bool = False
     checkpoints: CheckpointSpec = field(default_factory=CheckpointSpec)
+    stop: StopSpec = field(default_factory=StopSpec)
     checkpoint_id: int | None = None
     nodes: tuple[str, ...] = ()
     emulate: float = 0.0
@@ -188,8 +209,15 @@ class TrainSpec:
 
     @property
     def has_target(self) -> bool:
-        """Whether it may end before its last epoch."""
-        return self.target_accuracy is not None or self.target_loss is not None
+        """Whether it may end by what the held-out samples say."""
+        targets = (self.target_accuracy, self.target_loss)
+        return targets != (None, None) or self.stop.patience > 0
+
+    @property
+    def needs_loss(self) -> bool:
+        """Whether it may end by the loss of the held-out samples."""
+        watched = self.stop.patience > 0 and self.stop.metric == HELD_OUT_LOSS
+        return watched or self.target_loss is not None
 
     def is_met(self, score: Mapping[str, float]) -> bool:
         """Whether these metrics of the held-out samples, by name, meet the target."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 
 from backend.errors import StageflowError
@@ -93,6 +94,14 @@ class Attempt:
         step = checkpoint.mark.step
         self._stores.runs.resumed(self.fence, step)
         self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
+
+    def watched(self) -> tuple[float, ...]:
+        """What was told so far of the metric whose patience may end the run."""
+        spec = self.run.spec
+        if not isinstance(spec, TrainSpec) or not spec.stop.patience:
+            return ()
+        points = self._stores.metrics.list(self.run.id, spec.stop.metric)
+        return tuple(point.value for point in points if isfinite(point.value))
 
     def is_cut_alike(self, checkpoint: Checkpoint) -> bool:
         """Did an attempt at this run by this very plan leave the checkpoint?"""

@@ -14,7 +14,15 @@ from backend.runs.dispatch.placement import shares
 from backend.runs.pools.pool import fewest_devices
 from backend.runs.request.combinations import check_combinations
 from backend.runs.request.data_forms import FORMS
-from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, RunSpec, TrainSpec
+from backend.runs.request.spec import (
+    CheckpointSpec,
+    DataSpec,
+    ProfileSpec,
+    RunSpec,
+    StopSpec,
+    TrainSpec,
+)
+from backend.runs.request.stopping import is_larger_better
 from backend.services.runs.stores import Stores
 
 
@@ -43,6 +51,7 @@ def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("round", spec.round)
     _at_least_one("samples", spec.data.samples)
     _validate_checkpoints(spec.checkpoints)
+    _validate_stop(spec.stop)
     if spec.evaluate < 0:
         raise InvalidInput(
             f"an evaluation every {spec.evaluate} updates cannot be made",
@@ -161,6 +170,20 @@ def _validate_checkpoints(spec: CheckpointSpec) -> None:
         raise InvalidInput(
             f"checkpoints every {spec.updates} updates or {spec.seconds:g} s cannot be made",
             "Give numbers above 0, or 0 for none by that count.",
+        )
+
+
+def _validate_stop(stop: StopSpec) -> None:
+    if min(stop.patience, stop.updates) < 0 or not 0 <= stop.seconds < inf:
+        raise InvalidInput(
+            f"a patience of {stop.patience} evaluations, {stop.updates} updates or "
+            f"{stop.seconds:g} s is below 0",
+            "Give numbers above 0, or 0 to end for another reason alone.",
+        )
+    if stop.patience and is_larger_better(stop) is None:
+        raise InvalidInput(
+            f"nobody knows which values of {stop.metric!r} are better",
+            "Say larger or smaller (--better).",
         )
 
 

@@ -8,8 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY, Metrics, RankError, Spans
-from backend.runs.request.spec import DataSpec
+from backend.codec import from_json, to_json
+from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY, Finished, Metrics, RankError, Spans
+from backend.runs.job import Job
+from backend.runs.request.spec import DataSpec, StopSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
 
@@ -143,3 +145,40 @@ def test_metrics_that_raise_are_the_users(write_job, train_spec, ended) -> None:
     assert failure.kind == "ModelRaised"
     assert "name 'nothing' is not defined" in failure.message
     assert "mine.py" in failure.message
+
+
+def test_patience_goes_on_where_an_earlier_attempt_left(write_job, train_spec, served) -> None:
+    """The metric is always the same, so the first evaluation is the best one."""
+    same = DEFINITION.replace('{"f1": (2 * hits', '{"same": 1, "f1": (2 * hits')
+    stop = StopSpec(patience=3, metric="same", better="larger")
+    spec = train_spec(0, 2, 4, schedule="gpipe", epochs=2, evaluate=20, stop=stop)
+    path = write_job(same, spec)
+    codes, found, text = served(path, 2)
+    assert codes == [0, 0], text
+    assert [step for step, _ in points(found, "same")] == [19, 39, 59, 79]
+    assert text.count("same has not been better than 1 for 3 evaluations") == 1
+    assert {event.epochs for event in found if isinstance(event, Finished)} == {0}
+    job = from_json(Job, path.read_bytes())
+    path.write_bytes(to_json(Job, replace(job, watched=(1.0, 0.5))))
+    _, found, text = served(path, 2)
+    assert [step for step, _ in points(found, "same")] == [19, 39], text
+
+
+def test_a_run_ends_after_its_last_update_or_in_time(write_job, train_spec, served) -> None:
+    spec = train_spec(0, 4, schedule="gpipe", epochs=2, evaluate=50)
+    late = replace(spec, stop=StopSpec(updates=93))
+    codes, found, text = served(write_job(DEFINITION, late), 1)
+    assert codes == [0], text
+    assert [step for step, _ in points(found, "f1")] == [49, 88, 92]
+    assert len(points(found, "loss")) == 93
+    assert "93 weight updates are made" in text
+    assert {event.epochs for event in found if isinstance(event, Finished)} == {1}
+    _, found, text = served(write_job(DEFINITION, replace(spec, stop=StopSpec(seconds=1e-9))), 1)
+    assert [step for step, _ in points(found, "f1")] == [49], text
+
+
+def test_patience_says_what_it_does_not_find(write_job, train_spec, served) -> None:
+    stop = StopSpec(patience=1, metric="fi", better="larger")
+    _, found, text = served(write_job(DEFINITION, train_spec(0, 4, epochs=2, stop=stop)), 1)
+    assert len(points(found, "f1")) == 2
+    assert text.count("Patience watches 'fi', which this evaluation has not told: there are") == 1

@@ -26,7 +26,7 @@ from workers.runtime.checkpoints.stage_copy import StageCopy
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.world import World
 from workers.runtime.reports.reporter import Reporter
-from workers.runtime.samples.segments import is_counted, round_size
+from workers.runtime.samples.segments import is_counted, num_updates, round_size
 
 FOLDER = "checkpoints"
 REQUEST = "save-now"
@@ -173,8 +173,7 @@ class Checkpoints:
         self.taken.append((start, self._clock()))
 
     def _step(self, epoch: int, done: int) -> int:
-        per_epoch = self._shape.num_microbatches // self._shape.batch
-        return epoch * per_epoch + done // self._shape.batch
+        return num_updates(self._shape, epoch, done)
 
     def _place(self, epoch: int, done: int) -> Path:
         return self._folder / FOLDER / f"{epoch}-{done}"

@@ -22,17 +22,22 @@ def is_counted(every: int, before: int, after: int) -> bool:
     return every > 0 and after // every > before // every
 
 
-def evaluated_after(shape: Shape, epoch: int, every: int) -> list[int]:
+def evaluated_after(shape: Shape, epoch: int, every: int, most: int = 0) -> list[int]:
     """The microbatches of an epoch after which the held-out samples are evaluated: the rounds in
-    which multiples of `every` updates of the run lie, and the end. `shape` is that of an epoch."""
+    which multiples of `every` updates of the run and update number `most` lie, and the end. `shape`
+    is that of an epoch."""
     unit, total = _unit(shape), shape.num_microbatches
-    before = epoch * (total // shape.batch)
-    stops = [
-        done
-        for done in (range(unit, total, unit) if every else ())
-        if is_counted(every, before + (done - unit) // shape.batch, before + done // shape.batch)
-    ]
+    stops = []
+    for done in range(unit, total, unit) if every or most else ():
+        before, after = (num_updates(shape, epoch, k) for k in (done - unit, done))
+        if is_counted(every, before, after) or before < most <= after:
+            stops.append(done)
     return [*stops, total]
+
+
+def num_updates(shape: Shape, epoch: int, done: int) -> int:
+    """The updates of a run after `done` microbatches of an epoch, whose `shape` it is."""
+    return epoch * (shape.num_microbatches // shape.batch) + done // shape.batch
 
 
 def _unit(shape: Shape) -> int:

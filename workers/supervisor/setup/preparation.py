@@ -45,6 +45,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         weights=_weights(backend, run.spec, source.parent),
         emulation=_emulation(backend, run.spec),
         data=place_of(run.spec, backend.settings),
+        started=run.started_at.timestamp() if run.started_at else 0.0,
     )
     job_file(job).write_bytes(to_json(Job, job))
     return job

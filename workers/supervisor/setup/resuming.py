@@ -42,7 +42,8 @@ def resumed(attempt: Attempt, job: Job, say: Callable[[str], None]) -> Job:
         attempt.resumed(checkpoint)
         mark, made_by = checkpoint.mark, f"attempt {checkpoint.attempt}"
         say(f"continuing from the checkpoint of {made_by} after {mark.step} steps")
-        job = replace(job, own_checkpoint=attempt.is_cut_alike(checkpoint))
+        is_own = attempt.is_cut_alike(checkpoint)
+        job = replace(job, own_checkpoint=is_own, watched=attempt.watched())
         return beginning(job, place, mark.epoch, mark.samples)
     spec = attempt.run.spec
     if isinstance(spec, TrainSpec) and spec.checkpoint_id is not None:

@@ -69,3 +69,11 @@ def test_evaluations_count_the_updates_of_the_run(every: int, epoch: int, stops)
 def test_evaluations_wait_for_whole_rounds() -> None:
     """Three replicas and batches of 2: a round has 6 microbatches and 3 updates."""
     assert evaluated_after(Shape((3, 1), 24, 2), 0, 4) == [12, 18, 24]
+
+
+def test_the_last_update_that_is_asked_for_is_evaluated() -> None:
+    shape = Shape((1, 1), 12, 2)
+    assert evaluated_after(shape, 0, 0, most=5) == [10, 12]
+    assert evaluated_after(shape, 1, 4, most=9) == [4, 6, 12]
+    assert evaluated_after(shape, 2, 0, most=9) == [12]
+    assert evaluated_after(Shape((3, 1), 24, 2), 0, 0, most=4) == [12, 24]

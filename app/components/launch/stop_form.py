@@ -1,0 +1,48 @@
+"""When a training ends before its last epoch, beside its target."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import streamlit as st
+
+from app.components.launch.fields import Fields
+from app.session.state import Param
+from backend.runs.request.spec import StopSpec, TrainSpec
+
+BETTER = {"": "as is usual", "larger": "larger", "smaller": "smaller"}
+
+
+def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """`spec` with the values that are chosen."""
+    stop = spec.stop
+    with st.expander("Patience, most updates, most time"):
+        left, right = st.columns(2)
+    with left:
+        patience = fields.whole(
+            "Patience, evaluations",
+            stop.patience,
+            Param.PATIENCE,
+            "Stop so many evaluations after the best one; 0 = never",
+            least=0,
+        )
+        metric = fields.text(
+            "of the metric",
+            stop.metric,
+            Param.WATCH,
+            "Of held-out data: held-out loss, accuracy, perplexity, or one of the model's own",
+        )
+        better = fields.choice("Better values are", BETTER, stop.better, Param.BETTER)
+    with right:
+        updates = fields.whole(
+            "Updates, at most", stop.updates, Param.MAX_UPDATES, "0 = any", least=0
+        )
+        seconds = fields.real(
+            "Seconds, at most",
+            stop.seconds,
+            Param.MAX_SECONDS,
+            "Since the run started, looked at after each evaluation; 0 = any",
+            step=60.0,
+            format="%.0f",
+        )
+    chosen = StopSpec(patience, metric.strip(), cast(Any, better), updates, seconds)
+    return replace(spec, stop=chosen)
