@@ -7,6 +7,7 @@ from typing import Literal
 
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow, Message
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
@@ -84,15 +85,52 @@ def _compute(durations: PlanDurations, plan: Plan) -> tuple[float, ...]:
 
 def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
     """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut or host, never
-    waiting. Raises `InvalidInput` where the plan has no steady state."""
+    waiting but where it drains; under any schedule where it names none. Raises `InvalidInput`
+    where the plan has no steady state."""
     durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
-    worst = busiest(durations, plan, steady_shape(plan))
+    worst = max(busiest(durations, plan, steady_shape(plan)), drained(durations, plan))
     return plan.microbatch / worst if worst else float("inf")
 
 
 def busiest(durations: PlanDurations, plan: Plan, shape: Shape) -> float:
     """Seconds per microbatch of the most loaded stage, cut or host: no steady state is faster."""
     return max(load.seconds for load in loads(durations, plan, shape))
+
+
+def drains(name: str) -> bool:
+    """Whether the schedule, "" for any, is known to drain at every update."""
+    return bool(name) and schedule(name).flushes and schedule(name).order is None
+
+
+def drained(durations: PlanDurations, plan: Plan) -> float:
+    """Seconds per microbatch below which no plan comes that drains at every update, however its
+    microbatches are ordered: (m + p - 1) (F + B) of equal stages.
+
+    Whatever stage is looked at, the first microbatch of a batch has to come through the stages in
+    front of it, a replica then computes its share of them, and the last gradient goes back to the
+    first stage, which updates before it begins anew. Only what is computed is counted, on the
+    fastest device of each stage, and of a backward in halves that of the input; of several
+    pipelines each drains by itself. 0 where a plan does not drain, or no gradient comes back to
+    some stage.
+    """
+    if not drains(plan.schedule) or any(durations.one_way):
+        return 0.0
+    faster = tuple(
+        max(durations.cluster.at(device).speed for device in stage.devices) / durations.pace(number)
+        for number, stage in enumerate(plan.partition.stages)
+    )
+    is_split = schedule(plan.schedule).delay is not None
+    backwards = durations.backward_input if is_split else durations.backward
+    ways = zip(durations.forward, backwards, faster, strict=True)
+    there, longest = 0.0, 0.0
+    for stage, (forward, backward, speed) in zip(plan.partition.stages, ways, strict=True):
+        again = forward if plan.recompute else 0.0
+        share = -(-plan.batch // stage.replicas)
+        longest = max(longest, there + share * (forward + backward + again) / speed)
+        there += (forward + backward) / speed
+    group = tuple(range(plan.partition.replicas[0]))
+    update = durations.update[0] / faster[0] + durations.all_reduce(0, group)
+    return (longest + update) / (plan.batch * plan.num_pipelines)
 
 
 def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:

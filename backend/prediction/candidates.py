@@ -12,6 +12,7 @@ from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.prediction.memory_constrained import memory_constrained_partitions
 from backend.prediction.question import Question
+from backend.prediction.shapes import with_short_rounds
 
 SPLITS = (1, 2, 4)
 """A minibatch is also tried in twice and four times as many microbatches of a share of the size."""
@@ -72,7 +73,8 @@ def _plans(question: Question, partition: Partition, name: str, split: int) -> I
 
 
 def _partitions(question: Question) -> list[Partition]:
-    """Those of all planners, equal pipelines of every depth, and what memory asks for."""
+    """Those of all planners, equal pipelines of every depth, and what memory asks for; with rounds
+    that are not too long."""
     profile, cluster = question.profile, question.cluster
     found = dict.fromkeys(memory_constrained_partitions(question, question.schedules))
     for name, entry in PLANNERS.items():
@@ -81,4 +83,4 @@ def _partitions(question: Question) -> list[Partition]:
                 found[entry.plan(profile, cluster)] = None
     if cluster.num_devices <= WIDEST:
         found.update(dict.fromkeys(widths(profile, cluster)))
-    return list(found)
+    return list(dict.fromkeys(map(with_short_rounds, found)))

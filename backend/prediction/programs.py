@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.pipeline.bubbles import bubble
 from backend.pipeline.exchange.forms import ProgramFormat
 from backend.pipeline.program import Program
 from backend.pipeline.rules.faults import Fault
@@ -13,10 +14,11 @@ from backend.pipeline.verify import verify
 from backend.planning.balanced import even_stops
 from backend.planning.memory import memory_bytes
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.predict import described, on_cluster, predicted_program
+from backend.prediction.predict import described, predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import microbatch_unit, steady_shape
+from backend.prediction.steady import on_cluster
 from backend.profiles.profile import Profile
 
 IMPORTED = "imported"
@@ -72,7 +74,7 @@ def examined(
     timeline, durations = on_cluster(program, profile, cluster, plan)
     seconds = timeline.makespan * shape.batch / shape.num_microbatches
     memory = memory_bytes(profile, plan, shape, optimizer)
-    prediction = described(plan, Segment(program), timeline, durations, seconds, memory)
+    prediction = described(plan, Segment(program), bubble(timeline), durations, seconds, memory)
     return Imported(program, (), timeline, prediction)
 
 

@@ -15,11 +15,12 @@ from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
-from backend.prediction.bottleneck import most_samples
+from backend.prediction.bottleneck import drains, most_samples
 from backend.prediction.candidates import every_plan, interleaved_partitions, parallel_pipelines
 from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
+from backend.prediction.shapes import with_short_rounds
 
 SIMILAR = 1e-9
 """Rates that differ by less are equal: then the candidate that was named first is taken."""
@@ -125,7 +126,9 @@ def _better(old: Found | None, new: Found) -> Found:
 
 
 def _bounds(question: Question) -> Callable[[Plan], float]:
-    """The bound of a plan; those that differ in their schedule alone are counted once."""
+    """The bound of a plan; those that differ in a schedule alone that is bounded alike are counted
+    once."""
+    alike: dict[tuple[bool, bool], str] = {}
 
     @cache
     def bound(same: Plan) -> float:
@@ -137,7 +140,12 @@ def _bounds(question: Question) -> Callable[[Plan], float]:
             return inf  # predicting it raises the same, with its reason
         return float(f"{most:.10g}")  # equal ones stay in the order in which they were named
 
-    return lambda plan: bound(replace(plan, schedule="", planner="", advance=1))
+    def found(plan: Plan) -> float:
+        kind = drains(plan.schedule), schedule_named(plan.schedule).delay is not None
+        name = alike.setdefault(kind, plan.schedule) if kind[0] else ""
+        return bound(replace(plan, schedule=name, planner="", advance=1))
+
+    return found
 
 
 def _avgpipe(question: Question, watch: Watch) -> Prediction:
@@ -158,11 +166,12 @@ def _avgpipe(question: Question, watch: Watch) -> Prediction:
 
 
 def _pipedream(question: Question) -> Prediction:
-    """PipeDream's partition within the memory, which is saved where none fits without."""
+    """PipeDream's partition within the memory, which is saved where none fits without; with fewer
+    replicas where its rounds would be too long to train or to simulate."""
 
     def plan(savings: Savings) -> Plan:
         schedule = question.plan("pipedream", whole).schedule
-        cut = memory_constrained_partition(question, schedule, savings)
+        cut = with_short_rounds(memory_constrained_partition(question, schedule, savings))
         return savings.of(question.plan("pipedream", cut))
 
     whole = data_parallel(question.profile, question.cluster)

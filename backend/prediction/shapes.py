@@ -1,5 +1,6 @@
 """How many microbatches a plan's program gets: in training, and in a prediction."""
 
+from bisect import bisect_right
 from dataclasses import replace
 from math import lcm
 
@@ -17,6 +18,11 @@ MOST_MICROBATCHES = 100_000
 """Replica counts without common factors need long rounds; a plan with longer ones is refused."""
 
 
+LONG = 16
+"""Microbatches a device after which a search wants all replicas to be in turn again: a plan with
+longer rounds is hard to train with, and to simulate."""
+
+
 def microbatch_unit(plan: Plan) -> int:
     """The fewest microbatches of a segment: whole batches for every pipeline, shared evenly by all
     replicas. Raises `InvalidInput` where these are more than any prediction simulates."""
@@ -28,6 +34,19 @@ def microbatch_unit(plan: Plan) -> int:
             "Use replica counts and a batch that share factors.",
         )
     return unit
+
+
+def with_short_rounds(partition: Partition) -> Partition:
+    """`partition`, or where its replicas come round together only after `LONG` microbatches a
+    device, the same with fewer replicas: products of twos and threes."""
+    if lcm(*partition.replicas) <= LONG * partition.num_devices or partition.chunks > 1:
+        return partition
+    smooth = sorted(2**a * 3**b for a in range(15) for b in range(9))
+    stages = (
+        replace(stage, devices=stage.devices[: smooth[bisect_right(smooth, stage.replicas) - 1]])
+        for stage in partition.stages
+    )
+    return replace(partition, stages=tuple(stages))
 
 
 def training_shape(plan: Plan, num_microbatches: int) -> Shape:

@@ -32,8 +32,9 @@ from backend.planning.baselines import data_parallel, straight  # noqa: E402
 from backend.planning.pipedream.planner import optimum  # noqa: E402
 from backend.planning.plan import Partition, Plan  # noqa: E402
 from backend.prediction.durations import PlanDurations  # noqa: E402
-from backend.prediction.predict import predict, seconds_per_microbatch  # noqa: E402
+from backend.prediction.predict import predict  # noqa: E402
 from backend.prediction.shapes import microbatch_unit, steady_shape, with_one_way  # noqa: E402
+from backend.prediction.steady import seconds_per_microbatch  # noqa: E402
 from backend.profiles.profile import Profile  # noqa: E402
 from backend.runs.job import Emulation, Job  # noqa: E402
 from backend.runs.request.spec import TrainSpec  # noqa: E402

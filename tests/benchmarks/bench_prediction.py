@@ -102,8 +102,8 @@ def predicted(profile, lap) -> float:
 def measured(lap) -> float:
     """The same slope that a prediction is read from: the second half at the last stage."""
     from backend.pipeline.timeline import Timeline
-    from backend.prediction.predict import seconds_per_microbatch
     from backend.prediction.shapes import microbatch_unit
+    from backend.prediction.steady import seconds_per_microbatch
 
     lap(MICROBATCHES)
     shape, world = lap.program.shape, lap.race.world

@@ -13,8 +13,8 @@ from backend.pipeline.actions import Collective, Compute, Flow, Message
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.simulate import simulate
-from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit
+from backend.prediction.steady import seconds_per_microbatch
 
 LOOPBACK = 2.5e9
 PAYLOAD = 1448 / 1514

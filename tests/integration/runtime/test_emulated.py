@@ -17,8 +17,9 @@ from backend.pipeline.kinds import Kind
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.durations import PlanDurations
-from backend.prediction.predict import predict, seconds_per_microbatch
+from backend.prediction.predict import predict
 from backend.prediction.shapes import microbatch_unit, steady_shape
+from backend.prediction.steady import seconds_per_microbatch
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec

@@ -12,8 +12,9 @@ from backend.pipeline.shape import Shape
 from backend.pipeline.simulate import simulate
 from backend.planning.plan import Partition, PlanDoesNotFit, Stage
 from backend.prediction.durations import PlanDurations
-from backend.prediction.predict import predict, predicted_program, seconds_per_microbatch
+from backend.prediction.predict import predict, predicted_program
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
+from backend.prediction.steady import seconds_per_microbatch
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 FREE = Cluster((Level(4, 1e30),))

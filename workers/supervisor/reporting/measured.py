@@ -9,8 +9,8 @@ from backend.pipeline.bubbles import bubble
 from backend.pipeline.kinds import Kind
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.prediction.predict import seconds_per_microbatch
 from backend.prediction.shapes import microbatch_unit, training_shape
+from backend.prediction.steady import seconds_per_microbatch
 from backend.runs.events import ACCURACY
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import RunSummary

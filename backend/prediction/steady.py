@@ -1,0 +1,137 @@
+"""The steady state of a plan: its program on the cluster's clock until finish times repeat.
+
+How long a pipeline takes to settle differs: after one batch where it flushes, after some rounds
+where it does not. So a short segment is simulated, then one twice as long, until every rank does
+the same again a period later. What never repeats (front stages to which no gradient comes back
+run ahead) is read from the second half of a long one.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from backend.cluster.cluster import Cluster
+from backend.pipeline.bubbles import bubble
+from backend.pipeline.kinds import Is, Kind
+from backend.pipeline.program import Program
+from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import Shape
+from backend.pipeline.simulate import simulate
+from backend.pipeline.timeline import Timeline
+from backend.planning.plan import Plan
+from backend.prediction.bottleneck import drains
+from backend.prediction.durations import PlanDurations
+from backend.prediction.segment import Segment, segment
+from backend.prediction.shapes import microbatch_unit
+from backend.prediction.shared_links import ClusterLinks
+from backend.prediction.sharing import shared_cores
+from backend.prediction.weight_update_cost import weight_update_costs
+from backend.profiles.profile import Profile
+
+PERIODS = (1, 2, 3, 4)
+"""Units of microbatches after which finish times are looked at for a repetition."""
+SMALL = 2_000
+"""Forwards up to which a segment that does not settle is simulated at four times the length."""
+SAME = 1e-9
+"""Relative difference of two periods below which they are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """A segment and its timeline, and the seconds per microbatch that it settles at."""
+
+    segment: Segment
+    timeline: Timeline
+    durations: PlanDurations
+    seconds: float
+
+    def bubble(self, shape: Shape) -> float:
+        """The share of rank time that is waiting in a segment of `shape`, warm-up and drain
+        included: more of the same in the middle of this one."""
+        short = self.segment.program.shape.num_microbatches
+        share, makespan = bubble(self.timeline), self.timeline.makespan
+        if shape.num_microbatches == short or not makespan:
+            return share
+        longer = makespan + (shape.num_microbatches - short) * self.seconds
+        return 1 - (1 - share) * makespan * shape.num_microbatches / short / longer
+
+
+def steady(profile: Profile, cluster: Cluster, plan: Plan, whole: Shape) -> Steady:
+    """That of `plan`; `whole` is the segment that is long enough for most. Raises as `lower`."""
+    unit = microbatch_unit(plan)
+    for num_microbatches in lengths(whole, unit, drains(plan.schedule)):
+        found = segment(plan.schedule, replace(whole, num_microbatches=num_microbatches))
+        timeline, durations = on_cluster(found.program, profile, cluster, plan)
+        if seconds := period(timeline, found.program, unit):
+            return Steady(found, timeline, durations, seconds)
+    slope = seconds_per_microbatch(timeline, found.program.shape, unit)
+    return Steady(found, timeline, durations, slope)
+
+
+def on_cluster(
+    program: Program, profile: Profile, cluster: Cluster, plan: Plan
+) -> tuple[Timeline, PlanDurations]:
+    """The program of `plan` on the cluster's clock, and the seconds of its actions."""
+    costs = weight_update_costs(schedule(program.schedule), program.shape)
+    durations = PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
+    cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
+    return simulate(program, durations, links, cores), durations
+
+
+def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
+    """Microbatches of the segments that are simulated, one after another, each about twice as long
+    as the one before: the pipeline filled twice where no update drains it, some units, and up to
+    the whole; where that is small, also four times as many."""
+    size = unit * (5 if is_drained else 4 + -(-2 * whole.num_devices // unit))
+    found = []
+    while 2 * size <= whole.num_microbatches:
+        found.append(size)
+        size *= 2
+    found.append(whole.num_microbatches)
+    if whole.num_stages * whole.num_microbatches <= SMALL:
+        found.append(4 * whole.num_microbatches)
+    return found
+
+
+def period(timeline: Timeline, program: Program, unit: int) -> float:
+    """Seconds per microbatch with which the finish times of all ranks repeat before the first
+    of them has begun its last microbatch; 0 where they do not."""
+    rows, units = timeline.rows, program.shape.num_microbatches // unit
+    compute = np.flatnonzero(rows.are(Is.COMPUTE))
+    rank, kind, stage = timeline.rank[compute], rows.kind[compute], rows.stage[compute]
+    end = timeline.end[compute]
+    counts = np.bincount(rank, minlength=program.num_ranks)
+    starts = np.cumsum(counts) - counts
+    forwards = kind == Kind.FORWARD
+    last = np.zeros(program.num_ranks)
+    np.maximum.at(last, rank[forwards], end[forwards])
+    until = float(last.min())
+    within = np.flatnonzero(end <= until)
+    for each in PERIODS:
+        if 2 * each >= units or (counts * each % units).any():
+            continue
+        before = within - (counts * each // units)[rank[within]]
+        known = before >= starts[rank[within]]
+        now, then = within[known], before[known]
+        took = end[now] - end[then]
+        if not len(now):
+            continue
+        length = float(took[end[now].argmax()])
+        recent = end[now] > until - 2 * length
+        alike = (kind[now] == kind[then]) & (stage[now] == stage[then])
+        same = alike & (np.abs(took - length) <= SAME * length)
+        whole = len(now) == len(within) or bool((end[within[~known]] <= until - 2 * length).all())
+        if length > 0 and whole and same[recent].all():
+            return length / (each * unit)
+    return 0.0
+
+
+def seconds_per_microbatch(timeline: Timeline, shape: Shape, unit: int) -> float:
+    """Slope over the second half of a segment, predicted or measured, at the last stage: it
+    drains last, so neither the fill nor the drain is in it."""
+    rows = timeline.rows
+    half = shape.num_microbatches // unit // 2 * unit
+    done = rows.are(Is.LEARNING) & (rows.stage == shape.num_stages - 1)
+    second, ends = rows.microbatch[done] >= half, timeline.end[done]
+    last, middle = ends[second].max(initial=0.0), ends[~second].max(initial=0.0)
+    return float(last - middle) / (shape.num_microbatches - half)
