@@ -11,6 +11,7 @@ from app.commands import (
     doctor,
     history,
     jobs,
+    kept,
     models,
     plans,
     pools,
@@ -34,6 +35,8 @@ app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
 app.add_typer(program.app, name="program")
 app.add_typer(pools.app, name="pool")
+app.add_typer(kept.plans, name="plans")
+app.add_typer(kept.profiles, name="profiles")
 for command in (
     serve.up,
     demo.demo,

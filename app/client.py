@@ -107,6 +107,17 @@ class Client:
         body = {"profile_id": profile_id, "cluster": cluster, "plan": plan, "name": name}
         return self._send("POST", "/plans", StoredPlan, body)
 
+    def rename_plan(self, plan_id: int, name: str) -> StoredPlan:
+        return self._send("PATCH", f"/plans/{plan_id}", StoredPlan, {"name": name})
+
+    def delete_plan(self, plan_id: int) -> StoredPlan:
+        """Take a kept plan away for good; refused where runs were launched by it."""
+        return self._send("DELETE", f"/plans/{plan_id}", StoredPlan)
+
+    def delete_profile(self, profile_id: int) -> StoredProfile:
+        """Take a profile away for good; refused where plans were made from it."""
+        return self._send("DELETE", f"/profiles/{profile_id}", StoredProfile)
+
     def program(self, plan_id: int, format: str = "text", microbatches: int = 0) -> bytes:
         """The program of a kept plan as a file: text, json, csv or trace."""
         query = {"format": format, "microbatches": microbatches}

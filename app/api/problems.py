@@ -13,6 +13,8 @@ from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
 from backend.queue.messages import QueueUnreachable
+from backend.runs.plans import PlanInUse
+from backend.runs.profiles import ProfileInUse
 from backend.runs.states import IllegalMove
 from backend.services.people.access import NotAllowed
 from backend.services.runs.recovery import NothingToResume
@@ -27,6 +29,8 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (ProjectArchived, 409),
     (QuotaReached, 409),
     (NothingToResume, 409),
+    (PlanInUse, 409),
+    (ProfileInUse, 409),
     (IllegalMove, 409),
     (StorageFull, 507),
     (FolderUnusable, 503),

@@ -61,7 +61,9 @@ def page() -> None:
     found = _answered(wanted, saved) if wanted else None
     with head:
         if wanted and found:
-            plan_header(wanted, found.question, found.draft.answer, found.base)
+            shown = found.draft.answer
+            kept = found.kept if shown is found.base else None
+            plan_header(wanted, found.question, shown, found.base, kept)
         else:
             page_header("Plan", LINE)
     if wanted and found:

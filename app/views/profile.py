@@ -12,6 +12,8 @@ from app.components.model.model_graph import model_graph
 from app.components.profile.detail_choice import detail_choice
 from app.components.profile.layer_table import layer_table, profile_downloads
 from app.components.profile.profile_comparison import profile_comparison
+from app.components.shell.allowed import why_not
+from app.components.shell.confirm import confirm
 from app.components.shell.layout import Figure, card, empty_state, figures, missing, page_header
 from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size
@@ -106,8 +108,26 @@ def _header(stored: StoredProfile) -> None:
         if stored.run_id is not None and st.button("Open run", icon=":material/monitoring:"):
             state.go(Page.RUN, id=stored.run_id)
         profile_downloads(stored)
+        _delete(stored)
         if st.button("Plan it", type="primary", icon=":material/account_tree:"):
             state.go(Page.PLAN, profile=stored.id)
+
+
+def _delete(stored: StoredProfile) -> None:
+    def delete() -> None:
+        services.backend().profiles.delete(stored.id)
+        state.put(Param.ID, None)
+        state.done(f"Profile {stored.id} is deleted")
+
+    confirm(
+        "Delete",
+        "delete",
+        f"Delete profile {stored.id} for good? The run that measured it stays.",
+        "Delete the profile",
+        delete,
+        key="delete-profile",
+        barred=why_not(stored.project_id),
+    )
 
 
 def _line(stored: StoredProfile) -> str:

@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from backend.errors import InvalidInput
 from backend.people.project import DEFAULT_PROJECT
 from backend.profiles.profile import Profile
+
+
+class ProfileInUse(InvalidInput):
+    """Plans need a profile that is to be deleted; the message names them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from backend.definitions.definition import Definition, DefinitionInUse, Source
 from backend.storage.database import Database
-from backend.storage.look_up import look_up, value_of
+from backend.storage.look_up import look_up, needed_by, value_of
 from backend.storage.quotas import admit_file
 from backend.storage.tables.tables import ContentRow, DefinitionRow, ProfileRow, RunRow
 
@@ -78,13 +78,12 @@ class SqlDefinitions:
 
 
 def _check_unused(session: Session, row: DefinitionRow) -> None:
-    users: dict[str, type[RunRow] | type[ProfileRow]] = {"run": RunRow, "profile": ProfileRow}
-    for noun, table in users.items():
-        query = select(table.id).where(table.definition_id == row.id).order_by(table.id)
-        if ids := session.scalars(query.limit(6)).all():
-            text = ", ".join(map(str, ids[:5])) + (", …" if len(ids) > 5 else "")
+    users: tuple[tuple[str, type[RunRow] | type[ProfileRow]], ...]
+    users = ("run", RunRow), ("profile", ProfileRow)
+    for noun, table in users:
+        if text := needed_by(session, noun, table, table.definition_id == row.id):
             raise DefinitionInUse(
-                f"{row.name}@{row.version} is needed by {noun} {text}",
+                f"{row.name}@{row.version} is needed by {text}",
                 "A definition cannot be deleted while something made with it is stored.",
             )
 

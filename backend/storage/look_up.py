@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain
@@ -21,8 +22,8 @@ from backend.storage.tables.tables import (
 NAMES: dict[type, tuple[str, str]] = {
     RunRow: ("run", "List them: stageflow runs"),
     DefinitionRow: ("definition", "List them: stageflow models"),
-    ProfileRow: ("profile", "Profile a model first."),
-    PlanRow: ("plan", "Make a plan first."),
+    ProfileRow: ("profile", "List them: stageflow profiles list"),
+    PlanRow: ("plan", "List them: stageflow plans list"),
     CheckpointRow: ("checkpoint", ""),
     LinkTestRow: ("link test", "Ask for one on the Nodes page."),
     ProjectRow: ("project", "List them: stageflow project list"),
@@ -41,6 +42,13 @@ def look_up(session: Session, kind: type[Row], id_: int) -> Row:
         name, advice = NAMES[kind]
         raise NotFound(f"no {name} {id_}", advice)
     return row
+
+
+def needed_by(session: Session, noun: str, user: Any, needs: ColumnElement[bool]) -> str:
+    """The first five rows of `user` that need something: "run 3, 5"; "" where none does."""
+    ids = session.scalars(select(user.id).where(needs).order_by(user.id).limit(6)).all()
+    more = ", …" if len(ids) > 5 else ""
+    return f"{noun} {', '.join(map(str, ids[:5]))}{more}" if ids else ""
 
 
 def value_of(kind: type[Value], row: Any, **others: object) -> Value:

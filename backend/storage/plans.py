@@ -8,11 +8,11 @@ from sqlalchemy import select
 from backend.cluster.cluster import Cluster
 from backend.codec import to_plain
 from backend.prediction.prediction import Prediction
-from backend.runs.plans import StoredPlan
+from backend.runs.plans import PlanInUse, StoredPlan
 from backend.storage.database import Database
-from backend.storage.look_up import look_up, value_of
+from backend.storage.look_up import look_up, needed_by, value_of
 from backend.storage.quotas import admit
-from backend.storage.tables.tables import PlanRow, ProfileRow
+from backend.storage.tables.tables import PlanRow, ProfileRow, RunRow
 
 
 class SqlPlans:
@@ -39,6 +39,22 @@ class SqlPlans:
     def get(self, plan_id: int) -> StoredPlan:
         """Raises `NotFound`."""
         return value_of(StoredPlan, self._database.get(PlanRow, plan_id))
+
+    def rename(self, plan_id: int, name: str) -> StoredPlan:
+        """Raises `NotFound`."""
+        with self._database.write() as session:
+            row = look_up(session, PlanRow, plan_id)
+            row.name = name
+            session.flush()
+            return value_of(StoredPlan, row)
+
+    def delete(self, plan_id: int) -> None:
+        """Raises `NotFound`, and `PlanInUse` naming the runs that were launched by it."""
+        with self._database.write() as session:
+            row = look_up(session, PlanRow, plan_id)
+            if text := needed_by(session, "run", RunRow, RunRow.plan_id == plan_id):
+                raise PlanInUse(f"plan {plan_id} is needed by {text}", "Delete the runs first.")
+            session.delete(row)
 
     def rates(self, plan_ids: Collection[int]) -> Mapping[int, float]:
         """The predicted samples/s of each."""

@@ -1,6 +1,6 @@
 """Profiles in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,12 +11,12 @@ from backend.codec import from_json, to_plain
 from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.attempts.fence import Fence
-from backend.runs.profiles import StoredProfile
+from backend.runs.profiles import ProfileInUse, StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
-from backend.storage.look_up import look_up, value_of
+from backend.storage.look_up import look_up, needed_by, value_of
 from backend.storage.quotas import admit
-from backend.storage.tables.tables import DefinitionRow, ProfileRow, RunRow
+from backend.storage.tables.tables import DefinitionRow, PlanRow, ProfileRow, RunRow
 from backend.storage.tables.values import to_column
 
 
@@ -45,6 +45,24 @@ class SqlProfiles:
     def get(self, profile_id: int) -> StoredProfile:
         """Raises `NotFound`."""
         return _profile(self._database.get(ProfileRow, profile_id))
+
+    def delete(self, profile_id: int) -> None:
+        """Raises `NotFound`, and `ProfileInUse` naming the plans that were made from it."""
+        with self._database.write() as session:
+            row = look_up(session, ProfileRow, profile_id)
+            if text := needed_by(session, "plan", PlanRow, PlanRow.profile_id == profile_id):
+                advice = "Delete the plans first."
+                raise ProfileInUse(f"profile {profile_id} is needed by {text}", advice)
+            session.delete(row)
+
+    def models(self, profile_ids: Collection[int]) -> Mapping[int, str]:
+        """The name of the model of each."""
+        name = ProfileRow.body["name"].as_string()
+        with self._database.read() as session:
+            found = session.execute(
+                select(ProfileRow.id, name).where(ProfileRow.id.in_(profile_ids))
+            )
+            return {row.id: row[1] for row in found}
 
     def list(self, definition_id: int | None = None) -> Sequence[StoredProfile]:
         """Newest first; None = of every definition."""

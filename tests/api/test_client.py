@@ -57,6 +57,9 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     bare = proposals[0]["prediction"]["plan"]
     assert client.predict(served.seeded.profile, cluster, bare) == plan.prediction
     assert plan.name == "over http"
+    assert client.rename_plan(plan.id, "renamed").name == "renamed"
+    unused = client.save_plan(served.seeded.profile, cluster, bare)
+    assert client.delete_plan(unused.id) == unused
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
     spec = replace(spec, planned_in="float32")  # that of the plan's profile
@@ -67,6 +70,11 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     again = client.retry(run.id)
     assert (again.spec, again.origin_id) == (spec, run.id)
     client.cancel(again.id)
+    with pytest.raises(ApiProblem, match="needed by run") as caught:
+        client.delete_plan(plan.id)
+    assert caught.value.status == 409
+    with pytest.raises(ApiProblem, match="needed by plan"):
+        client.delete_profile(served.seeded.profile)
 
 
 def test_a_profile_and_its_run(served: Served) -> None:

@@ -37,6 +37,7 @@ def bodies(place: Place) -> dict[str, object]:
         "predict_plan": plan,
         "examine_program": planned | {"program": PROGRAM},
         "save_plan": plan,
+        "rename_plan": {"name": "Monday"},
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
         "resume_run": {},

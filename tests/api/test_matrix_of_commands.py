@@ -16,8 +16,9 @@ def arguments(place: Place) -> dict[str, list[str]]:
     """What each command is given behind its name."""
     run, queued = str(place.found.failed), str(place.found.queued)
     profile, project = str(place.found.profile), str(place.inside.access.home)
+    plan = str(place.found.plan)
     groups: tuple[tuple[str, list[str]], ...] = (
-        ("models, runs, project list", ["--json"]),
+        ("models, runs, project list, plans list, profiles list", ["--json"]),
         ("show, logs, attempts, export", [run]),
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),
@@ -26,10 +27,13 @@ def arguments(place: Place) -> dict[str, list[str]]:
     )
     return {
         **{name: given for names, given in groups for name in names.split(", ")},
-        "program export": ["--plan", str(place.found.plan)],
+        "plans rename": [plan, "Monday"],
+        "plans delete": [plan, "--yes"],
+        "profiles delete": [profile, "--yes"],
+        "program export": ["--plan", plan],
         "program import": [str(ROOT / "tests" / "api" / "two_ranks.txt"), "--profile", profile],
         "profile": ["vgg_digits", "--fresh"],
-        "run": ["--plan", str(place.found.plan), "--detach"],
+        "run": ["--plan", plan, "--detach"],
         "cancel": [queued],
         "resume": [run, "--detach"],
         "delete": [run, "--yes"],

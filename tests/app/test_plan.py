@@ -103,6 +103,25 @@ def test_saving_keeps_the_plan_and_it_opens_again(
     assert figures_of(open_page(Page.PLAN, plan=saved.id)) == before
 
 
+def test_a_kept_plan_gets_another_name_and_goes(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    first = backend.plans.list()[-1]
+    kept = backend.plans.save(first.profile_id, first.cluster, first.prediction, "mine")
+    page = open_page(Page.PLAN, plan=kept.id)
+    next(field for field in page.text_input if field.value == "mine").set_value("ours")
+    button(page, "Rename the plan").click().run()
+    assert backend.plans.get(kept.id).name == "ours"
+    page = open_page(Page.PLAN, plan=kept.id)
+    assert f"plan **{kept.id}**, ours" in text_of(page)
+    button(page, "Delete the plan").click().run()
+    assert not page.exception
+    assert kept.id not in {plan.id for plan in backend.plans.list()}
+    page = open_page(Page.PLAN, plan=seeded.plan)  # runs were launched by this one
+    button(page, "Delete the plan").click().run()
+    assert "needed by run" in text_of(page)
+
+
 def test_launching_keeps_the_plan_submits_the_run_and_opens_it(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:

@@ -14,7 +14,8 @@ from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.plans import StoredPlan
+from backend.runs.plans import PlanInUse, StoredPlan
+from backend.runs.profiles import ProfileInUse
 from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
 from backend.services.runs.stores import Stores
 from backend.storage.nodes.nodes import SqlNodes
@@ -62,6 +63,35 @@ def test_a_plan_comes_back_whole(backend: Backend, plan: StoredPlan):
     assert backend.plans.get(plan.id) == plan
     assert list(backend.plans.list(plan.profile_id)) == [plan]
     assert not backend.plans.list(plan.profile_id + 1)
+
+
+def test_a_plan_gets_another_name(backend: Backend, plan: StoredPlan):
+    assert backend.plans.rename(plan.id, "  the one for Monday ").name == "the one for Monday"
+    assert backend.plans.get(plan.id) == replace(plan, name="the one for Monday")
+    for bad in ("", " ", "x" * 121, "two\nlines"):
+        with pytest.raises(InvalidInput, match="cannot name a plan"):
+            backend.plans.rename(plan.id, bad)
+    with pytest.raises(NotFound, match="no plan 99"):
+        backend.plans.rename(99, "Monday")
+
+
+def test_plans_and_profiles_go_when_nothing_needs_them(backend: Backend, plan: StoredPlan):
+    profile = backend.profiles.get(plan.profile_id)
+    spec = TrainSpec(profile.definition_id, plan.plan, plan.id)
+    run = backend.runs.submit(spec, "by the plan")
+    with pytest.raises(PlanInUse, match=f"needed by run {run.id}"):
+        backend.plans.delete(plan.id)
+    with pytest.raises(ProfileInUse, match=f"needed by plan {plan.id}"):
+        backend.profiles.delete(profile.id)
+    assert backend.profiles.models({profile.id, 99}) == {profile.id: "tiny"}
+    backend.runs.cancel(run.id)
+    backend.runs.delete(run.id)
+    assert backend.plans.delete(plan.id) == plan
+    assert backend.profiles.delete(profile.id) == profile
+    assert not backend.plans.list()
+    assert not backend.profiles.list()
+    with pytest.raises(NotFound):
+        backend.plans.delete(plan.id)
 
 
 def test_a_plan_of_nothing_is_refused(backend: Backend, plan: StoredPlan):

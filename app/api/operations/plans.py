@@ -129,6 +129,13 @@ class NewPlan:
     state_precision: StatePrecision = "float32"
 
 
+@dataclass(frozen=True, slots=True)
+class PlanName:
+    """The new name of a kept plan."""
+
+    name: str
+
+
 @router.get("/plans")
 def list_plans(
     caller: CurrentCaller, profile_id: Id | None = None, project_id: Id | None = None
@@ -175,6 +182,18 @@ def save_plan(caller: CurrentCaller, new: NewPlan) -> StoredPlan:
 def get_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
     """One kept plan with its prediction."""
     return caller.services().plans.get(id)
+
+
+@router.patch("/plans/{id:int}")
+def rename_plan(caller: CurrentCaller, id: Id, change: PlanName) -> StoredPlan:
+    """Give a kept plan another name."""
+    return caller.services().plans.rename(id, change.name)
+
+
+@router.delete("/plans/{id:int}")
+def delete_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
+    """Take a kept plan away for good; what it was. 409 where runs were launched by it."""
+    return caller.services().plans.delete(id)
 
 
 def _entry(stored: StoredPlan) -> PlanEntry:

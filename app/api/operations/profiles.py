@@ -57,6 +57,12 @@ def get_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
     return caller.services().profiles.get(id)
 
 
+@router.delete("/profiles/{id:int}")
+def delete_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
+    """Take a profile away for good; what it was. 409 where plans were made from it."""
+    return caller.services().profiles.delete(id)
+
+
 def _entry(stored: StoredProfile) -> ProfileEntry:
     found = stored.profile
     return ProfileEntry(

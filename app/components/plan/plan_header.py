@@ -5,6 +5,7 @@ import streamlit as st
 from app import services
 from app.charts.placement import describe
 from app.components.launch.run_form import run_form, why_not_run
+from app.components.plan.kept_plan import kept_plan
 from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
 from app.components.shell.allowed import closed, why_not
@@ -15,6 +16,7 @@ from app.naming import plan_name
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.state_precision import HALF, STATE_PRECISIONS
+from backend.runs.plans import MAX_NAME, StoredPlan
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 CARRIED = (
@@ -23,11 +25,19 @@ CARRIED = (
 )
 
 
-def plan_header(wanted: Wanted, question: Question, chosen: Answer | None, base: Answer) -> None:
-    """`chosen` is the plan that is shown; None where it does not fit, then `base` is named."""
+def plan_header(
+    wanted: Wanted,
+    question: Question,
+    chosen: Answer | None,
+    base: Answer,
+    kept: StoredPlan | None,
+) -> None:
+    """`chosen` is the plan that is shown; None where it does not fit, then `base` is named. `kept`
+    where it is shown as it was kept."""
     plan = (chosen or base).prediction.plan
+    own = f"plan **{kept.id}**, {plain(kept.name)} · " if kept else ""
     line = (
-        f"profile **{wanted.stored.id}** · microbatch **{plan.microbatch}** · "
+        f"{own}profile **{wanted.stored.id}** · microbatch **{plan.microbatch}** · "
         f"**{plain(plan_name(plan))}** · {plain(describe(question.cluster))}"
     )
     cluster = question.cluster
@@ -35,6 +45,8 @@ def plan_header(wanted: Wanted, question: Question, chosen: Answer | None, base:
     with page_header(title, line):
         with st.popover("Share", icon=":material/link:"):
             share_plan(wanted, base.prediction.plan.planner)
+        if kept is not None:
+            kept_plan(kept)
         if chosen is not None:
             barred = CARRIED if wanted.device else why_not(wanted.stored.project_id)
             _actions(wanted, question, chosen, barred)
@@ -51,7 +63,7 @@ def _actions(wanted: Wanted, question: Question, chosen: Answer, barred: str | N
 @guarded
 def _save(wanted: Wanted, question: Question, chosen: Answer) -> None:
     with st.form("save-plan", border=False, clear_on_submit=True):
-        name = st.text_input("Name", placeholder=chosen.prediction.plan.label, max_chars=120)
+        name = st.text_input("Name", placeholder=chosen.prediction.plan.label, max_chars=MAX_NAME)
         if not st.form_submit_button("Save", type="primary", icon=":material/bookmark:"):
             return
     plans = services.backend().plans

@@ -27,20 +27,27 @@ SHOWN = 8
 
 def saved_plans() -> None:
     """The newest of them, of any profile; nothing where there are none."""
-    found = services.backend().plans.list()
+    backend = services.backend()
+    found = backend.plans.list()
     if not found:
         return
     with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
         is_long = len(found) > SHOWN and not st.toggle("Show all", **bound(Param.ALL))
-        grid("plans", COLUMNS, found[:SHOWN] if is_long else found)
+        shown = found[:SHOWN] if is_long else found
+        models = backend.profiles.models({kept.profile_id for kept in shown})
+        grid(
+            "plans",
+            (NAME, small("Model", 1.6, lambda kept: models[kept.profile_id]), *COLUMNS),
+            shown,
+        )
 
 
 def _name(stored: StoredPlan) -> None:
     page_link(Page.PLAN, f"**{stored.id}** · {plain(stored.name)}", plan=stored.id)
 
 
+NAME = Column("Plan", 2.4, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
-    Column("Plan", 2.4, _name),
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
     small("Profile", 0.8, lambda kept: str(kept.profile_id)),
     text("Throughput", 1.1, lambda kept: rate(kept.prediction.samples_per_second)),

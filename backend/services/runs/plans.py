@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.cluster.cluster import Cluster
 from backend.people.rights import Right
 from backend.prediction.prediction import Prediction
-from backend.runs.plans import StoredPlan
+from backend.runs.plans import StoredPlan, plan_title
 from backend.services.people.access import Access
 from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
@@ -24,11 +24,27 @@ class PlanService:
     def save(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str = ""
     ) -> StoredPlan:
-        """Keep a plan; its label names it by default. Raises `NotFound` on a bad profile id."""
-        title = name or prediction.plan.label
+        """Keep a plan; its label names it by default. Raises `NotFound` on a bad profile id, and
+        `InvalidInput` on a bad name."""
+        title = plan_title(name or prediction.plan.label)
         project = self._profiles.get(profile_id).project_id
         self._access.require(Right.EDIT, "save", f"plan {title}", project)
         return self._store.add(profile_id, cluster, prediction, title)
+
+    def rename(self, plan_id: int, name: str) -> StoredPlan:
+        """Raises `NotFound` and `InvalidInput`."""
+        title = plan_title(name)
+        self._access.require(
+            Right.EDIT, "rename", f"plan {plan_id} to {title}", self.get(plan_id).project_id
+        )
+        return self._store.rename(plan_id, title)
+
+    def delete(self, plan_id: int) -> StoredPlan:
+        """What it was. Raises `NotFound`, and `PlanInUse` naming the runs launched by it."""
+        kept = self.get(plan_id)
+        self._access.require(Right.EDIT, "delete", f"plan {plan_id}", kept.project_id)
+        self._store.delete(plan_id)
+        return kept
 
     def get(self, plan_id: int) -> StoredPlan:
         """Raises `NotFound`."""

@@ -1,6 +1,6 @@
 """Profiles that people add, and those that a run may use in place of measuring again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from backend.people.rights import Right
@@ -34,6 +34,10 @@ class ProfileService:
         """Newest first."""
         return self._listed.list(definition_id)
 
+    def models(self, profile_ids: Collection[int]) -> Mapping[int, str]:
+        """The name of the model of each profile."""
+        return self._store.models(profile_ids)
+
     def measured(self, spec: ProfileSpec, nodes: Sequence[Node]) -> Sequence[StoredProfile]:
         """What is kept of all that `spec` asks for, its own size last: measured with as many
         repetitions at least, on a device and with the versions of one of `nodes`; () where
@@ -45,6 +49,14 @@ class ProfileService:
             for size in (*sizes, spec.microbatch)
         ]
         return [each for each in found if each is not None] if None not in found else ()
+
+    def delete(self, profile_id: int) -> StoredProfile:
+        """What it was; the run that measured it stays. Raises `NotFound`, and `ProfileInUse`
+        naming the plans that were made from it."""
+        kept = self.get(profile_id)
+        self._access.require(Right.EDIT, "delete", f"profile {profile_id}", kept.project_id)
+        self._store.delete(profile_id)
+        return kept
 
     def add(self, profile: Profile, definition_id: int, run_id: int | None = None) -> StoredProfile:
         """Keep a profile of a definition. Raises `NotFound` on an unknown definition."""
