@@ -32,12 +32,29 @@ DEVICES = 4
 
 
 @dataclass(frozen=True)
+class Ways:
+    """What `Engine` leaves open to a kind of cluster.
+
+    warning   the signal by which it warns
+    outputs   how many agents of a job it tells the output of
+    refuses   what no machine has; otherwise such a job waits
+    foretells why a job waits without room, and when one would start
+    """
+
+    warning: str = "SIGUSR1"
+    outputs: int = MACHINES
+    refuses: bool = True
+    foretells: bool = True
+
+
+@dataclass(frozen=True)
 class Cluster:
     """`made` gives an engine, as a process that was just started has it. `notes`: a folder that
     agents reach."""
 
     made: Made
     notes: Path
+    ways: Ways = Ways()
 
     def order(
         self,
