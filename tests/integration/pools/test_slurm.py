@@ -1,7 +1,9 @@
 """What happens to jobs of a real Slurm: its own doing, its crashes, and people."""
 
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +16,7 @@ from backend.runs.pools.job import JobState
 from tests.contract.clusters import Cluster
 from tests.slurm import CONTROLLER, Slurm, wait
 from workers.pools.engine import EngineAway
-from workers.pools.slurm.engine import SlurmEngine
+from workers.pools.slurm.engine import KEPT, SlurmEngine
 
 SHOW = "import os, sys; print([os.environ.get(name, '') for name in sys.argv[1:]])"
 
@@ -60,13 +62,13 @@ def test_a_held_job_says_how_it_is_let_go(cluster: Cluster, slurm: Slurm) -> Non
 
 
 def test_what_can_never_start_says_what_to_do(cluster: Cluster) -> None:
-    nodes, time = cluster.order(nodes=5), cluster.order(seconds=7200)
+    nodes, seconds = cluster.order(nodes=5), cluster.order(seconds=7200)
     cores, alone = cluster.order(devices=5), of(cluster, "cores")
-    for where, order in ((cluster, nodes), (cluster, time), (alone, cores)):
+    for where, order in ((cluster, nodes), (cluster, seconds), (alone, cores)):
         where.made().submit(order)
         where.until(JobState.HELD, order)
     assert "fewer machines" in cluster.seen(nodes).advice
-    assert "less time" in cluster.seen(time).advice
+    assert "less time" in cluster.seen(seconds).advice
     assert "fewer" in alone.seen(cores).advice
 
 
@@ -115,6 +117,18 @@ def test_a_job_is_told_what_it_shall_be_and_nothing_else(
     cluster.until(JobState.GONE, order)
     printed = [line for line in engine.output(order.name).splitlines() if "[" in line]
     assert printed == [repr([*told.values(), ""])]
+
+
+def test_output_of_a_job_that_ended_long_ago_goes(cluster: Cluster) -> None:
+    runs, before = cluster.order(), time.time() - KEPT
+    cluster.run(runs)
+    folder = cluster.notes / "jobs"
+    (folder / "older.out").touch()
+    (folder / "newer.out").touch()
+    for name, seconds in (("older", -60), ("newer", 60), (runs.name, -60)):
+        os.utime(folder / f"{name}.out", (before + seconds,) * 2)
+    cluster.made().look()
+    assert {file.stem for file in folder.iterdir()} == {"newer", runs.name}
 
 
 def test_a_machine_that_takes_no_jobs_has_nothing_free(cluster: Cluster, slurm: Slurm) -> None:

@@ -2,7 +2,9 @@
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from math import ceil
 from pathlib import Path
@@ -20,6 +22,8 @@ PATIENCE = 45.0
 """Seconds for a command. Without a controller, sbatch itself gives up after 18."""
 SHOWN = 4000
 """Characters of a job's output."""
+KEPT, TIDY = 7 * 24 * 3600.0, 3600.0
+"""Seconds for which the output of an ended job stays, and between two looks for older ones."""
 ID = re.compile(r"(\d+)(?:;.*)?")
 
 
@@ -45,6 +49,7 @@ class SlurmEngine:
         self._environment = checked(environment)
         self._options = tuple(options)
         self._patience = patience
+        self._tidied = -TIDY
 
     def submit(self, order: JobOrder) -> str:
         """See `Engine.submit`."""
@@ -60,9 +65,13 @@ class SlurmEngine:
 
     def look(self) -> dict[str, Seen]:
         """See `Engine.look`. Slurm shows ended jobs for five minutes, or as its site says."""
-        return listing.jobs(
+        found = listing.jobs(
             self._list("squeue", "-u", str(os.getuid()), "-t", "all", "-o", listing.JOBS)
         )
+        if time.monotonic() > self._tidied + TIDY:
+            self._tidied = time.monotonic()
+            self._tidy(found)
+        return found
 
     def end(self, name: str) -> None:
         """See `Engine.end`. Running agents get SIGTERM, and SIGKILL after Slurm's KillWait."""
@@ -87,6 +96,14 @@ class SlurmEngine:
                 return file.read().decode(errors="replace")[-SHOWN:]
         except FileNotFoundError:
             return ""
+
+    def _tidy(self, there: Container[str]) -> None:
+        """Old output goes, but for that of jobs that are `there`."""
+        old = time.time() - KEPT
+        for file in self._folder.glob("*.out"):
+            with suppress(FileNotFoundError):
+                if file.stem not in there and file.stat().st_mtime < old:
+                    file.unlink()
 
     def _output(self, name: str) -> Path:
         return self._folder / f"{_named(name)}.out"
