@@ -4,17 +4,21 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
-from app.formats import NOTHING, size, times
+from app.formats import NOTHING, ago, count, moment, size, times
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
 from backend.runs.history.records import StoredAttempt
+from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 
 SHORT = 11  # characters
+SOON = 90.0
+"""Seconds of waiting that are not worth telling: a cluster looks at its queue now and then."""
 
 
 def partition_name(cut: Partition) -> str:
@@ -48,8 +52,8 @@ def planner_name(name: str) -> str:
 def fallback_words(found: Sequence[Fallback]) -> str:
     """How a training goes on without machines: "If one node goes: 0.71×; two: ..."."""
     said = []
-    for count, words in ((1, "If one node goes"), (2, "two")):
-        here = [each for each in found if each.count == count]
+    for lost, words in ((1, "If one node goes"), (2, "two")):
+        here = [each for each in found if each.count == lost]
         factors = sorted({times(each.factor) for each in here if each.plan})
         left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
         if here:
@@ -87,6 +91,22 @@ def machines_words(kinds: Sequence[Machines]) -> str:
         each = f", {size(kind.device.memory)} each" if kind.device.memory else ""
         parts.append(f"{kind.count} × {kind.devices} {kind.device.name}{each}")
     return "; ".join(parts) or NOTHING
+
+
+def start_words(pools: Sequence[Pool], spec: RunSpec) -> str:
+    """When the first job of a run would start, as its cluster foretells it: "A job of 2 machines
+    with 4 devices each would start at 14:02 UTC, gpu said 1 min ago". "" where nobody knows."""
+    pool = next((each for each in pools if spec.pool and each.name == spec.pool.name), None)
+    if pool is None or not pool.alive or (start := foretold(pool, spec)) is None:
+        return ""
+    waits = (start.expected - start.asked).total_seconds() > SOON
+    when = f"at {moment(start.expected)} UTC" if waits else "at once"
+    machines, devices = count(start.machines, "machine"), count(start.devices, "device")
+    each = " each" if start.machines > 1 else ""
+    return (
+        f"A job of {machines} with {devices}{each} would start {when}, "
+        f"{pool.name} said {ago(start.asked)}."
+    )
 
 
 def person_state(person: Person) -> str:

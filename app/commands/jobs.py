@@ -26,7 +26,7 @@ from app.commands.options.training import (
     stop_spec,
 )
 from app.commands.options.weights import PartialOption, WeightsOption, beginning
-from app.naming import fallback_words
+from app.naming import fallback_words, start_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
@@ -57,6 +57,8 @@ Model = Annotated[
 
 def submit(backend: Backend, spec: RunSpec, name: str) -> Run:
     """Store and queue a run; a queue that does not answer is a warning, not a loss."""
+    if words := start_words(backend.pools.list(), spec):
+        err.print(words, highlight=False)
     submitted = backend.runs.submit(spec, name)
     if problem := backend.runs.why_waiting(submitted):
         warn(problem)

@@ -1,5 +1,8 @@
 """Pools on the pages: what they have, what waits for them, and runs for them."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from app.formats import duration
@@ -8,7 +11,7 @@ from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import read_cluster
 from backend.runs.pools.job import JobState, Seen
-from backend.runs.pools.room import BETWEEN, INSIDE, Machines, PoolRoom
+from backend.runs.pools.room import BETWEEN, INSIDE, ForetoldStart, Machines, PoolRoom
 from backend.runs.request.spec import PoolSpec, ProfileSpec, TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
@@ -69,6 +72,25 @@ def test_a_training_is_launched_for_a_pool(
     spec = backend.runs.list(limit=1).runs[0].spec
     assert isinstance(spec, TrainSpec)
     assert (spec.pool, spec.nodes) == (PoolSpec("gpu", 2, 0, 5400.0), ())
+
+
+def test_the_start_that_the_cluster_foretells_is_told_before_the_launch(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    now = datetime.now(UTC)
+    starts = (
+        ForetoldStart(1, 4, now, now),
+        ForetoldStart(2, 4, now + timedelta(days=2, hours=3), now),
+    )
+    backend.pools.beat("gpu", "slurm", replace(ROOM, starts=starts))
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="place-pool").set_value("gpu").run()
+    assert "with 4\xa0devices would start at once, gpu said just now." in text_of(page)
+    page.number_input(key="place-machines").set_value(2).run()
+    later = f"would start at {starts[1].expected:%Y-%m-%d %H:%M} UTC".replace(":", r"\:")
+    assert later in text_of(page)
+    page.number_input(key="place-machines").set_value(3).run()
+    assert "would start" not in text_of(page)
 
 
 @pytest.mark.usefixtures("pool")

@@ -3,15 +3,22 @@
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
 
-from backend.runs.pools.job import JobState, Seen
+from backend.runs.pools.job import JobOrder, JobState, Seen
 from backend.runs.pools.pool import PoolJob, is_needed, order_for
+from backend.runs.pools.room import ForetoldStart, PoolRoom
 from backend.runs.run import Run
 from backend.services.runs.pools import PoolService
 from workers.pools.engine import Engine, EngineAway, OrderRefused
 
 OBEY = 30.0
 """Seconds in which the agents of a job that nobody needs end by themselves."""
+FORETELL = 60.0
+"""Seconds between two questions when a job would start."""
 
 log = logging.getLogger("stageflow")
 
@@ -27,13 +34,16 @@ class Submitter:
         self._pools, self._engine = pools, engine
         self._pool, self._kind, self._command = pool, kind, tuple(command)
         self._unneeded: dict[str, float] = {}
+        self._starts: tuple[ForetoldStart, ...] = ()
+        self._foretold = -inf
 
     def turn(self) -> None:
         """One round. Raises `NodeTaken` where another process submits for this pool."""
         self._pools.go_by(self._pool)
         try:
             seen, room = self._engine.look(), self._engine.room()
-            self._pools.beat(self._pool, self._kind, room)
+            self._foretell(room)
+            self._pools.beat(self._pool, self._kind, replace(room, starts=self._starts))
             for job, run in self._pools.unfinished(self._pool):
                 self._follow(job, run, seen.get(job.name))
             for job, run in self._pools.begin(self._pool):
@@ -41,6 +51,18 @@ class Submitter:
         except EngineAway as fault:  # nothing follows from that for any job
             log.warning("%s", fault)
             self._pools.beat(self._pool, self._kind, None, str(fault))
+
+    def _foretell(self, room: PoolRoom) -> None:
+        """Ask once a minute when jobs of some shapes would start."""
+        if time.monotonic() < self._foretold + FORETELL:
+            return
+        self._foretold, found = time.monotonic(), []
+        for machines, devices in room.shapes():
+            order = JobOrder(f"stageflow-{self._pool}-when", 0, machines, devices, ("true",))
+            with suppress(OrderRefused):
+                if expected := self._engine.estimate(order):
+                    found.append(ForetoldStart(machines, devices, expected, datetime.now(UTC)))
+        self._starts = tuple(found)
 
     def _follow(self, job: PoolJob, run: Run, found: Seen | None) -> None:
         if found is None and job.state is JobState.SUBMITTING and is_needed(job, run):

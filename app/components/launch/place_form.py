@@ -7,6 +7,7 @@ import streamlit as st
 from app import services
 from app.components.runs.pool_form import pool_form
 from app.formats import plain
+from app.naming import start_words
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
 from backend.runs.dispatch.placement import shares
@@ -19,7 +20,10 @@ def place_form(spec: TrainSpec) -> TrainSpec:
     before = list(spec.nodes)
     with st.expander("Where it runs", icon=":material/dns:", expanded=bool(before or spec.pool)):
         if pool := pool_form(spec.pool, "place"):
-            return replace(spec, pool=pool, nodes=(), whole_nodes=False)
+            spec = replace(spec, pool=pool, nodes=(), whole_nodes=False)
+            if words := start_words(services.backend().pools.list(), spec):
+                st.caption(plain(words))
+            return spec
         names = [*nodes, *(name for name in before if name not in nodes)]
         chosen = st.multiselect(
             "Nodes",

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from backend.runs.dispatch.placement import world_size
-from backend.runs.pools.job import JobOrder, JobState
-from backend.runs.pools.room import PoolRoom
-from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.pools.job import WARNING, JobOrder, JobState
+from backend.runs.pools.room import ForetoldStart, PoolRoom
+from backend.runs.request.spec import PoolSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
 
 AHEAD = 4
@@ -96,11 +96,26 @@ def next_ones(
 
 
 def order_for(job: PoolJob, spec: RunSpec, command: Sequence[str]) -> JobOrder:
-    """The job as a cluster is asked for it. The spec has a pool."""
+    """The job as a cluster is asked for it. The spec has a pool. A short job is warned when half
+    of its time is over: otherwise it would be at its beginning, and learn nothing."""
     asked = spec.pool
     assert asked is not None
     devices = asked.devices or fewest_devices(spec)
-    return JobOrder(job.name, job.run_id, asked.nodes, devices, tuple(command), asked.seconds)
+    return JobOrder(
+        job.name,
+        job.run_id,
+        asked.nodes,
+        devices,
+        tuple(command),
+        asked.seconds,
+        min(WARNING, asked.seconds / 2) if asked.seconds else WARNING,
+    )
+
+
+def foretold(pool: Pool, spec: RunSpec) -> ForetoldStart | None:
+    """When the first job of a run that waits for this pool would start; None where nobody knows."""
+    asked = spec.pool or PoolSpec(pool.name)
+    return pool.room.start_of(asked.nodes, asked.devices or fewest_devices(spec))
 
 
 def fewest_devices(spec: RunSpec) -> int:

@@ -1,6 +1,8 @@
 """How much a cluster has, as one of its users sees it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.errors import InvalidInput
@@ -25,11 +27,48 @@ class Machines:
 
 
 @dataclass(frozen=True, slots=True)
+class ForetoldStart:
+    """Of a job of so many machines with so many devices each, for as long as a job may take; its
+    cluster was `asked` then."""
+
+    machines: int
+    devices: int
+    expected: datetime
+    asked: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class PoolRoom:
-    """`machines` by their kinds, the most first. `longest`: seconds a job may take, 0 = any."""
+    """`machines` by their kinds, the most first. `longest`: seconds a job may take, 0 = any.
+    `starts`: when jobs of some shapes would start, the smallest first."""
 
     machines: tuple[Machines, ...]
     longest: float = 0.0
+    starts: tuple[ForetoldStart, ...] = ()
+
+    @property
+    def _largest(self) -> Machines:
+        """The kind with the most devices; there are some."""
+        return max(self.machines, key=lambda kind: kind.count * kind.devices)
+
+    def start_of(self, machines: int, devices: int) -> ForetoldStart | None:
+        """That of the smallest of the foretold jobs that is as large; None where none is."""
+        fit = (s for s in self.starts if s.machines >= machines and s.devices >= devices)
+        return next(fit, None)
+
+    def shapes(self) -> Iterator[tuple[int, int]]:
+        """Machines and devices of each of the jobs whose start a cluster is asked for: one device,
+        then whole machines of the largest kind, twice as many each time up to all."""
+        if not self.total:
+            return
+        kind = self._largest
+        if kind.devices > 1:
+            yield 1, 1
+        count = 1
+        while count < kind.count:
+            yield count, kind.devices
+            count *= 2
+        yield kind.count, kind.devices
 
     @property
     def total(self) -> int:
@@ -48,7 +87,7 @@ class PoolRoom:
             raise InvalidInput(
                 "what the pool has is not known yet", "Look at it: stageflow pool list"
             )
-        kind = max(self.machines, key=lambda kind: kind.count * kind.devices)
+        kind = self._largest
         if machines > kind.count:
             raise InvalidInput(
                 f"the pool has {kind.count} machines with {kind.devices} {kind.device.name}, "

@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 def test_a_cancelled_run_leaves_nothing_in_slurm(slurm_rig: PoolRig, slurm: Slurm) -> None:
     rig = slurm_rig
+    shapes = [(start.machines, start.devices) for start in rig.pool().room.starts]
+    assert shapes == [(1, 1), (1, 4), (2, 4), (4, 4)]
     run = rig.submit(rig.training(2))
     rig.wait(lambda: len(rig.curve(run.id)) > 3)
     waiting = rig.submit(rig.training(1, pool=PoolSpec("gpu", 4, devices=4)))

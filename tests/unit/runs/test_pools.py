@@ -107,6 +107,12 @@ def test_the_fewest_devices_of_each_machine(spec, devices) -> None:
     assert order_for(a_job(7), asked, ()).seconds == 60.0
 
 
+@pytest.mark.parametrize(("seconds", "warning"), [(0, 120), (3600, 120), (240, 120), (60, 30)])
+def test_a_short_job_is_warned_when_half_its_time_is_over(seconds: float, warning: float) -> None:
+    spec = training(0, seconds=seconds)
+    assert order_for(a_job(7), spec, ()).warning == warning
+
+
 def test_agents_are_named_after_the_run_and_their_place() -> None:
     assert agents_of(12, training(0, 1, nodes=2)) == ("run-12.0", "run-12.1")
     assert agents_of(12, ProfileSpec(1)) == ()

@@ -1,10 +1,12 @@
 """What is planned for of what a pool has."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.errors import InvalidInput
-from backend.runs.pools.room import BETWEEN, INSIDE, Machines, PoolRoom
+from backend.runs.pools.room import BETWEEN, INSIDE, ForetoldStart, Machines, PoolRoom
 
 FEW, MANY = Machines(Device("a100"), 8, (8,)), Machines(Device("h100", 80e9), 4, (4, 0, 3))
 ROOM = PoolRoom((FEW, MANY))
@@ -26,3 +28,28 @@ def test_more_than_there_are_is_refused_with_what_there_is() -> None:
         ROOM.cluster(4)
     with pytest.raises(InvalidInput, match="not known yet"):
         PoolRoom(()).cluster()
+
+
+@pytest.mark.parametrize(
+    ("machines", "devices", "shapes"),
+    [
+        (4, 8, [(1, 1), (1, 8), (2, 8), (4, 8)]),
+        (3, 4, [(1, 1), (1, 4), (2, 4), (3, 4)]),
+        (1, 4, [(1, 1), (1, 4)]),
+        (2, 1, [(1, 1), (2, 1)]),
+        (0, 4, []),
+    ],
+)
+def test_starts_are_asked_for_one_device_and_for_whole_machines(machines, devices, shapes) -> None:
+    assert list(PoolRoom((Machines(Device(), devices, (0,) * machines),)).shapes()) == shapes
+
+
+@pytest.mark.parametrize(
+    ("machines", "devices", "found"),
+    [(1, 1, 0), (1, 2, 1), (1, 4, 1), (2, 1, 2), (3, 4, 3), (1, 5, None)],
+)
+def test_a_start_is_that_of_the_smallest_job_that_is_as_large(machines, devices, found) -> None:
+    now = datetime.now(UTC)
+    starts = tuple(ForetoldStart(*shape, now + timedelta(hours=1), now) for shape in ROOM.shapes())
+    room = PoolRoom((FEW, MANY), starts=starts)
+    assert room.start_of(machines, devices) == (None if found is None else starts[found])
