@@ -9,7 +9,13 @@ from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import NotFound
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.attempts.checkpoints import FAULTS, RESTARTS, CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import (
+    ALL_RESTARTS,
+    FAULTS,
+    RESTARTS,
+    CheckpointFile,
+    Mark,
+)
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.events import Metrics
 from backend.runs.request.spec import ProfileSpec, TrainSpec
@@ -133,6 +139,34 @@ def test_a_newer_checkpoint_counts_restarts_anew(backend: Backend, begun):
         kept(attempt, step)
     fail(attempt)
     assert backend.runs.get(attempt.run.id).state is RunState.QUEUED
+
+
+def test_a_checkpoint_of_no_training_counts_for_nothing(backend: Backend, begun):
+    attempt = begun()
+    kept(attempt, 5)
+    for _ in range(RESTARTS):
+        fail(attempt)
+        attempt = again(backend, attempt.run.id)
+        attempt.resumed(attempt.beginnings()[0])
+        kept(attempt, 5)
+    fail(attempt)
+    assert backend.runs.get(attempt.run.id).state is RunState.FAILED
+    assert len(backend.runs.attempts(attempt.run.id)) == 1 + RESTARTS
+
+
+def test_all_attempts_that_ranks_end_are_bounded_and_their_time_counts(backend: Backend, begun):
+    attempt = begun()
+    for step in range(1, ALL_RESTARTS):
+        kept(attempt, step)
+        fail(attempt)
+        attempt = again(backend, attempt.run.id)
+        attempt.resumed(attempt.beginnings()[0])
+    ended = backend.runs.attempts(attempt.run.id)[:-1]
+    times = [(each.finished_at - each.started_at).total_seconds() for each in ended]
+    assert attempt.spent == pytest.approx(sum(times))
+    kept(attempt, ALL_RESTARTS)
+    fail(attempt)
+    assert backend.runs.get(attempt.run.id).state is RunState.FAILED
 
 
 def test_an_attempt_goes_on_where_the_newest_checkpoint_was(backend: Backend, begun):

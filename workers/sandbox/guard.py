@@ -21,7 +21,8 @@ class Guard:
         self._limits = limits
         self._outermost = outermost
         self._folder = folder
-        self._started = self._look_at = self._count_at = time.monotonic()
+        self._look_at = self._count_at = time.monotonic()
+        self._started = self._look_at - limits.spent
 
     def error(self, now: float) -> RunError | None:
         """Why the run must be ended; None while it keeps its limits."""
@@ -46,6 +47,9 @@ class Guard:
         begun = time.monotonic()
         found = usage.of_folder(self._folder, self._limits.files)
         self._count_at = _next(begun, COUNT)
+        if found.is_too_deep:
+            text = f"the run has more than {usage.DEEPEST} folders in each other, too deep to count"
+            return self._limits.breach("TooManyFiles", text)
         if found.count > self._limits.files:
             text = f"the run has more than {found.count:,} files"
             return self._limits.breach("TooManyFiles", text)

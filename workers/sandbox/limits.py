@@ -22,7 +22,8 @@ FILE_WORDS = ("file too large",)
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Seconds and bytes; `memory`, `processes` (threads count too), `disk` and `files` hold
-    for all ranks together, `file` for each file."""
+    for all ranks together, `file` for each file. Of the `seconds` earlier attempts at the run have
+    `spent` some."""
 
     seconds: float
     memory: int
@@ -30,6 +31,7 @@ class Limits:
     file: int
     disk: int
     files: int
+    spent: float = 0.0
 
     @staticmethod
     def of(settings: Settings, share: float = 1.0) -> "Limits":

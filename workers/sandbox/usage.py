@@ -8,6 +8,9 @@ from pathlib import Path
 import psutil
 
 KIB = 1024
+DEEPEST = 100
+"""Folders in each other that are looked into, each held open meanwhile."""
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 EASY_TO_KILL = 500
 """Out of memory, the kernel ends a rank before the agent, the database or a desktop."""
 
@@ -26,6 +29,7 @@ class Files:
 
     count: int = 0
     size: int = 0
+    is_too_deep: bool = False
 
 
 def of_processes(outermost: int) -> Usage:
@@ -54,17 +58,45 @@ def _of_process(process: psutil.Process) -> tuple[int, int]:
 
 
 def of_folder(folder: Path, most: int) -> Files:
-    """Everything below `folder`, links not followed; stops at more than `most` files."""
-    count = size = 0
-    waiting = [folder]
-    while waiting and count <= most:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+    """Everything below `folder`, from each folder to the next and through no link, so that it is
+    found wherever it lies; stops at more than `most` files, or at `DEEPEST` folders."""
+    try:
+        top = os.open(folder, FOLDER)
+    except OSError:
+        return Files()
+    found = _Count(most)
+    try:
+        found.add_all(top, 0)
+    finally:
+        os.close(top)
+    return Files(found.count, found.size, found.is_too_deep)
+
+
+class _Count:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.count = self.size = 0
+        self.is_too_deep = False
+
+    def add_all(self, place: int, depth: int) -> None:
+        """What is in the open folder `place`."""
+        with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
-                count += 1
+                self.count += 1
                 with suppress(OSError):
-                    size += entry.stat(follow_symlinks=False).st_size
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(Path(entry.path))
-                if count > most:
-                    break
-    return Files(count, size)
+                    self._add(entry, place, depth)
+                if self.count > self._most or self.is_too_deep:
+                    return
+
+    def _add(self, entry: os.DirEntry[str], place: int, depth: int) -> None:
+        self.size += entry.stat(follow_symlinks=False).st_size
+        if not entry.is_dir(follow_symlinks=False):
+            return
+        if depth == DEEPEST:
+            self.is_too_deep = True
+            return
+        below = os.open(entry.name, FOLDER, dir_fd=place)
+        try:
+            self.add_all(below, depth + 1)
+        finally:
+            os.close(below)

@@ -88,7 +88,7 @@ class Supervision:
         self._folder = backend.settings.run_folder(attempt.run.id, attempt.number)
         self._work = work_folder(self._folder)
         spool = Spool.of(backend.settings.spool_folder, attempt.fence)
-        self._writer = EventWriter(attempt, self._work, spool)
+        self._writer = EventWriter(attempt, self._work, spool, self._limits)
         self._lease = Lease(attempt, backend.settings)
         self._lines = Lines()
         self._started = ExitStack()
@@ -181,6 +181,7 @@ class Supervision:
         for warning in () if job.emulation else sharing(place, available):
             self._writer.say(warning)
         self._lease.renew()
+        self._limits = replace(self._limits, spent=self._attempt.spent)
         room, command, lines = room_of(job, settings), self._command(job), self._lines
         world = job.world_size
         given = Given(gpus_for(place, available), cores_for(place, self._gpus))

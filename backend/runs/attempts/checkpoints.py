@@ -1,15 +1,20 @@
 """Checkpoints of trainings: what is kept of a run's state, and where the next attempt begins."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from backend.runs.history.records import StoredAttempt
 from backend.runs.run import Run, RunError
 
 RESTARTS = 3
 """Attempts in a row that may end without a newer checkpoint before the run fails."""
-FAULTS = frozenset(
+ALL_RESTARTS = 50
+"""Attempts in all that ranks may end, whatever they told of their progress."""
+OF_RANKS = frozenset({"PeerLost", "RankHung", "RankKilled"})
+FAULTS = OF_RANKS | frozenset(
     {
         "AgentHeldUp",
         "AgentLost",
@@ -19,9 +24,6 @@ FAULTS = frozenset(
         "NodeLost",
         "NodesMissing",
         "NodesReturned",
-        "PeerLost",
-        "RankHung",
-        "RankKilled",
     }
 )
 """Errors of machines and processes: the same again may go well. What the model, its data or
@@ -86,12 +88,33 @@ class Checkpoint:
         return all((self.folder / file.name).is_file() for file in self.files)
 
 
-def may_restart(run: Run, error: RunError | None, newest: Checkpoint | None) -> bool:
-    """Does a run that this error ended go on by itself from `newest`? From its beginning only
-    one that a pool carries: its cluster may end a job before there is anything to keep."""
+def may_restart(
+    run: Run,
+    error: RunError | None,
+    newest: Checkpoint | None,
+    attempts: Sequence[StoredAttempt] = (),
+) -> bool:
+    """Does a run with these `attempts`, of which this error ended the last, go on by itself from
+    `newest`? From its beginning only one that a pool carries: its cluster may end a job before
+    there is anything to keep."""
     if error is None or error.kind not in FAULTS or run.cancel_requested:
         return False
     if newest is None and run.spec.pool is None:
         return False
-    fruitful = newest.attempt if newest is not None and newest.run_id == run.id else 0
-    return run.attempt - fruitful < RESTARTS
+    kinds = [each.error.kind for each in attempts[:-1] if each.error] + [error.kind]
+    if sum(kind in OF_RANKS for kind in kinds) >= ALL_RESTARTS:
+        return False
+    own = newest if newest is not None and newest.run_id == run.id else None
+    return run.attempt - _fruitful(attempts, own) < RESTARTS
+
+
+def _fruitful(attempts: Sequence[StoredAttempt], newest: Checkpoint | None) -> int:
+    """The last attempt that trained on from where it began, and left a checkpoint of it; 0 where
+    none did."""
+    following = [each.step or 0 for each in attempts[1:]] + [0]
+    for attempt, step in reversed([*zip(attempts, following, strict=True)]):
+        is_newest = newest is not None and newest.attempt == attempt.number
+        reached = newest.mark.step if newest is not None and is_newest else step
+        if reached > (attempt.step or 0):
+            return attempt.number
+    return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from backend.errors import StageflowError
 from backend.notifications.notifier import Notifier
 from backend.profiles.profile import Profile
-from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark, may_restart
+from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.placement import Share
 from backend.runs.events import Metrics
@@ -18,6 +18,7 @@ from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.predicted import predicted_batches
+from backend.services.runs.recovery import goes_on_by_itself
 from backend.services.runs.returning import is_outgrown
 from backend.services.runs.stores import Stores
 
@@ -84,6 +85,15 @@ class Attempt:
         """Add spans of one rank and segment, as `backend.pipeline.columns.encode` gives them."""
         spans = SpanBatch(kind, rank, segment, arrow, num_spans)
         self._stores.spans.add(self.fence, [spans], batch)
+
+    @property
+    def spent(self) -> float:
+        """Seconds that the attempts before this one took."""
+        return sum(
+            (each.finished_at - each.started_at).total_seconds()
+            for each in self._stores.runs.attempts(self.run.id)
+            if each.finished_at is not None
+        )
 
     def beginnings(self) -> Sequence[Checkpoint]:
         """The checkpoints from which this attempt may go on, the best first."""
@@ -154,7 +164,7 @@ class Attempt:
 
     def finish(self, state: RunState, summary: RunSummary, error: RunError | None = None) -> None:
         """The attempt is over, and with it the run in that final state, unless another attempt
-        follows by itself (`may_restart`). Raises `IllegalMove`."""
+        follows (`goes_on_by_itself`). Raises `IllegalMove`."""
         if state is RunState.FAILED and self._may_restart(error):
             state = RunState.QUEUED
         self._stores.runs.finish(self.fence, state, summary, error)
@@ -173,5 +183,4 @@ class Attempt:
         )
 
     def _may_restart(self, error: RunError | None) -> bool:
-        now = self._stores.runs.get(self.run.id)
-        return may_restart(now, error, self._stores.checkpoints.newest(now))
+        return goes_on_by_itself(self._stores.runs.get(self.run.id), error, self._stores)

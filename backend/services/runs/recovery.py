@@ -22,11 +22,15 @@ class NothingToResume(StageflowError):
     """A run that left no checkpoint was to be resumed."""
 
 
+def goes_on_by_itself(run: Run, error: RunError | None, stores: Stores) -> bool:
+    """Does another attempt follow the present one, which this error ends?"""
+    return may_restart(run, error, stores.checkpoints.newest(run), stores.runs.attempts(run.id))
+
+
 def give_up(run: Run, stores: Stores, notifier: Notifier, at_once: bool = False) -> bool:
     """End the attempt of a lost agent: the run is queued again where it can go on by itself,
     and fails otherwise. False where somebody else did it."""
-    newest = stores.checkpoints.newest(run)
-    state = RunState.QUEUED if may_restart(run, AGENT_LOST, newest) else RunState.FAILED
+    state = RunState.QUEUED if goes_on_by_itself(run, AGENT_LOST, stores) else RunState.FAILED
     given_up = stores.runs.give_up(run, state, AGENT_LOST, at_once)
     if given_up and state is RunState.FAILED:
         notifier.notify(stores.runs.get(run.id))

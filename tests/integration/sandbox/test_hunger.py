@@ -213,3 +213,25 @@ def test_a_daemon_left_behind(either_lab, tmp_path: Path):
     run = either_lab().works(DAEMON.format(marker=marker))
     assert run.state is RunState.SUCCEEDED
     assert not [p for p in psutil.process_iter(["cmdline"]) if marker in (p.info["cmdline"] or [])]
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_files_handed_over_count_wherever_they_are_then(either_lab, holes: bool):
+    lab = either_lab(max_disk=8 << 20)
+    run = lab.works(f"""
+        import time
+
+        def work(rank, say, folder):
+            say(Started(rank))
+            for number in range(100 if rank == 0 else 0):
+                with open(folder / f"{{number}}", "wb") as file:
+                    file.truncate(1 << 20) if {holes} else file.write(bytes(1 << 20))
+                say(Artifact(f"{{number}}", str(folder / f"{{number}}")))
+                while (folder / f"{{number}}").exists():
+                    time.sleep(0.01)
+            time.sleep(60)
+    """)
+    kind, message = failure(run)
+    assert kind == "DiskFull"
+    assert "the run has handed over 9 MiB; it may keep 8 MiB" in message
+    assert len(lab.backend.runs.artifacts.list(run.id)) == 8

@@ -39,11 +39,16 @@ class Announced:
         """A path that leads to the open file, for as long as it is open."""
         return Path(f"/dev/fd/{self.handle}")
 
+    @property
+    def size(self) -> int:
+        """Bytes that whoever reads it to its end gets, holes included."""
+        return os.fstat(self.handle).st_size
+
     def read(self) -> bytes:
         """All of it; raises `ReportTooLarge`."""
-        size = os.fstat(self.handle).st_size
-        if size > MAX_READ:
-            raise ReportTooLarge(f"{self.name} has {size:,} bytes; at most {MAX_READ:,} are read")
+        if self.size > MAX_READ:
+            text = f"{self.name} has {self.size:,} bytes; at most {MAX_READ:,} are read"
+            raise ReportTooLarge(text)
         return os.pread(self.handle, MAX_READ, 0)
 
 

@@ -14,6 +14,7 @@ from backend.hashing import copied, to_disk
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Saved
 from workers.supervisor.reporting.announced import opened
+from workers.supervisor.reporting.handed_over import HandedOver
 from workers.supervisor.spool.entries import CopiedCheckpoint
 
 
@@ -26,8 +27,8 @@ class CheckpointCopier:
     The thread starts with the first file. `folder` is the one in which the ranks write.
     """
 
-    def __init__(self, folder: Path, place: Callable[[int], Path]) -> None:
-        self._folder, self._place = folder, place
+    def __init__(self, folder: Path, place: Callable[[int], Path], handed_over: HandedOver) -> None:
+        self._folder, self._place, self._handed_over = folder, place, handed_over
         self._waiting: Queue[Saved] = Queue()
         self._files: dict[Mark, dict[str, CheckpointFile]] = defaultdict(dict)
         self._copied: deque[CopiedCheckpoint] = deque()
@@ -75,20 +76,27 @@ class CheckpointCopier:
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         with opened(self._folder, event.path) as announced, announced.path.open("rb") as source:
             files = self._files[mark]
+            if name in files:
+                self._handed_over.let_go(files.pop(name).size)
+            self._handed_over.add(announced.size)
             files[name] = copy_file(source, place / name)
         if len(files) == event.num_files:
             _settle(place)
             self._copied.append(
                 CopiedCheckpoint(mark, tuple(files[name] for name in sorted(files)))
             )
-            del self._files[mark]
+            self._let_go(mark)
             self._drop(mark.step)
 
     def _drop(self, step: float) -> None:
         """Remove what was copied of checkpoints before `step` that were never completed."""
         for mark in [mark for mark in self._files if mark.step < step]:
-            del self._files[mark]
+            self._let_go(mark)
             shutil.rmtree(self._place(mark.step), ignore_errors=True)
+
+    def _let_go(self, mark: Mark) -> None:
+        for file in self._files.pop(mark).values():
+            self._handed_over.let_go(file.size)
 
 
 def copy_file(source: IO[bytes], path: Path) -> CheckpointFile:

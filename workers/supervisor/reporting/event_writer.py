@@ -24,17 +24,17 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunProgress
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
+from workers.sandbox.limits import Limits
 from workers.supervisor.ranks.lines import MAX_LINE, PrintedLine
 from workers.supervisor.reporting.announced import Announced, opened
+from workers.supervisor.reporting.bounds import Bounds
 from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
+from workers.supervisor.reporting.handed_over import HandedOver
 from workers.supervisor.reporting.memory_limit import bounded
 from workers.supervisor.reporting.results import Results
 from workers.supervisor.spool.entries import CopiedCheckpoint, Entry, EventLine, LogLines
 from workers.supervisor.spool.limit import SpoolLimit
 from workers.supervisor.spool.spool import Spool
-
-MAX_LOG_LINES = 100_000
-"""Lines of one attempt that are kept; a rank that prints more is cut off with a note."""
 
 MAX_BEHIND = 1_000
 """Entries that wait for a database that answers before the ranks have to wait, too."""
@@ -46,22 +46,27 @@ FileEvent = Spans | ProfileReady | Artifact
 class EventWriter:
     """Holds what is heard, in its order, until `flush` has written it. Every write has a number
     and keeps it, so that one whose answer was lost with the connection, or that an agent made
-    before it died, is not made twice. `folder` is the one in which the ranks write."""
+    before it died, is not made twice. `folder` is the one in which the ranks write, `limits` hold
+    for what they hand over."""
 
-    def __init__(self, attempt: Attempt, folder: Path, spool: Spool) -> None:
+    def __init__(
+        self, attempt: Attempt, folder: Path, spool: Spool, limits: Limits | None = None
+    ) -> None:
         self.results = Results()
         self.folder = folder
         self.is_away = False
         """The database did not answer at the last write."""
         self._attempt = attempt
         self._logs: list[LogText] = []
-        self._num_logs = 0
+        self._said: set[str] = set()
         self._has_begun = False
         self._progress: RunProgress | None = None
         self._heard: list[Entry] = []
         self._spool = spool
         self._limit = SpoolLimit()
-        self._copier = CheckpointCopier(folder, attempt.checkpoint_folder)
+        self._handed_over = HandedOver(limits)
+        self._bounds = Bounds()
+        self._copier = CheckpointCopier(folder, attempt.checkpoint_folder, self._handed_over)
 
     def hear(self, line: PrintedLine) -> Event | None:
         """Note one line; return the event in it, None for plain text, which is logged."""
@@ -69,6 +74,9 @@ class EventWriter:
         match event:
             case None:
                 self.log(line.rank, line.time, line.text[:MAX_LINE])
+            case Metrics() if not self._bounds.admits(event):
+                event = None
+                self._say_once(self._bounds.words)
             case Metrics() | Spans() | ProfileReady() | Artifact():
                 self._heard.append(EventLine(line.text))
             case Progress(phase, done, total):
@@ -82,15 +90,19 @@ class EventWriter:
 
     def log(self, rank: int | None, when: float, text: str) -> None:
         """One line of the run's log; rank None is the agent."""
-        self._num_logs += 1
-        if self._num_logs == MAX_LOG_LINES:
-            rank, text = None, f"the log is cut off here: more than {MAX_LOG_LINES} lines"
-        if self._num_logs <= MAX_LOG_LINES or rank is None:
+        if rank is None or self._bounds.admits_line(text):
             self._logs.append((rank, when, text))
+        else:
+            self._say_once(f"the log is cut off here: {self._bounds.log_words}")
 
     def say(self, text: str) -> None:
         """A line of the agent's own, now."""
         self.log(None, time.time(), text)
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said:
+            self._said.add(text)
+            self.say(text)
 
     def begin(self) -> None:
         """All ranks do their work now; said once."""
@@ -175,6 +187,7 @@ class EventWriter:
                 self._attempt.metrics(event, number)
             case Spans() | ProfileReady() | Artifact():
                 with opened(self.folder, event.path) as file:
+                    self._handed_over.add(file.size, num_files=isinstance(event, Artifact))
                     self._keep(number, event, file)
             case _:
                 pass

@@ -1,6 +1,5 @@
 """What the ranks of an attempt are given: the definition as a file and job.json."""
 
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from backend.settings import Settings
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor.ranks import orphans
 from workers.supervisor.setup.data_place import place_of, shown_of, weights_place
+from workers.supervisor.setup.removal import remove
 
 JOB_FILE = "job.json"
 
@@ -118,7 +118,7 @@ def clear(folder: Path) -> None:
                 f"goes into STAGEFLOW_SHARED. If {host} is gone for good, remove that folder.",
             )
     if folder.exists():
-        shutil.rmtree(folder)
+        remove(folder)
 
 
 def job_file(job: Job) -> Path:

@@ -8,9 +8,13 @@ import pytest
 
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.events import Saved
+from workers.sandbox.limits import Limits
 from workers.supervisor.reporting.announced import ReportOutside
 from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
+from workers.supervisor.reporting.handed_over import DiskFull, HandedOver
 from workers.supervisor.spool.entries import CopiedCheckpoint
+
+LIMITS = Limits(60, 1 << 30, 100, 1 << 20, disk=100, files=20)
 
 
 def saved(folder: Path, name: str, text: bytes, step: int = 7, num_files: int = 2) -> Saved:
@@ -28,7 +32,8 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def copier(work: Path, tmp_path: Path) -> CheckpointCopier:
-    return CheckpointCopier(work, lambda step: tmp_path / "kept" / f"1-{step}")
+    place = tmp_path / "kept"
+    return CheckpointCopier(work, lambda step: place / f"1-{step}", HandedOver(LIMITS))
 
 
 def heard(copier: CheckpointCopier, num: int) -> list[CopiedCheckpoint]:
@@ -96,3 +101,23 @@ def test_a_disk_without_room_is_told(copier: CheckpointCopier, work: Path, tmp_p
     copier.copy(saved(work, "a", b"a"))
     with pytest.raises(OSError, match="kept"):
         heard(copier, 1)
+
+
+def test_whole_checkpoints_and_those_that_are_removed_count_no_more(
+    copier: CheckpointCopier, work: Path
+) -> None:
+    for step in range(20):
+        for name in ("stage-0", "stage-1"):
+            copier.copy(saved(work, name, bytes(40), step))
+        settled(copier)
+    assert len(copier.copied()) == 20
+
+
+def test_checkpoints_that_never_become_whole_are_bounded(
+    copier: CheckpointCopier, work: Path
+) -> None:
+    for step in range(3):
+        copier.copy(saved(work, "stage-0", bytes(40), step))
+    settled(copier)
+    with pytest.raises(DiskFull, match="handed over 120 B; it may keep 100 B"):
+        copier.check()

@@ -14,6 +14,7 @@ from backend.runs.events import HELD_OUT_LOSS, Event, Metrics, Saved, write_line
 from backend.runs.request.spec import TrainSpec
 from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.ranks.lines import PrintedLine
+from workers.supervisor.reporting import bounds
 from workers.supervisor.reporting.event_writer import MAX_BEHIND, EventWriter
 from workers.supervisor.spool.spool import Spool
 
@@ -143,3 +144,22 @@ def test_the_first_evaluation_that_meets_the_target_is_remembered(
         hear(writer, Metrics("accuracy", (time,), (accuracy,), (float(time),)))
         hear(writer, Metrics(HELD_OUT_LOSS, (time,), (held_out,), (float(time),)))
     assert writer.results.reached == reached
+
+
+def test_metrics_and_lines_end_with_a_note(
+    writer: EventWriter, database: Database, monkeypatch: pytest.MonkeyPatch
+):
+    for name, most in (("MAX_VALUES", 3), ("MAX_NAMES", 2), ("MAX_LINES", 2)):
+        monkeypatch.setattr(bounds, name, most)
+    for step in range(5):
+        hear(writer, loss(step))
+        hear(writer, f"line {step}")
+    for name in ("a", "b"):
+        hear(writer, Metrics(name, (0,), (1.0,), (0.0,)))
+    writer.flush()
+    kept = [steps for kind, steps, _ in database.writes if kind == "metrics"]
+    (lines,) = [texts for kind, texts, _ in database.writes if kind == "logs"]
+    assert kept == [(0,), (1,), (2,)]
+    assert [text.partition(":")[0] for text in lines] == [
+        *("line 0", "line 1", "the log is cut off here", "metrics end here")
+    ]

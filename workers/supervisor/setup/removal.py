@@ -1,0 +1,57 @@
+"""Folders that ranks have filled, removed whatever is in them."""
+
+import os
+import shutil
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def remove(folder: Path) -> None:
+    """Of any depth: a folder in a folder is moved up, so that two are open at once. Nobody else
+    writes there any more. Raises `OSError`."""
+    with suppress(OSError, RecursionError):
+        shutil.rmtree(folder)
+    if not folder.exists():
+        return
+    top = os.open(folder, FOLDER)
+    numbers = count()
+    try:
+        while names := os.listdir(top):
+            for name in names:
+                _remove(top, name, numbers)
+    finally:
+        os.close(top)
+    folder.rmdir()
+
+
+def _remove(top: int, name: str, numbers: "count[int]") -> None:
+    try:
+        below = os.open(name, FOLDER, dir_fd=top)
+    except NotADirectoryError:
+        os.unlink(name, dir_fd=top)
+        return
+    try:
+        for inner in os.listdir(below):
+            _lift(below, inner, top, numbers)
+    finally:
+        os.close(below)
+    os.rmdir(name, dir_fd=top)
+
+
+def _lift(below: int, name: str, top: int, numbers: "count[int]") -> None:
+    """A folder up to the top, under a name that none has there; anything else away."""
+    try:
+        os.close(os.open(name, FOLDER, dir_fd=below))
+    except NotADirectoryError:
+        os.unlink(name, dir_fd=below)
+        return
+    while True:
+        new = f".removed-{next(numbers)}"
+        try:
+            os.stat(new, dir_fd=top, follow_symlinks=False)
+        except FileNotFoundError:
+            os.rename(name, new, src_dir_fd=below, dst_dir_fd=top)
+            return
