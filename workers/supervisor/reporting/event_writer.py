@@ -27,10 +27,10 @@ from backend.storage.errors import DatabaseUnreachable
 from workers.sandbox.limits import Limits
 from workers.supervisor.ranks.lines import MAX_LINE, PrintedLine
 from workers.supervisor.reporting.announced import Announced, opened
-from workers.supervisor.reporting.bounds import Bounds
 from workers.supervisor.reporting.checkpoint_copy import CheckpointCopier
 from workers.supervisor.reporting.handed_over import HandedOver
 from workers.supervisor.reporting.memory_limit import bounded
+from workers.supervisor.reporting.record_bounds import RecordBounds
 from workers.supervisor.reporting.results import Results
 from workers.supervisor.spool.entries import CopiedCheckpoint, Entry, EventLine, LogLines
 from workers.supervisor.spool.limit import SpoolLimit
@@ -65,7 +65,7 @@ class EventWriter:
         self._spool = spool
         self._limit = SpoolLimit()
         self._handed_over = HandedOver(limits)
-        self._bounds = Bounds()
+        self._bounds = RecordBounds()
         self._copier = CheckpointCopier(folder, attempt.checkpoint_folder, self._handed_over)
 
     def hear(self, line: PrintedLine) -> Event | None:

@@ -14,7 +14,7 @@ from backend.runs.events import HELD_OUT_LOSS, Event, Metrics, Saved, write_line
 from backend.runs.request.spec import TrainSpec
 from backend.storage.errors import DatabaseUnreachable
 from workers.supervisor.ranks.lines import PrintedLine
-from workers.supervisor.reporting import bounds
+from workers.supervisor.reporting import record_bounds as bounds
 from workers.supervisor.reporting.event_writer import MAX_BEHIND, EventWriter
 from workers.supervisor.spool.spool import Spool
 

@@ -7,7 +7,7 @@ MAX_LINES, MAX_CHARACTERS = 100_000, 128 << 20
 """Of the log, for each attempt."""
 
 
-class Bounds:
+class RecordBounds:
     """What one attempt has told so far."""
 
     words = f"metrics end here: more than {MAX_VALUES:,} values or {MAX_NAMES:,} names"
