@@ -6,6 +6,7 @@ from pathlib import Path
 
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
+from workers.supervisor.setup.removal import remove
 
 LIMITS = Limits(60, 1 << 40, 1 << 20, 1 << 40, 1 << 40, 1000)
 
@@ -20,6 +21,8 @@ def test_the_time_of_earlier_attempts_counts(tmp_path: Path) -> None:
 
 
 def test_folders_too_deep_to_look_into_are_a_breach(tmp_path: Path) -> None:
+    tmp_path = tmp_path / "work"
+    tmp_path.mkdir()
     place = os.open(tmp_path, os.O_RDONLY)
     for _ in range(2_000):  # of 9 bytes each: far beyond what a path may have
         os.mkdir("x" * 8, dir_fd=place)
@@ -32,3 +35,4 @@ def test_folders_too_deep_to_look_into_are_a_breach(tmp_path: Path) -> None:
     assert error is not None
     assert error.kind == "TooManyFiles"
     assert "deep" in error.message
+    remove(tmp_path)  # pytest could not
