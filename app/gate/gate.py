@@ -15,7 +15,7 @@ from app.gate.headers import guarded
 from app.gate.offers import Offers
 from app.gate.rate_limit import RateLimit
 from app.gate.rules import SIGN_IN, AccessRule, rule_for
-from app.gate.visitors import actor_of, address_of
+from app.gate.visitors import actor_of, address_of, is_by_token
 from backend.bootstrap import Backend
 from backend.people.rights import Actor
 from backend.settings import Settings, load_settings
@@ -57,7 +57,7 @@ class Gate:
         rule = rule_for(connection.url.path)
         if rule is AccessRule.HEALTH:
             return None
-        if rule is not AccessRule.PROGRAM or "authorization" not in connection.headers:
+        if not is_by_token(connection, rule, settings):
             origin.check(connection, settings)  # a browser adds cookies by itself, not tokens
         if rule is AccessRule.OPEN:
             if connection.scope.get("method") == "POST":

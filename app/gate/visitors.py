@@ -57,6 +57,14 @@ def forget() -> None:
         _known.clear()
 
 
+def is_by_token(connection: HTTPConnection, rule: AccessRule, settings: Settings) -> bool:
+    """Is it a token that decides who comes? Only of a program, and beside no cookie."""
+    has_token = rule is AccessRule.PROGRAM and "authorization" in connection.headers
+    if settings.sign_in is SignIn.OFF:
+        return has_token and bool(settings.api_token)
+    return has_token and cookie_name(settings) not in connection.cookies
+
+
 def actor_of(
     connection: HTTPConnection, rule: AccessRule, connect: Callable[[], Backend], settings: Settings
 ) -> Actor | None:

@@ -1,5 +1,7 @@
 """One engine for SQLite or PostgreSQL, and short transactions on it."""
 
+import errno
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,9 +9,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, create_engine, event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DisconnectionError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from backend.errors import InvalidInput
 from backend.people.rights import Visibility
@@ -142,16 +144,41 @@ def _set_up_postgresql(engine: Engine, lease: float) -> None:
         connection.commit()
 
 
+def _inode(path: str) -> int | None:
+    """Of the file that is there now."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return None
+
+
 def _set_up_sqlite(engine: Engine, foreign_keys: bool) -> None:
     """Without BEGIN IMMEDIATE, two transactions that read and then write lose updates."""
 
+    path = engine.url.database or ""
+    seen: set[int | None] = set()
+
+    @event.listens_for(engine, "do_connect")
+    def refuse_to_replace(*_: object) -> None:
+        """SQLite itself would make an empty file, and all that was stored would be forgotten."""
+        if seen - {None} and _inode(path) is None:
+            raise FileNotFoundError(errno.ENOENT, "the database's file is gone", path)
+
     @event.listens_for(engine, "connect")
-    def configure(connection: Any, _record: object) -> None:
+    def configure(connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info["file"] = _inode(path)
+        seen.add(record.info["file"])
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA foreign_keys = {'ON' if foreign_keys else 'OFF'}")
         connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "checkout")
+    def follow(_connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+        """Nothing is read from, or written to, a file that is deleted, or replaced by another."""
+        if record.info["file"] is not None and _inode(path) != record.info["file"]:
+            raise DisconnectionError
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:

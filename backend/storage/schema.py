@@ -21,8 +21,10 @@ UPGRADE_LOCK = 0x57A6EF10
 
 def upgrade(settings: Settings) -> str:
     """Bring the database to this Stageflow's revision, which comes back. A fault midway
-    leaves the old schema. Raises `DatabaseUnreachable`, `StorageFull`."""
+    leaves the old schema. Raises `DatabaseUnreachable`, `StorageFull`, and `SchemaOutdated` where a
+    newer Stageflow was here."""
     with whole(settings) as connection:
+        _refuse_newer(revision_of(connection), place(connection.engine.url))
         command.upgrade(configuration(connection), "head")
         return revision_of(connection) or ""
 
@@ -68,12 +70,16 @@ def check(engine: Engine) -> None:
     where = place(engine.url)
     if found is None:
         raise SchemaOutdated(f"{where} has no tables yet; this Stageflow needs revision {needed}")
-    if found not in known():
+    _refuse_newer(found, where)
+    raise SchemaOutdated(f"{where} is at revision {found}, this Stageflow needs {needed}")
+
+
+def _refuse_newer(found: str | None, where: str) -> None:
+    if found is not None and found not in known():
         raise SchemaOutdated(
-            f"{where} is at revision {found}, which this Stageflow ({needed}) does not know",
+            f"{where} is at revision {found}, which this Stageflow ({_head()}) does not know",
             "It was upgraded by a newer Stageflow: install that one.",
         )
-    raise SchemaOutdated(f"{where} is at revision {found}, this Stageflow needs {needed}")
 
 
 def configuration(connection: Connection | None = None) -> Config:

@@ -67,6 +67,12 @@ def test_no_other_route_is_used_by_another_site(served: Served, cookie: str, pat
             assert answer.status == 403
 
 
+def test_a_cookie_decides_beside_a_token_too(served: Served, cookie: str) -> None:
+    for site in FOREIGN:
+        headers = {"Cookie": cookie, "Authorization": "Bearer none", **site}
+        assert ask(served.url, f"{PREFIX}/definitions", "POST", b"{}", headers).status == 403
+
+
 def test_a_form_of_another_kind_is_no_request_of_the_api(served: Served, cookie: str) -> None:
     """What a form can send without asking first."""
     for kind in FORMS[:3]:

@@ -57,6 +57,9 @@ def test_a_newer_database_is_refused_with_other_advice(settings: Settings):
     with pytest.raises(SchemaOutdated, match="9999") as caught:
         connect(settings)
     assert "newer" in caught.value.advice
+    with pytest.raises(SchemaOutdated) as refused:
+        upgrade(settings)
+    assert (str(refused.value), refused.value.advice) == (str(caught.value), caught.value.advice)
 
 
 def test_processes_that_upgrade_at_once_all_succeed(blank: Settings):

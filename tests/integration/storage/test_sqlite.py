@@ -123,3 +123,23 @@ def test_a_server_that_is_not_there_says_so(home: Path):
     with pytest.raises(DatabaseUnreachable, match=r"127\.0\.0\.1:1") as caught:
         upgrade(settings)
     assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_vanishes_is_said_and_not_replaced_by_an_empty_one(
+    settings: Settings, database: Database
+):
+    content = ContentRow(digest="0" * 64, data=b"x")
+    with database.write() as session:
+        session.add(content)
+    database.engine.raw_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    file = settings.sqlite_file
+    copy = file.read_bytes()
+    file.unlink()
+    for _ in range(2):
+        with pytest.raises(DatabaseUnreachable, match="file is gone"):
+            database.rows(select(ContentRow.digest))
+        with pytest.raises(DatabaseUnreachable, match="gone"), database.write() as session:
+            session.execute(text("SELECT 1"))
+    assert not file.exists()
+    file.write_bytes(copy)
+    assert database.rows(select(ContentRow.digest)) == ["0" * 64]

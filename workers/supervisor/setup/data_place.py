@@ -10,7 +10,8 @@ from backend.runs.job import Job
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.settings import Settings
 
-HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?(@[A-Za-z0-9][\w.-]*)?")
+"""With a revision or without."""
 """As the hub names data sets: "mnist", "stanfordnlp/imdb"."""
 
 

@@ -43,13 +43,20 @@ def fetched(spec: RunSpec, settings: Settings, goes_on: Callable[[], bool]) -> b
 
 
 def _brought(name: str, hub: Path, fault: list[Exception]) -> None:
-    """Under another name first: a folder that has its name is whole."""
+    """Under another name first: a folder that has its name is whole. A name with a revision
+    (`somebody/set@9f3c`) has the same content on every node and day."""
     from huggingface_hub import snapshot_download
 
     part = hub / f"{name}.part"
+    repository, _, revision = name.partition("@")
     try:
         snapshot_download(
-            name, repo_type="dataset", local_dir=part, token=False, allow_patterns=list(TABLES)
+            repository,
+            repo_type="dataset",
+            revision=revision or None,
+            local_dir=part,
+            token=False,
+            allow_patterns=list(TABLES),
         )
         shutil.rmtree(part / ".cache", ignore_errors=True)
         part.rename(hub / name)

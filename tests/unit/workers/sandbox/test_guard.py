@@ -30,9 +30,8 @@ def test_folders_too_deep_to_look_into_are_a_breach(tmp_path: Path) -> None:
         os.close(place)
         place = below
     os.close(place)
-    guard = Guard(LIMITS, 0, tmp_path)
-    error = guard.error(time.monotonic() + 10)
+    error = Guard(LIMITS, 0, tmp_path).error(time.monotonic() + 10)
+    remove(tmp_path)  # pytest could not
     assert error is not None
     assert error.kind == "TooManyFiles"
     assert "deep" in error.message
-    remove(tmp_path)  # pytest could not

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,20 @@ def test_what_is_there_is_not_brought_again(tmp_path: Path) -> None:
 def test_runs_that_ask_for_nothing_bring_nothing(tmp_path: Path) -> None:
     assert fetched(TrainSpec(1, PLAN), Settings(home=tmp_path), goes_on=lambda: False)
     assert not (tmp_path / "hub").exists()
+
+
+@pytest.mark.parametrize(("name", "revision"), [("a/b@9f3c", "9f3c"), ("a/b", None)])
+def test_a_revision_is_asked_for_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, revision: str | None
+) -> None:
+    asked = []
+
+    def download(repository: str, local_dir: Path, **options: object) -> None:
+        asked.append((repository, options["revision"]))
+        local_dir.mkdir(parents=True)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    spec = replace(SPEC, data=DataSpec("huggingface", path=name))
+    assert fetched(spec, Settings(home=tmp_path), goes_on=lambda: True)
+    assert asked == [("a/b", revision)]
+    assert (tmp_path / "hub" / name).is_dir()
