@@ -56,12 +56,12 @@ class Cells:
     def __len__(self) -> int:
         return len(self.compute)
 
-    @property
+    @cached_property
     def one_way(self) -> Bools:
         """Whether a cut of each may be so, where the model has any that are."""
         return np.full(len(self), not self.profile.graph.is_two_way)
 
-    @property
+    @cached_property
     def cut_bytes(self) -> Floats:
         """The least that is alive across the cut of each; where some may be one way, none are
         counted."""

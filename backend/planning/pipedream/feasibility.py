@@ -35,22 +35,33 @@ def feasible(space: PlanSpace, limit: float) -> tuple[Piece, ...] | None:
     stage: plans with replicas may be missed there.)
     """
     every = space.cluster.num_devices
-    pieces = _Search(space, limit, every).run()
+    pieces = LayingOut(space, limit, every).run()
     if pieces is None or space.relaxed or space.fits(pieces):
         return pieces
     for total in range(every, 0, -1):
         most = total if space.cluster.is_uniform else every
-        pieces = _Search(space.with_devices(total), limit, most).run()
+        pieces = LayingOut(space.with_devices(total), limit, most).run()
         if pieces and space.fits(pieces):
             return pieces
     return None
 
 
 @dataclass
-class _Search:
+class LayingOut:
+    """One search, as the module says.
+
+    copies   on how many machines the pipeline stands alike
+    behind   of each ideal the devices that are taken by what follows it elsewhere, -1 where
+             nothing can; None where nothing does
+    is_part  not the whole model is to be placed, so that no devices are kept for the rest
+    """
+
     space: PlanSpace
     limit: float
     num_devices: int
+    copies: int = 1
+    behind: Ints | None = None
+    is_part: bool = False
     table: NDArray[np.int8] = field(init=False)
     origin: NDArray[np.int64] = field(init=False)
 
@@ -75,12 +86,20 @@ class _Search:
         self.table = np.full(shape, FAR, dtype=np.int8)
         self.origin = np.zeros(shape, dtype=np.int64)
         self.steps: list[tuple[int, int, int]] = []
+        self.others = np.zeros(shape, dtype=np.int64)
 
     def run(self) -> tuple[Piece, ...] | None:
         last = len(self.reach) - 1
-        if self.needed[last] > self.num_devices:
+        if self.is_part:
+            self.needed[:] = 0
+        if self.behind is not None:
+            ready = np.flatnonzero(self.behind >= 0)
+            self.table[ready, 0], self.others[ready, 0] = 0, self.behind[ready]
+            self.reach[ready] = self.top
+        elif self.needed[last] > self.num_devices:
             return None
-        self.table[last, 0] = 0
+        else:
+            self.table[last, 0] = 0
         for stop in self.open[::-1].tolist():
             if stop == 0:
                 break
@@ -88,7 +107,7 @@ class _Search:
             if taken:
                 self._extend(stop, taken)
         ends = np.flatnonzero(self.table[0] < FAR)
-        return self._trace(int(ends[0])) if len(ends) else None
+        return self.trace(0, int(ends[0])) if len(ends) else None
 
     def _worth(self, stop: int) -> list[int]:
         """The numbers of taken devices from which to go on, without those that are no better
@@ -122,7 +141,7 @@ class _Search:
                 self._place_uneven(firsts, stop, count, weights)
                 continue
             for start in self._starts(count):
-                if stop == len(self.reach) - 1 or self._climb(count - 1, start) <= self.reach[stop]:
+                if count == 0 or self._climb(count - 1, start) <= self.reach[stop]:
                     self._place(firsts, stop, count, start, fewest)
 
     def _firsts(self, stop: int, taken: int) -> Ints:
@@ -141,9 +160,10 @@ class _Search:
         compute = space.between(firsts, stop)
         least: Floats | float = 1.0
         if space.memory is not None:
-            after = self._least_after(stop) if space.relaxed else taken
-            bounds = space.bounds(after)
+            used = self.copies * taken + int(self.others[stop, taken])
+            bounds = space.bounds(self._least_after(stop) if space.relaxed else used, self.copies)
             least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
+            least = np.ceil(least / self.copies)
         found = []
         for machine, bandwidth in zip(self.sizes, space.cluster.slowest, strict=False):
             at_least = self._copied(least, machine, firsts, stop)
@@ -257,11 +277,12 @@ class _Search:
             self.steps.append((stop, taken, start))
             table[at[better]] = climbed[better]
             origin[at[better]] = len(self.steps) - 1
+            self.others.reshape(-1)[at[better]] = self.others[stop, taken]
 
-    def _trace(self, end: int) -> tuple[Piece, ...]:
+    def trace(self, first: int, end: int) -> tuple[Piece, ...]:
+        """The pieces behind ideal `first` with `end` devices taken at the end of the list."""
         pieces: list[Piece] = []
-        first = 0
-        while first != len(self.reach) - 1:
+        while end:
             stop, taken, start = self.steps[int(self.origin[first, end])]
             pieces.append(Piece(first, stop, start, end))
             first, end = stop, taken

@@ -131,6 +131,18 @@ class Ideals:
         sizes = counts.sum(axis=1)
         return np.asarray((common == sizes[:, None]) & (sizes[:, None] < sizes[None, :]))
 
+    def lightest(self, most: int) -> "Ideals":
+        """About `most` of them: of those with like compute one with the fewest bytes, and both
+        ends."""
+        if len(self) <= most:
+            return self
+        place = self.compute / max(self.compute[-1], 1e-300) * (most - 2)
+        window = np.clip(np.floor(place).astype(np.int64), 0, most - 3)
+        window[[0, -1]] = -1, most
+        order = np.lexsort((self.exchanged_bytes, window))
+        chosen = np.sort(order[np.flatnonzero(np.diff(window[order], prepend=-2))])
+        return Ideals(self.profile, self.members[chosen], complete=False)
+
     def order(self, chain: Iterable[int]) -> tuple[int, ...]:
         """The layers in an order in which each ideal of `chain` comes first; empty where
         the profile's own order is one."""

@@ -7,6 +7,7 @@ from backend.cluster.cluster import Cluster
 from backend.planning.pipedream.bisection import Optimum, improved, infeasible_below
 from backend.planning.pipedream.feasibility import feasible
 from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.pipedream.variants import with_variants
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.units import bytes_text
 
@@ -23,7 +24,8 @@ def constrained(space: PlanSpace, bound: float) -> Optimum:
             found.append(Optimum(copied, space.seconds(copied), bound))
     if not found:
         raise _does_not_fit(space) if space.tells_excess else PlanDoesNotFit("no partition fits")
-    best = min(found, key=lambda one: one.seconds)
+    fastest = min(found, key=lambda one: one.seconds)
+    best = with_variants(space, replace(fastest, lower_bound=bound))
     if space.is_exact and len(space.cluster.levels) == 1:
         bound = proved
     elif space.is_exact:

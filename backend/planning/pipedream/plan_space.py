@@ -96,14 +96,15 @@ class PlanSpace:
         sizes = [device.memory for device in self.cluster.each[::-1][start:end]]
         return replace(self.memory, limit=min([self.memory.limit, *filter(None, sizes)]))
 
-    def bounds(self, after: int) -> Bounds:
-        """What a stage in front of `after` devices holds."""
-        if after not in self._bounds:
+    def bounds(self, after: int, copies: int = 1) -> Bounds:
+        """What a stage in front of `after` devices holds, of a pipeline that stands in so many
+        machines alike."""
+        if (after, copies) not in self._bounds:
             assert self.memory is not None
-            most = max(1, self.cluster.num_devices - after)
-            self._bounds[after] = self.memory.bounds(most, after)
-        return self._bounds[after]
+            most = copies * self.cluster.num_devices - (after if copies == 1 else 0)
+            self._bounds[after, copies] = self.memory.bounds(max(1, most), after)
+        return self._bounds[after, copies]
 
     @cached_property
-    def _bounds(self) -> dict[int, Bounds]:
+    def _bounds(self) -> dict[tuple[int, int], Bounds]:
         return {}

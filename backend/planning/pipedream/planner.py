@@ -144,7 +144,7 @@ def _among_many(
     least = least_cuts(profile)
     own = Ideals(profile, own_order(len(profile.layers)), complete=False)
     bounded: Optimum | None = None
-    for cuts in (own, least.ideals):
+    for cuts in (own.lightest(FEWER),) if is_constrained else (own, least.ideals):
         found = _among(space(cuts), start, bound)
         if bounded is None or found.seconds < bounded.seconds:
             bounded = found
