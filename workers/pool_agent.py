@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         backend = connect(settings)
         kind = KINDS[given.kind]
         engine = kind.engine(given, settings)
-        submitter = Submitter(backend.pools, engine, given.name, given.kind, kind.command)
+        submitter = Submitter(backend, engine, given.name, given.kind, kind.command)
         backend.pools.go_by(given.name)
     except StageflowError as fault:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)

@@ -10,8 +10,9 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from backend.bootstrap import Backend, connect
@@ -22,6 +23,8 @@ from backend.runs.pools.job import WARNING
 from backend.runs.run import Run
 from backend.settings import Settings, load_settings
 from backend.storage.errors import DatabaseUnreachable
+from workers.address import own_address
+from workers.links.participant import Participant
 from workers.node_agent import NodeAgent
 
 PLACES = ("STAGEFLOW_PLACE", "SLURM_PROCID", "JOB_COMPLETION_INDEX")
@@ -85,6 +88,18 @@ def take_name(backend: Backend) -> None:
             time.sleep(LOOK)
 
 
+def measure(backend: Backend, test_id: int, place: int) -> int:
+    """Take part in a test of links as that machine of its job, until it is over."""
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+        signal.signal(number, lambda *_: stopped.set())
+    test = backend.links.tests.get(test_id)
+    address = own_address(backend.settings.node_address)
+    member = test.members[place].node
+    Participant(backend.links, test, member, address, lambda: not stopped.is_set()).play()
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 once the attempt is over, however it ended, or somebody else carries the run; 1 where the
     agent could not do its work."""
@@ -95,6 +110,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         settings = settings_for(load_settings(), given.run_id, given.place, home)
         backend = connect(settings)
+        if given.links:
+            with closing(backend):
+                return measure(backend, given.run_id, given.place)
         backend.runs.get(given.run_id)
         take_name(backend)
         agent = NodeAgent(backend, given.run_id)
@@ -117,6 +135,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run_id", type=int)
+    parser.add_argument("--links", action="store_true", help="it is the number of a test of links")
     named = (os.environ[name] for name in PLACES if os.environ.get(name, "").isdecimal())
     parser.add_argument("--place", type=int, default=int(next(named, "0")))
     parser.add_argument("--warning", type=float, default=WARNING, help="seconds after a SIGUSR1")

@@ -64,9 +64,9 @@ def _live() -> None:
     if pools:
         with card("Pools", "clusters whose jobs carry runs"):
             pool_list(pools, backend.pools.counts())
-    if nodes:
+    if nodes or pools:
         with card("Links", "bandwidth and latency between devices"):
-            links_view(nodes)
+            links_view(nodes, pools)
     with card("Queue", f"the first {SHOWN}" if queued > SHOWN else ""):
         if waiting:
             queue_list(waiting)

@@ -37,10 +37,12 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkTestMember:
-    """A node that takes part, with the devices that it reported."""
+    """A node that takes part, with the devices that it reported; or a machine of a `pool`'s job,
+    under a name for people."""
 
     node: str
     devices: tuple[Device, ...]
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ class LinkTest:
     rendezvous: str = ""
     links: tuple[Link, ...] = ()
     error: str = ""
+
+    @property
+    def pool(self) -> str:
+        """Whose job measures; "" where agents of nodes do."""
+        return self.members[0].pool
 
     @property
     def num_devices(self) -> int:

@@ -10,6 +10,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import read_cluster
+from backend.links.link_test import Link
 from backend.runs.pools.job import JobState, Seen
 from backend.runs.pools.room import BETWEEN, INSIDE, ForetoldStart, Machines, PoolRoom
 from backend.runs.request.spec import PoolSpec, ProfileSpec, TrainSpec
@@ -58,6 +59,22 @@ def test_its_machines_are_planned_for(backend: Backend, open_page: Open) -> None
     page = button(open_page(Page.NODES), "Plan").click().run()
     levels = (Level(4, INSIDE), Level(3, BETWEEN))
     assert read_cluster(param(page, "cluster")) == Cluster(levels, H100)
+
+
+@pytest.mark.usefixtures("pool")
+def test_links_of_its_machines_are_asked_for_and_planned_on(
+    backend: Backend, open_page: Open
+) -> None:
+    page = button(open_page(Page.NODES), "Measure in gpu").click().run()
+    asked = backend.links.tests.latest()
+    assert (asked.pool, asked.num_devices) == ("gpu", 8)
+    assert [test.id for test in backend.links.tests.of_pool("gpu")] == [asked.id]
+    assert backend.links.tests.of_pool("other") == []
+    assert "8 devices on 2 machines" in text_of(page).replace("\xa0", " ")
+    backend.links.tests.finish(asked.id, (Link(0, 1, 2e10, 1e-5), Link(0, 4, 2e9, 1e-4)))
+    page = button(open_page(Page.NODES), "Plan on these links").click().run()
+    levels = read_cluster(param(page, "cluster")).levels
+    assert [(level.count, level.bandwidth) for level in levels] == [(4, 2e10), (2, 2e9)]
 
 
 @pytest.mark.usefixtures("pool")

@@ -1,6 +1,7 @@
 """The links between registered devices: as they were measured, and the way to measure them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -14,6 +15,7 @@ from app.session.state import Page
 from backend.cluster.document import write_cluster
 from backend.links.link_test import Link, LinkState, LinkTest
 from backend.runs.dispatch.nodes import Node
+from backend.runs.pools.pool import Pool
 
 WORDS = {
     LinkState.QUEUED: "waiting for the nodes",
@@ -23,14 +25,18 @@ WORDS = {
 }
 
 
-def links_view(nodes: Sequence[Node]) -> None:
-    """The newest test's figures per pair of nodes, and a plan on them."""
+def links_view(nodes: Sequence[Node], pools: Sequence[Pool]) -> None:
+    """The newest test's figures per pair of machines, and a plan on them."""
     test = services.backend().links.tests.latest()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         is_on = test is not None and not test.state.is_final
         barred = "The links are being measured." if is_on else why_not()
-        if st.button("Measure links", icon=":material/speed:", **closed(barred)):
-            _ask(nodes)
+        if nodes and st.button("Measure links", icon=":material/speed:", **closed(barred)):
+            _ask(partial(services.backend().links.ask, nodes))
+        for pool in pools:
+            words, key = f"Measure in {plain(pool.name)}", f"links-of-{pool.name}"
+            if st.button(words, key=key, icon=":material/speed:", **closed(barred)):
+                _ask(partial(services.backend().links.ask_pool, pool))
         if (
             test is not None
             and test.state is LinkState.DONE
@@ -48,7 +54,7 @@ def links_view(nodes: Sequence[Node]) -> None:
 
 
 def _result(test: LinkTest) -> None:
-    nodes = count(len(test.members), "node")
+    nodes = count(len(test.members), "machine" if test.pool else "node")
     word = f" · {WORDS[test.state]}" if WORDS[test.state] else ""
     st.caption(f"{count(test.num_devices, 'device')} on {nodes}, {ago(test.created_at)}{word}")
     if not test.links:
@@ -77,6 +83,6 @@ def pairs(test: LinkTest) -> list[tuple[str, str, Link]]:
 
 
 @guarded
-def _ask(nodes: Sequence[Node]) -> None:
-    services.backend().links.ask(nodes)
+def _ask(ask: Callable[[], object]) -> None:
+    ask()
     st.rerun()

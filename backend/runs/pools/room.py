@@ -47,9 +47,10 @@ class PoolRoom:
     starts: tuple[ForetoldStart, ...] = ()
 
     @property
-    def _largest(self) -> Machines:
-        """The kind with the most devices; there are some."""
-        return max(self.machines, key=lambda kind: kind.count * kind.devices)
+    def largest(self) -> Machines | None:
+        """The kind with the most devices, where there are some."""
+        found = max(self.machines, key=lambda kind: kind.count * kind.devices, default=None)
+        return found if found and found.count * found.devices else None
 
     def start_of(self, machines: int, devices: int) -> ForetoldStart | None:
         """That of the smallest of the foretold jobs that is as large; None where none is."""
@@ -59,9 +60,9 @@ class PoolRoom:
     def shapes(self) -> Iterator[tuple[int, int]]:
         """Machines and devices of each of the jobs whose start a cluster is asked for: one device,
         then whole machines of the largest kind, twice as many each time up to all."""
-        if not self.total:
+        kind = self.largest
+        if kind is None:
             return
-        kind = self._largest
         if kind.devices > 1:
             yield 1, 1
         count = 1
@@ -83,11 +84,11 @@ class PoolRoom:
     def cluster(self, machines: int = 0) -> Cluster:
         """So many machines of the kind with the most devices, to plan for (0 = all of them), joined
         by links that are assumed. Raises `InvalidInput` where there are fewer."""
-        if not self.total:
+        kind = self.largest
+        if kind is None:
             raise InvalidInput(
                 "what the pool has is not known yet", "Look at it: stageflow pool list"
             )
-        kind = self._largest
         if machines > kind.count:
             raise InvalidInput(
                 f"the pool has {kind.count} machines with {kind.devices} {kind.device.name}, "

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from sqlalchemy import select, update
@@ -15,6 +16,8 @@ from backend.storage.tables.values import DatabaseClock
 
 Members = tuple[LinkTestMember, ...]
 Links = tuple[Link, ...]
+LONGEST = 24 * 3600.0
+"""Seconds that a test waits in the queue of a pool's cluster."""
 OPEN = (LinkState.QUEUED.value, LinkState.RUNNING.value)
 
 
@@ -49,18 +52,29 @@ class SqlLinks:
 
     def waiting(self, node: str, patience: float) -> Sequence[LinkTest]:
         """Those that wait for a node, oldest first; older than `patience` seconds they fail."""
+        return [
+            test
+            for test in self._open(patience)
+            if node in (member.node for member in test.members)
+        ]
+
+    def of_pool(self, pool: str) -> Sequence[LinkTest]:
+        """Those that a pool's jobs measure and that are not over, oldest first."""
+        return [test for test in self._open(inf) if test.pool == pool]
+
+    def _open(self, patience: float) -> Sequence[LinkTest]:
         query = select(LinkTestRow, DatabaseClock() - LinkTestRow.asked)
         query = query.where(LinkTestRow.state.in_(OPEN)).order_by(LinkTestRow.id)
         with self._database.read() as session:
             found = [(value_of(LinkTest, row), age) for row, age in session.execute(query)]
+        kept = []
         for test, age in found:
-            if age > 2 * patience:
-                self.fail(test.id, f"not all of its nodes joined within {2 * patience:.0f} s")
-        return [
-            test
-            for test, age in found
-            if age <= 2 * patience and node in (member.node for member in test.members)
-        ]
+            limit = LONGEST if test.pool else 2 * patience
+            if age > limit:
+                self.fail(test.id, f"not all of its nodes joined within {limit:.0f} s")
+            else:
+                kept.append(test)
+        return kept
 
     def meet(self, test_id: int, rendezvous: str) -> None:
         self._change(test_id, state=LinkState.RUNNING.value, rendezvous=rendezvous)

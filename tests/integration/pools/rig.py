@@ -73,7 +73,7 @@ class PoolRig:
         self.backend.close()
 
     def _loop(self) -> None:
-        submitter = Submitter(self.backend.pools, self.engine, "gpu", "test", self.command)
+        submitter = Submitter(self.backend, self.engine, "gpu", "test", self.command)
         while not self._over.wait(ROUND):
             submitter.turn()
             self.backend.dispatch.expire()

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from backend.links.link_test import LinkState
 from backend.runs.pools.job import JobState
 from backend.runs.request.spec import CheckpointSpec, PoolSpec, ProfileSpec
 from backend.runs.states import RunState
@@ -43,6 +44,27 @@ def test_a_profile_is_measured_in_a_job_of_one_device(rig: PoolRig) -> None:
     assert ended.state is RunState.SUCCEEDED, ended.error
     assert ended.summary.profile_id is not None
     assert rig.backend.profiles.get(ended.summary.profile_id).profile.layers
+
+
+def test_links_of_its_machines_are_measured_by_a_job(rig: PoolRig) -> None:
+    asked = rig.backend.links.ask_pool(rig.pool())
+    rig.wait(lambda: rig.backend.links.tests.get(asked.id).state.is_final)
+    found = rig.backend.links.tests.get(asked.id)
+    assert found.state is LinkState.DONE, found.error
+    assert [member.node for member in found.members] == ["gpu, machine 0", "gpu, machine 1"]
+    ends = {(link.one, link.other) for link in found.links}
+    assert ends == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)}
+    assert [level.count for level in found.cluster().levels] == [2, 2]
+    rig.wait(lambda: not rig.agents())
+
+
+def test_links_whose_job_cannot_begin_are_said_to_be_unmeasured(new_pool) -> None:
+    rig = new_pool()
+    rig.command = ("sh", "-c", "echo no Python on this machine; exit 3", "--")
+    rig.begin()
+    asked = rig.backend.links.ask_pool(rig.pool())
+    rig.wait(lambda: rig.backend.links.tests.get(asked.id).state is LinkState.FAILED)
+    assert "no Python on this machine" in rig.backend.links.tests.get(asked.id).error
 
 
 def test_a_warned_job_saves_and_the_next_one_goes_on(
