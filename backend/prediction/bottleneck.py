@@ -167,27 +167,34 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
     if load.of == "cut":
         sent = durations.message_bytes(Message(Flow.ACTIVATION, load.number, 0))
         ways = "one way" if durations.one_way[load.number] else "each way"
+        one, other = (
+            durations.cluster.host_of(durations.device(shape.rank_of(stage, 0)))
+            for stage in (load.number, load.number + 1)
+        )
+        place = f" (hosts {one} and {other})" if one != other else ""
         return (
-            f"The link between stages {load.number} and {load.number + 1} is the bottleneck: "
-            f"{seconds_text(load.seconds)} for {bytes_text(sent)} {ways} per microbatch"
+            f"The link between stages {load.number} and {load.number + 1}{place} is the "
+            f"bottleneck: {seconds_text(load.seconds)} for {bytes_text(sent)} {ways} per microbatch"
         )
     held = range(load.number, len(plan.partition.stages), plan.partition.pipeline_size)
     compute = _compute(durations, plan)
     own, whole = sum(compute[stage] for stage in held), sum(compute)
-    text = (
-        f"Stage{'s' if len(held) > 1 else ''} {' and '.join(map(str, held))} "
-        f"{'are' if len(held) > 1 else 'is'} the bottleneck: {own / (whole or 1.0):.0%} of "
-        f"compute ({seconds_text(own)} of {seconds_text(whole)})"
-    )
+    are, names = "are" if len(held) > 1 else "is", " and ".join(map(str, held))
+    stages = f"tage{'s' if len(held) > 1 else ''} {names}"
+    part = f"{own / (whole or 1.0):.0%} of compute ({seconds_text(own)} of {seconds_text(whole)})"
     replicas = plan.partition.replicas[load.number]
-    if replicas > 1:
-        group = shape.group_of(load.number)
-        sync = sum(
-            durations.all_reduce(stage, group) + durations.gathering[stage] for stage in held
+    if replicas == 1:
+        return f"S{stages} {are} the bottleneck: {part}"
+    group = shape.group_of(load.number)
+    sync = sum(durations.all_reduce(stage, group) + durations.gathering[stage] for stage in held)
+    gradients = bytes_text(sum(durations.parameter_bytes[stage] for stage in held))
+    if sync / max(replicas, plan.batch) > own / replicas:
+        return (
+            f"Synchronising s{stages} is the bottleneck: {replicas} replicas exchange "
+            f"{gradients} of gradients in {seconds_text(sync)} at every update, more "
+            f"than their {part}"
         )
-        num_bytes = sum(durations.parameter_bytes[stage] for stage in held)
-        text += (
-            f", shared by {replicas} replicas that synchronise {bytes_text(num_bytes)} in "
-            f"{seconds_text(sync)}"
-        )
-    return text
+    return (
+        f"S{stages} {are} the bottleneck: {part}, shared by {replicas} replicas that synchronise "
+        f"{gradients} in {seconds_text(sync)}"
+    )

@@ -5,38 +5,48 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
 from backend.planning.memory import check_memory, memory_parts, smallest_devices
-from backend.planning.pipedream.bottleneck import CostModel
 from backend.planning.plan import Plan, PlanDoesNotFit, Stage
+from backend.prediction.bottleneck import busiest, loads
+from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
 
 def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tuple[str, ...]:
-    """A sentence for each side of the slowest stage: how its bottleneck (by PipeDream's cost
-    model) and the bytes over the cut change with one layer less, and whether that still fits
-    the devices' memory. None for a single stage."""
+    """A sentence for each side of the slowest stage: how the bottleneck (the most loaded stage,
+    link or host) and the bytes over the cut change with one layer less, and whether that still
+    fits the devices' memory. None for a single stage."""
     partition = plan.partition
     ordered = profile.in_order(partition.order)
-    judge = CostModel(ordered, cluster)
     stages = partition.stages
-    worst = max(range(len(stages)), key=lambda number: judge.stage(stages[number]))
-    now = judge.pipeline(stages)
+    durations, shape = _durations(profile, cluster, plan), steady_shape(plan)
+    of_stages = [load.seconds for load in loads(durations, plan, shape) if load.of == "stage"]
+    worst = max(range(len(stages)), key=of_stages.__getitem__)
+    now = busiest(durations, plan, shape)
     found = []
     for other, changed in _changed(stages, worst):
-        layer, more = _moved(ordered, stages[worst], is_first=other < worst)
-        then = judge.pipeline(changed)
+        moved = replace(plan, partition=replace(partition, stages=changed))
+        layer, sent, more = _moved(ordered, stages[worst], is_first=other < worst)
+        then = busiest(_durations(profile, cluster, moved), moved, steady_shape(moved))
         found.append(
-            f"Moving layer {layer} to stage {other} would send {_than_now(more)} "
+            f"Moving layer {layer} to stage {other} would send {_than_now(sent, more)} "
             f"{'each way' if ordered.graph.is_two_way else 'forward'} per microbatch and "
             f"{_changes(seconds_text(now), seconds_text(then))}"
-            f"{_too_much(profile, cluster, plan, changed, optimizer)}."
+            f"{_too_much(profile, cluster, moved, optimizer)}."
         )
     return tuple(found)
 
 
-def _than_now(more: int) -> str:
-    return f"{bytes_text(abs(more))} {'more' if more > 0 else 'less'}" if more else "as much"
+def _durations(profile: Profile, cluster: Cluster, plan: Plan) -> PlanDurations:
+    return PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+
+
+def _than_now(sent: int, more: int) -> str:
+    """`more` bytes beside those that the cut sends now; less than a hundredth is no difference."""
+    if abs(more) * 100 < max(sent, sent + more):
+        return "about as much" if more else "as much"
+    return f"{bytes_text(abs(more))} {'more' if more > 0 else 'less'}"
 
 
 def _changes(now: str, then: str) -> str:
@@ -45,11 +55,8 @@ def _changes(now: str, then: str) -> str:
     return f"change the bottleneck from {now} to {then}"
 
 
-def _too_much(
-    profile: Profile, cluster: Cluster, plan: Plan, stages: tuple[Stage, ...], optimizer: str
-) -> str:
-    """Why the plan with these stages does not fit; "" where it does."""
-    moved = replace(plan, partition=replace(plan.partition, stages=stages))
+def _too_much(profile: Profile, cluster: Cluster, moved: Plan, optimizer: str) -> str:
+    """Why the plan does not fit; "" where it does."""
     held = memory_parts(profile, moved, steady_shape(moved), optimizer)
     try:
         check_memory(held, smallest_devices(cluster, moved.partition))
@@ -58,12 +65,13 @@ def _too_much(
     return ""
 
 
-def _moved(profile: Profile, stage: Stage, is_first: bool) -> tuple[str, int]:
-    """The first or last layer of `stage`, and how many bytes more cross the cut without it."""
+def _moved(profile: Profile, stage: Stage, is_first: bool) -> tuple[str, int, int]:
+    """The first or last layer of `stage`, the bytes that cross the cut now, and how many more
+    cross it without that layer."""
     cuts = profile.graph.cut_bytes
-    if is_first:
-        return profile.layers[stage.first].name, cuts[stage.first] - cuts[stage.first - 1]
-    return profile.layers[stage.stop - 1].name, cuts[stage.stop - 2] - cuts[stage.stop - 1]
+    layer = stage.first if is_first else stage.stop - 1
+    now, then = (layer - 1, layer) if is_first else (layer, layer - 1)
+    return profile.layers[layer].name, cuts[now], cuts[then] - cuts[now]
 
 
 def _changed(stages: tuple[Stage, ...], worst: int) -> Iterator[tuple[int, tuple[Stage, ...]]]:

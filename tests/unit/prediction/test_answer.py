@@ -10,7 +10,7 @@ from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
 from backend.planning.plan import PlanDoesNotFit
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import rank
+from backend.prediction.answer import cut_by_hand, rank
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
 from backend.profiles.graph_txt import read_graph
@@ -79,6 +79,25 @@ def test_replicas_that_synchronise_are_named():
     [best, *_] = ask(profile, Cluster((Level(4, 2e8),)))
     assert best.prediction.plan.partition.label == "3-1"
     assert "shared by 3 replicas that synchronise 1.00 MiB in" in best.reason
+
+
+def test_a_synchronisation_that_takes_longer_than_the_compute_is_named():
+    profile = Profile("heavy", ModelGraph.chain((CONVOLUTIONS, DENSE)), microbatch=16)
+    two_by_two = Cluster((Level(2, 1e9), Level(2, 1e8)))
+    question = Question(profile, two_by_two, "", "pipedream", 4, "momentum")
+    reason = cut_by_hand(question, "1x2-2x2").reason  # 20 MiB over 0.1 GB/s beside 6 ms
+    assert reason.startswith(
+        "Synchronising stage 1 is the bottleneck: 2 replicas exchange 20.0 MiB"
+    )
+    assert "more than their 50% of compute" in reason
+
+
+def test_a_link_between_hosts_is_named_with_them():
+    two_by_two = Cluster((Level(2, 1e12), Level(2, MIB / 0.1)))
+    graph = ModelGraph.chain((CONVOLUTIONS, replace(CONVOLUTIONS, name="conv2"), DENSE))
+    question = Question(replace(PROFILE, graph=graph), two_by_two, "", "pipedream", 4, "momentum")
+    reason = cut_by_hand(question, "1x1-2x1-3x1").reason
+    assert reason.startswith("The link between stages 1 and 2 (hosts 0 and 1) is the bottleneck")
 
 
 def test_one_device_makes_one_answer():
