@@ -6,7 +6,7 @@ SERVE ?= 1
 WORKERS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -73,6 +73,21 @@ soak: setup-dev ## Faults made on purpose, several times each (FAULTS="agent pau
 
 screenshots: setup-dev packages ## Pictures of every page in every state, into docs/screenshots
 	$(BIN)/python -m tests.e2e.screenshots
+
+AUDIT := $(VENV)-audit/bin
+$(AUDIT)/.installed:
+	$(PYTHON) -m venv $(VENV)-audit
+	$(AUDIT)/pip install --quiet bandit==1.9.4 pip-audit==2.10.1 cyclonedx-bom==7.5.0 uv
+	@touch $@
+
+audit: setup $(AUDIT)/.installed ## Known faults of our packages, risky code, a bill of materials (sbom.json)
+	$(AUDIT)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml app backend workers
+	$(AUDIT)/cyclonedx-py environment --output-file sbom.json $(BIN)/python
+	$(AUDIT)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
+lock: $(AUDIT)/.installed ## The hashes of the dashboard's packages, into docker/web.lock
+	$(AUDIT)/uv pip compile --quiet --constraint constraints.txt --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 --output-file docker/web.lock pyproject.toml
 
 format: setup-dev ## Format the code
 	$(BIN)/ruff check --fix . || true

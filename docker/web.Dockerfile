@@ -4,12 +4,13 @@ FROM python:3.11-slim-bookworm
 RUN useradd --uid 10001 --create-home stageflow \
     && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
-COPY pyproject.toml constraints.txt README.md ./
+COPY pyproject.toml constraints.txt README.md docker/web.lock ./
 COPY app app
 COPY backend backend
 COPY workers workers
 COPY migrations migrations
-RUN pip install --no-cache-dir --constraint constraints.txt --editable .
+RUN pip install --no-cache-dir --require-hashes --requirement web.lock \
+    && pip install --no-cache-dir --constraint constraints.txt --no-deps --editable .
 
 USER 10001
 # hadolint ignore=DL3064

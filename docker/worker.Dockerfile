@@ -3,7 +3,7 @@
 FROM python:3.11-slim-bookworm
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends bubblewrap=0.8.* \
+    && apt-get install --yes --no-install-recommends bubblewrap=0.8.* libseccomp2=2.5.* \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --create-home stageflow \
     && install -d -o stageflow -g stageflow /state /shared

@@ -3,11 +3,15 @@
 import re
 import shutil
 import subprocess
+import tomllib
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from app.api.reading import MAX_BODY
 
 ROOT = Path(__file__).parents[2]
 IMAGES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -44,9 +48,57 @@ class TestImage:
 
 def test_the_proxy_alone_has_open_ports() -> None:
     assert [name for name, service in SERVICES.items() if "ports" in service] == ["proxy"]
-    assert COMPOSE["networks"]["inside"] == {"internal": True}
+    assert COMPOSE["networks"]["inside"]["internal"] is True
+    way_out = {name for name, each in SERVICES.items() if "way-out" in each["networks"]}
+    assert way_out == {"web", "worker", "worker-cuda"}
     for name in set(SERVICES) - {"proxy"}:
-        assert SERVICES[name]["networks"] == ["inside"]
+        assert set(SERVICES[name]["networks"]) <= {"inside", "way-out"}
+
+
+def test_the_proxy_alone_is_believed_about_visitors() -> None:
+    allowed = SERVICES["web"]["environment"]["FORWARDED_ALLOW_IPS"]
+    inside = COMPOSE["networks"]["inside"]["ipam"]["config"][0]
+    assert SERVICES["proxy"]["networks"]["inside"]["ipv4_address"] == allowed
+    assert ip_address(allowed) in ip_network(inside["subnet"])
+    assert ip_address(allowed) not in ip_network(inside["ip_range"])  # what others are given
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_has_few_rights_and_an_end_to_what_it_takes(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert "no-new-privileges" in service["security_opt"]
+    assert service["mem_limit"]
+    assert service["pids_limit"] <= 4096
+
+
+def test_the_database_is_used_by_a_role_that_is_no_superuser() -> None:
+    script = (ROOT / "docker" / "make-role").read_text()
+    assert "CREATE ROLE stageflow LOGIN NOSUPERUSER" in script
+    assert "POSTGRES_USER" not in SERVICES["postgres"]["environment"]
+    mounted = dict(each.split(":")[:2] for each in SERVICES["postgres"]["volumes"])
+    assert mounted["./make-role"].startswith("/docker-entrypoint-initdb.d/")
+
+
+def test_proxy_and_dashboard_take_bodies_of_the_same_size() -> None:
+    most = re.search(r"max_size (\d+)MiB", (ROOT / "docker" / "Caddyfile").read_text())
+    config = tomllib.loads((ROOT / "app" / ".streamlit" / "config.toml").read_text())
+    assert most is not None
+    assert int(most[1]) == config["server"]["maxUploadSize"] + MAX_BODY // 2**20
+
+
+def test_the_packages_of_the_dashboard_have_hashes_and_the_versions_that_are_tested() -> None:
+    text = (ROOT / "constraints.txt").read_text().lower().replace("_", "-")
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+    lock = (ROOT / "docker" / "web.lock").read_text().replace("\\\n", " ")
+    locked = [line.split() for line in lock.splitlines() if line.strip()]
+    versions = dict(words[0].split("==") for words in locked)
+    assert {name: pinned.get(name, version) for name, version in versions.items()} == versions
+    assert all("--hash=sha256:" in " ".join(words) for words in locked)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {re.split(r"[^\w.-]", each)[0].lower() for each in project["dependencies"]}
+    assert needed <= set(versions)
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -84,10 +136,11 @@ def test_the_secrets_are_written_once_and_by_their_names(tmp_path: Path) -> None
     subprocess.run([script], check=True)
     written = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir()}
     assert set(written) == {Path(each["file"]).name for each in COMPOSE["secrets"].values()}
-    password = written["postgres_password"]
+    password = written["database_password"]
+    assert password != written["postgres_password"]
     assert len(password) == 48
     assert f":{password}@postgres/" in written["stageflow_database_url"]
     assert (tmp_path / "secrets").stat().st_mode & 0o077 == 0
     again = subprocess.run([script], check=False, capture_output=True)
     assert again.returncode == 1
-    assert (tmp_path / "secrets" / "postgres_password").read_text() == password
+    assert (tmp_path / "secrets" / "database_password").read_text() == password
