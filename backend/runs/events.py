@@ -154,6 +154,14 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescuing:
+    """Another rank is lost: this one saves the state after its last update before it ends."""
+
+    rank: int
+    event: Literal["rescuing"] = "rescuing"
+
+
+@dataclass(frozen=True, slots=True)
 class RankError:
     """The rank cannot go on. Fields as in `RunError`."""
 
@@ -185,6 +193,7 @@ Event = (
     | Artifact
     | Saved
     | Chosen
+    | Rescuing
     | RankError
     | Finished
 )

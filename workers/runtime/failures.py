@@ -33,7 +33,7 @@ def _cut(text: str, most: int) -> str:
     return f"{text[:half]}\n[... {left_out:,} characters are left out ...]\n{text[-half:]}"
 
 
-def _words(error: Exception) -> str:
+def _words(error: BaseException) -> str:
     """What it says, if it can."""
     try:
         return str(error) or type(error).__name__
@@ -53,7 +53,7 @@ def _failed(rank: int, error: Exception) -> RankError:
     if is_out_of_memory(error):
         advice = "Use smaller microbatches, or more stages."
         return RankError(rank, "OutOfMemory", f"Rank {rank} ran out of memory.", advice, detail)
-    if _is_lost_peer(error):
+    if is_lost_peer(error):
         advice = "Look at the other ranks: one of them ended first."
         return RankError(rank, "PeerLost", f"Rank {rank} lost another rank.", advice, detail)
     return RankError(rank, type(error).__name__, _words(error), detail=detail)
@@ -66,7 +66,9 @@ def is_out_of_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or any(sign in text for sign in signs)
 
 
-def _is_lost_peer(error: Exception) -> bool:
+def is_lost_peer(error: BaseException) -> bool:
     """Whether gloo says that the other side of a connection went away."""
     signs = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
-    return isinstance(error, RuntimeError) and any(sign in _words(error) for sign in signs)
+    if isinstance(error, RuntimeError) and any(sign in _words(error) for sign in signs):
+        return True
+    return error.__cause__ is not None and is_lost_peer(error.__cause__)

@@ -15,7 +15,7 @@ from backend.runs.request.spec import TrainSpec
 from workers.data import catalog
 from workers.definitions.loader import load
 from workers.runtime.checkpoints.checkpoints import Checkpoints
-from workers.runtime.checkpoints.stage_state import copy_of, resume
+from workers.runtime.checkpoints.stage_state import copy_of, marks_of, resume
 from workers.runtime.checkpoints.trained_model import save
 from workers.runtime.compute.model import layers_of
 from workers.runtime.compute.variants import bundle_specs, one_way_stages
@@ -25,6 +25,7 @@ from workers.runtime.execution.losses import Losses
 from workers.runtime.execution.program import RankProgram, evaluation_program, training_program
 from workers.runtime.execution.stopping import Stopping
 from workers.runtime.execution.training import Training
+from workers.runtime.failures import is_lost_peer
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
@@ -45,7 +46,12 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
         raise InvalidInput(f"job {job.name!r} asks for a {job.spec.kind} run, not for training")
     run = _TrainingRun(job, job.spec, world, reporter)
     reporter.started()
-    epochs = run.epochs()
+    try:
+        epochs = run.epochs()
+    except Exception as error:
+        if is_lost_peer(error):
+            run.checkpoints.rescue()
+        raise
     reporter.watch(None)
     run.checkpoints.close()
     save(run.rank, run.companions, Path(job.folder), reporter)
@@ -74,9 +80,9 @@ class _TrainingRun:
         self.programs = {self.shape.num_microbatches: self._program(self.shape, world.rank)}
         self.rank: Rank = make_rank(world, self.shape, definition, layers, spec)
         self.is_reporter = is_reporter(self.rank.coordinates)
-        copy = partial(copy_of, self.rank)
+        copy, marks = partial(copy_of, self.rank), partial(marks_of, self.rank)
         self.checkpoints = Checkpoints(
-            world, self.rank.coordinates, copy, spec, self.shape, self.folder, reporter
+            world, self.rank.coordinates, copy, marks, spec, self.shape, self.folder, reporter
         )
         say = reporter.log if self.is_reporter else _nothing
         self.stopping = Stopping(spec, job, world, say)

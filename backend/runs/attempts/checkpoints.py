@@ -40,6 +40,12 @@ def stage_file(stage: int, pipeline: int, replica: int = 0) -> str:
     return f"stage-{stage}-pipeline-{pipeline}{shard}.safetensors"
 
 
+def part_of(name: str) -> str:
+    """The part of a checkpoint that a file has, wherever it came from: as `stage_file` names it."""
+    found = _STAGE_FILE.search(name)
+    return found[0] if found else name
+
+
 def stage_of(name: str) -> int | None:
     """The stage whose part a file has; before `stage_file` there may be where it came from."""
     found = _STAGE_FILE.search(name)

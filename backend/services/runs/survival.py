@@ -73,7 +73,7 @@ def survived(
         return spec
     smaller = _on_what_is_left(run, spec, fallback, nodes, newest, asking)
     waited = _waited(run, [spec.nodes[number] for number in lost], nodes, stores)
-    if smaller is None or waited < WAIT:
+    if smaller is None or waited < (0.0 if is_all_there(run, newest) else WAIT):
         return spec
     wait = expected_wait(waited, stores.runs.outages(REMEMBERED))
     return smaller if goes_on(stake_of(run, fallback, newest, stores), wait) else spec
@@ -93,6 +93,14 @@ def prospect(run: Run, nodes: Sequence[Node]) -> str:
         f" After {WAIT:.0f} s it goes on by {found.plan.label}, at {found.factor:.2f} of its "
         "samples/s, where that is expected to take less time than waiting."
     )
+
+
+def is_all_there(run: Run, newest: Checkpoint) -> bool:
+    """Whether other replicas had all that a lost node had, and saved it: nothing is done again."""
+    spec, told = run.spec, run.progress
+    if not isinstance(spec, TrainSpec) or told is None or told.phase != "train":
+        return False
+    return max(spec.plan.partition.replicas) > 1 and newest.mark.step >= told.done
 
 
 def fallback_in(run: Run, spec: RunSpec) -> Fallback | None:

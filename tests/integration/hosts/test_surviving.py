@@ -37,6 +37,15 @@ def loss(output, target):
     time.sleep(0.004)
     return nn.functional.cross_entropy(output, target)
 """
+STUCK = MODEL.replace(
+    b"    time.sleep(0.004)",
+    b"""    global calls
+    calls += 1
+    if os.environ.get("RANK") == "2" and os.environ["WORLD_SIZE"] == "4" and calls > 60:
+        time.sleep(300)
+    time.sleep(0.004)""",
+).replace(b"import time", b"import os\nimport time\ncalls = 0")
+"""The rank that tells the losses waits in the middle of an update, and all others for it."""
 LAYERS = tuple(Layer(str(n), "Linear", 4e-2, 8e-2, 10**4, 10**3) for n in range(4))
 """So slow, as far as the planner knows, that it pays to go back."""
 AGENT = "tests.integration.hosts.impatient_agent"
@@ -99,6 +108,36 @@ def test_it_ends_by_another_plan_on_the_host_that_is_left(hosts, spec: TrainSpec
     assert last.step > 0
     is_as_sequential(hosts, run.id, sequential)
     assert hosts.backend.runs.get(run.id).spec == spec_of(spec, ended)
+    hosts.begin("host-1", AGENT)
+    hosts.wait(lambda: len(hosts.alive) == 2)
+
+
+def test_what_replicas_have_is_not_trained_again(hosts, spec: TrainSpec, sequential):
+    """The rank that tells the losses is on the host that is lost."""
+    definition = hosts.backend.definitions.add("stuck.py", STUCK)
+    profile_id = hosts.backend.plans.get(spec.plan_id).profile_id
+    profile = hosts.backend.profiles.get(profile_id).profile
+    kept = hosts.backend.profiles.add(profile, definition.id)
+    cluster = from_nodes([node.devices for node in hosts.backend.nodes.list()])
+    first = cluster.num_devices // 2
+    stages = (Stage(0, 2, (0, first)), Stage(2, 4, (first + 1, 1)))
+    plan = replace(spec.plan, partition=Partition(stages))
+    stored = hosts.backend.plans.save(kept.id, cluster, predict(profile, cluster, plan))
+    never = CheckpointSpec(seconds=0)
+    wanted = replace(
+        spec, definition_id=definition.id, plan=plan, plan_id=stored.id, checkpoints=never
+    )
+    run = hosts.backend.runs.submit(wanted)
+    hosts.wait(lambda: curve(hosts, run.id))
+    time.sleep(3.0)  # by then it is stuck
+    told = len(curve(hosts, run.id))
+    hosts.kill("host-1")
+    ended = hosts.until_final(run.id)
+    assert ended.state is RunState.SUCCEEDED, (ended.error, hosts.logs())
+    first_one, second = hosts.backend.runs.attempts(run.id)
+    assert (first_one.error.kind, second.plan) == ("NodeLost", run.fallbacks[0].plan)
+    assert second.step >= told > 10
+    is_as_sequential(hosts, run.id, sequential)
     hosts.begin("host-1", AGENT)
     hosts.wait(lambda: len(hosts.alive) == 2)
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 from torch import Tensor
 
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import RankCoordinates, Shape
 from backend.runs.attempts.checkpoints import stage_file
-from backend.runs.events import Chosen, Saved
+from backend.runs.events import Chosen, Rescuing, Saved
 from backend.runs.request.spec import TrainSpec
 from workers.runtime.background import BackgroundWorker
 from workers.runtime.checkpoints.forward_rate import ForwardRate
@@ -40,8 +41,10 @@ AHEAD, AHEAD_NOW = 2.0, 0.5
 was asked for at once."""
 
 
-CopyOf = Callable[[int], dict[str, Tensor]]
-"""From a stage to copies, on the CPU, of all that it needs to go on."""
+CopyOf = Callable[[int, bool], dict[str, Tensor]]
+"""From a stage to copies, on the CPU, of all that it needs to go on; see `stage_state.copy_of`."""
+MarksOf = Callable[[int], object]
+"""From a stage to what is another one once its buffers have changed."""
 
 
 class Checkpoints:
@@ -54,6 +57,7 @@ class Checkpoints:
         world: World,
         coordinates: RankCoordinates,
         copy_of: CopyOf,
+        marks_of: MarksOf,
         spec: TrainSpec,
         shape: Shape,
         folder: Path,
@@ -64,22 +68,27 @@ class Checkpoints:
         self._saved = coordinates.stages if sharded else led_stages(coordinates)
         per_chunk = sum(shape.replicas) if sharded else shape.pipeline_size
         self._num_files = shape.num_pipelines * shape.chunks * per_chunk
-        self._copy_of, self._spec, self._shape = copy_of, spec, shape
+        self._copy_of, self._marks_of, self._spec, self._shape = copy_of, marks_of, spec, shape
         self._folder, self._reporter = folder, reporter
-        self._unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
+        own = round_size(shape.replicas, shape.batch, shape.num_pipelines)
+        self._unit = math.lcm(own, spec.round)
+        flushes = schedule(spec.plan.schedule).flushes and shape.num_pipelines == 1
+        self._can_rescue = flushes and max(shape.replicas) > 1 and not sharded
+        self._newest: dict[int, tuple[int, int, object]] = {}
+        self._kept: dict[int, tuple[int, int]] = {}
         # one copy waits while another is written: at most twice the rank's state
         self._writer = BackgroundWorker[StageCopy](lambda copy: copy.write(reporter), most=1)
         self._rate = ForwardRate()
         self._epoch = 0
-        self._tell: Callable[[], None] = _nothing
+        self._tell: Callable[[bool], None] = _nothing
         self._fresh: dict[int, int] = {}
         self._clock, self.taken = time.monotonic, list[tuple[float, float]]()
         now = time.monotonic()
         self._due = math.inf
         self._next_look, self._is_asked, self._is_answered = now, False, False
 
-    def begin(self, epoch: int, tell: Callable[[], None]) -> None:
-        """An epoch begins; `tell` prints the losses that were not printed yet."""
+    def begin(self, epoch: int, tell: Callable[[bool], None]) -> None:
+        """An epoch begins; `tell` prints the losses that were not printed yet, see `Losses`."""
         if self._due == math.inf:
             self._due = time.monotonic() + min(FIRST, self._spec.checkpoints.seconds)
         self._epoch, self._tell, self._fresh, self._rate = epoch, tell, {}, ForwardRate()
@@ -117,6 +126,7 @@ class Checkpoints:
     def updated(self) -> None:
         if self._shape.num_pipelines == 1:
             for number in tuple(self._fresh):
+                self._note(number, self._epoch, self._fresh[number])
                 self._take_if_due(number)
 
     def averaged(self, stage: int) -> None:
@@ -124,6 +134,8 @@ class Checkpoints:
 
     def epoch_over(self) -> None:
         """The pipeline is empty. Every rank calls it."""
+        for stage in self._coordinates.stages:
+            self._note(stage, self._epoch + 1, 0)
         agreed = self._world.agreed(float(self._is_wanted()))
         if agreed or self._is_counted(self._shape.num_microbatches):
             for stage in self._saved:
@@ -133,6 +145,25 @@ class Checkpoints:
     def close(self) -> None:
         """Wait until every copy is written."""
         self._writer.join()
+
+    def rescue(self) -> None:
+        """Another rank is lost, in the middle of an update: save the stages as they were before
+        it, where nothing else is needed to make it again. Every replica does, because the first one
+        may be the one that is lost; if what all ranks have left is of one update and has every
+        stage, it is a checkpoint like any other."""
+        if not self._can_rescue:
+            return
+        self._reporter(Rescuing(self._coordinates.rank))
+        self.close()
+        for stage, (epoch, done, marks) in self._newest.items():
+            is_new = self._kept.get(stage) != (epoch, done)
+            if is_new and done % self._unit == 0 and marks == self._marks_of(stage):
+                self._take(stage, epoch, done, alone=True)
+        self.close()
+
+    def _note(self, stage: int, epoch: int, done: int) -> None:
+        if self._can_rescue:
+            self._newest[stage] = epoch, done, self._marks_of(stage)
 
     def _take_if_due(self, stage: int) -> None:
         done = self._fresh.pop(stage)
@@ -154,11 +185,14 @@ class Checkpoints:
         before, after = (self._step(self._epoch, k) for k in (done - self._unit, done))
         return is_counted(self._spec.checkpoints.updates, before, after)
 
-    def _take(self, stage: int, epoch: int, done: int) -> None:
+    def _take(self, stage: int, epoch: int, done: int, alone: bool = False) -> None:
         """Copy now, write later; the losses so far are told before the checkpoint is."""
         start = self._clock()
-        self._tell()
+        self._kept[stage] = epoch, done
+        self._tell(alone)
         pipeline, place = self._coordinates.pipeline, self._place(epoch, done)
+        if alone:
+            place = place.with_name(f"{place.name}-{self._coordinates.rank}")
         replica = self._coordinates.replica
         place.mkdir(parents=True, exist_ok=True)
         saved = Saved(
@@ -166,10 +200,10 @@ class Checkpoints:
             epoch,
             done * self._spec.plan.microbatch,
             self._step(epoch, done),
-            str(place / stage_file(stage, pipeline, replica)),
+            str(place / stage_file(stage, pipeline, 0 if alone else replica)),
             self._num_files,
         )
-        self._writer.put(StageCopy(self._copy_of(stage), pipeline, saved))
+        self._writer.put(StageCopy(self._copy_of(stage, alone), pipeline, saved))
         self.taken.append((start, self._clock()))
 
     def _step(self, epoch: int, done: int) -> int:
@@ -195,5 +229,5 @@ class Checkpoints:
         self._due = time.monotonic() + self._spec.checkpoints.seconds
 
 
-def _nothing() -> None:
+def _nothing(remembered: bool) -> None:
     """No losses are to be told before the first epoch."""

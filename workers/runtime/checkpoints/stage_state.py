@@ -35,10 +35,11 @@ class CheckpointDoesNotFit(StageflowError):
     advice = "It was made of another model, or with other parameters: start from the beginning."
 
 
-def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
+def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:
     """Copies, on the CPU, of what the stage needs to go on and this rank has to save: masters and
-    the state of the optimizer as it keeps them; on the first replica also the newest weights where
-    there are no masters, buffers, and with pipelines the reference."""
+    the state of the optimizer as it keeps them; on the first replica, or where this one is `alone`,
+    also the newest weights where there are no masters, buffers, and with pipelines the
+    reference."""
     weights = rank.state.weights[stage]
     kept = dict(weights.optimizer_state)
     if weights.masters is not None:
@@ -48,7 +49,7 @@ def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
         for kind, tensors in kept.items()
         for part, tensor in zip(weights.slices, tensors, strict=True)
     }
-    if stage in led_stages(rank.coordinates):
+    if alone or stage in led_stages(rank.coordinates):
         whole = {
             WEIGHT: weights.newest if weights.masters is None else {},
             BUFFER: rank.stages.buffers(stage),
@@ -61,6 +62,11 @@ def copy_of(rank: Rank, stage: int) -> dict[str, Tensor]:
             for name, tensor in named.items()
         }
     return {key: tensor.detach().to("cpu", copy=True).contiguous() for key, tensor in found.items()}
+
+
+def marks_of(rank: Rank, stage: int) -> object:
+    """What is another one after a forward that changed the stage's buffers."""
+    return [(name, id(b), b._version) for name, b in rank.stages.buffers(stage).items()]
 
 
 def _key_of(kind: str, part: Slice) -> str:

@@ -2,16 +2,20 @@
 say, told at once."""
 
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Mapping
+from functools import partial
 
 from backend.pipeline.shape import Shape
 from backend.runs.events import Event, Metrics, Progress
 from workers.runtime.reports.reporter import Reporter
 
 SECONDS_BETWEEN_LINES = 0.25
+REMEMBERED = 4096
+"""Losses that the other replicas of the last stage keep, should the one that tells them be lost
+before it has told all."""
 
-Points = list[tuple[int, float, float]]
+Points = deque[tuple[int, float, float]]
 
 
 class Losses:
@@ -24,7 +28,8 @@ class Losses:
         self._batch = shape.batch
         self._per_epoch = shape.num_microbatches // shape.batch
         self._total = self._per_epoch * epochs
-        self._points: dict[str, Points] = defaultdict(list)
+        most = None if is_reporter else REMEMBERED
+        self._points: dict[str, Points] = defaultdict(partial(deque, maxlen=most))
         self._told = time.monotonic()
         self.epoch = epoch
 
@@ -35,15 +40,17 @@ class Losses:
     def add(self, microbatch: int, loss: float, logged: Mapping[str, float]) -> None:
         """The mean loss of an update whose last microbatch is `microbatch`, and the means of what
         it logged."""
-        if self._is_reporter:
-            step, now = self.minibatch(microbatch), time.time()
-            for name, value in {"loss": loss, **logged}.items():
-                self._points[name].append((step, value, now))
-            if time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
-                self.tell()
+        step, now = self.minibatch(microbatch), time.time()
+        for name, value in {"loss": loss, **logged}.items():
+            self._points[name].append((step, value, now))
+        if self._is_reporter and time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
+            self.tell()
 
-    def tell(self) -> None:
-        """Print what has not been printed yet, and how far the run is."""
+    def tell(self, remembered: bool = False) -> None:
+        """Print what has not been printed yet, and how far the run is; a rank that is not the one
+        to print it does so where it shall tell what it has `remembered`."""
+        if not self._is_reporter and not remembered:
+            return
         for name, points in self._points.items():
             steps, values, times = zip(*points, strict=True)
             self._reporter(Metrics(name, steps, values, times, self.epoch))

@@ -11,7 +11,7 @@ from queue import Queue
 from typing import IO
 
 from backend.hashing import copied, to_disk
-from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark, part_of
 from backend.runs.events import Saved
 from workers.supervisor.reporting.announced import opened
 from workers.supervisor.reporting.handed_over import HandedOver
@@ -20,9 +20,9 @@ from workers.supervisor.spool.entries import CopiedCheckpoint
 
 class CheckpointCopier:
     """Copies what the ranks announce to `place(step)`, with its hash. A checkpoint is `copied`
-    when all of its files are there, written through to the disk. One that a rank of another
-    host heard of too late never is: its files are removed once a later one is copied, because
-    what a rank announces comes in its order, or when the attempt is over.
+    when all of its parts are there, written through to the disk, whichever replica they are from.
+    One that a rank of another host heard of too late never is: its files are removed once a later
+    one is copied, because what a rank announces comes in its order, or when the attempt is over.
 
     The thread starts with the first file. `folder` is the one in which the ranks write.
     """
@@ -31,6 +31,7 @@ class CheckpointCopier:
         self._folder, self._place, self._handed_over = folder, place, handed_over
         self._waiting: Queue[Saved] = Queue()
         self._files: dict[Mark, dict[str, CheckpointFile]] = defaultdict(dict)
+        self._newest = -1
         self._copied: deque[CopiedCheckpoint] = deque()
         self._error: Exception | None = None
         self._thread: threading.Thread | None = None
@@ -75,16 +76,18 @@ class CheckpointCopier:
         place, name = self._place(event.step), Path(event.path).name
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         with opened(self._folder, event.path) as announced, announced.path.open("rb") as source:
+            part = part_of(name)
+            if mark.step <= self._newest or part in self._files[mark]:
+                return  # another replica has saved it as well
             files = self._files[mark]
-            if name in files:
-                self._handed_over.let_go(files.pop(name).size)
             self._handed_over.add(announced.size)
-            files[name] = copy_file(source, place / name)
+            files[part] = copy_file(source, place / name)
         if len(files) == event.num_files:
             _settle(place)
             self._copied.append(
-                CopiedCheckpoint(mark, tuple(files[name] for name in sorted(files)))
+                CopiedCheckpoint(mark, tuple(files[part] for part in sorted(files)))
             )
+            self._newest = mark.step
             self._let_go(mark)
             self._drop(mark.step)
 
@@ -92,7 +95,8 @@ class CheckpointCopier:
         """Remove what was copied of checkpoints before `step` that were never completed."""
         for mark in [mark for mark in self._files if mark.step < step]:
             self._let_go(mark)
-            shutil.rmtree(self._place(mark.step), ignore_errors=True)
+            if mark.step != self._newest:
+                shutil.rmtree(self._place(mark.step), ignore_errors=True)
 
     def _let_go(self, mark: Mark) -> None:
         for file in self._files.pop(mark).values():

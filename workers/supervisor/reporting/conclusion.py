@@ -17,10 +17,13 @@ from workers.supervisor.reporting.event_writer import EventWriter
 from workers.supervisor.reporting.faults import failed
 from workers.supervisor.reporting.measured import num_microbatches, summarise
 from workers.supervisor.state.ending import CANCELLED, SUCCEEDED, Ending
+from workers.supervisor.state.rank_states import RESCUE
 
 PAUSE = 0.5
 LAST_WORDS = 2.0
 """Seconds for what the ranks of a cancelled run still had to tell."""
+LOSSES = frozenset({"NodeLost", "PeerLost", "RankKilled"})
+"""Ends after which the ranks that are left may have saved what they had."""
 PORTION = 1.0
 
 log = logging.getLogger(__name__)
@@ -66,7 +69,8 @@ def _told(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) -> 
     late because the database was away."""
     if ending is SUCCEEDED and not _persistently(attempt, writer.begin, stop):
         return False
-    writer.settle(LAST_WORDS)
+    lost = ending.error is not None and ending.error.kind in LOSSES
+    writer.settle(RESCUE if lost else LAST_WORDS)
     deadline = inf if ending is not CANCELLED else time.monotonic() + LAST_WORDS
     goes_on = True
     while goes_on and (time.monotonic() < deadline or writer.is_away):

@@ -1,7 +1,9 @@
 """What the ranks say, written to the database in batches: log, metrics, progress, files."""
 
 import time
+from bisect import bisect_right
 from contextlib import suppress
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from backend.runs.events import (
     Saved,
     Spans,
     read_line,
+    write_line,
 )
 from backend.runs.history.records import LogText
 from backend.runs.request.spec import TrainSpec
@@ -61,6 +64,7 @@ class EventWriter:
         self._said: set[str] = set()
         self._has_begun = False
         self._progress: RunProgress | None = None
+        self._tellers: dict[str, tuple[int, int]] = {}
         self._heard: list[Entry] = []
         self._spool = spool
         self._limit = SpoolLimit()
@@ -77,7 +81,11 @@ class EventWriter:
             case Metrics() if not self._bounds.admits(event):
                 event = None
                 self._say_once(self._bounds.words)
-            case Metrics() | Spans() | ProfileReady() | Artifact():
+            case Metrics():
+                event = self._news(line.rank, event)
+                if event.steps:
+                    self._heard.append(EventLine(write_line(event)))
+            case Spans() | ProfileReady() | Artifact():
                 self._heard.append(EventLine(line.text))
             case Progress(phase, done, total):
                 self._progress = RunProgress(phase, done, total)
@@ -87,6 +95,15 @@ class EventWriter:
                 pass
         self.results.note(event, self._attempt.run.spec)
         return event
+
+    def _news(self, rank: int, told: Metrics) -> Metrics:
+        """What was not told before: where the rank that tells a metric is lost, others tell what
+        they remember."""
+        teller, newest = self._tellers.get(told.name, (rank, -1))
+        first = 0 if teller == rank else bisect_right(told.steps, newest)
+        self._tellers[told.name] = teller, max((newest, *told.steps))
+        steps, values, times = told.steps[first:], told.values[first:], told.times[first:]
+        return replace(told, steps=steps, values=values, times=times)
 
     def log(self, rank: int | None, when: float, text: str) -> None:
         """One line of the run's log; rank None is the agent."""

@@ -4,13 +4,15 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from backend.runs.events import Event, Finished, Heartbeat, RankError, Started
+from backend.runs.events import Event, Finished, Heartbeat, RankError, Rescuing, Started
 from backend.runs.run import RunError
 from workers.supervisor.state import failure
 
 SETTLE = 0.7
 """Seconds between the first sign of trouble and the search for its cause: when a rank dies its
 peers complain about the connection, often before its exit is seen."""
+RESCUE = 60.0
+"""Seconds in which ranks that lost another one save what they have."""
 SILENCE = 60.0
 """Seconds without a line after which a rank that has spoken counts as hung."""
 STALL = 600.0
@@ -39,7 +41,8 @@ class RankStates:
     """By rank, in the order in which it was observed. Times are monotonic seconds.
 
     begun   when the ranks were launched
-    limit   a limit that the run has exceeded
+    limit   a limit that the run has exceeded, or a node that it has lost, and when that was seen
+    rescuing   ranks that save what they have, because another one is lost
     moved   how many actions a rank has finished, and since when it has not finished more
     """
 
@@ -48,6 +51,8 @@ class RankStates:
     silence: float = SILENCE
     stall: float = STALL
     limit: RunError | None = None
+    limited: float = 0.0
+    rescuing: frozenset[int] = frozenset()
     started: frozenset[int] = frozenset()
     finished: frozenset[int] = frozenset()
     failed: Mapping[int, tuple[float, RankError]] = field(default_factory=dict)
@@ -59,7 +64,7 @@ class RankStates:
         """After these lines."""
         if not told:
             return self
-        started, finished = set(self.started), set(self.finished)
+        started, finished, rescuing = set(self.started), set(self.finished), set(self.rescuing)
         failed, moved = dict(self.failed), dict(self.moved)
         for rank, event in told:
             match event:
@@ -72,6 +77,8 @@ class RankStates:
                     moved.pop(rank, None)
                 case Finished():
                     finished.add(rank)
+                case Rescuing():
+                    rescuing.add(rank)
                 case RankError():
                     failed.setdefault(rank, (now, event))
                 case _:
@@ -83,7 +90,14 @@ class RankStates:
             failed=failed,
             heard={**self.heard, **{rank: now for rank, _ in told}},
             moved=moved,
+            rescuing=frozenset(rescuing),
         )
+
+    def limits(self, limit: RunError | None, now: float) -> "RankStates":
+        """After a limit was exceeded, or a node was lost."""
+        if limit is None or self.limit is not None:
+            return self
+        return replace(self, limit=limit, limited=now)
 
     def exited(self, codes: Mapping[int, int], now: float) -> "RankStates":
         """After these exit codes of ranks that have ended (-9: by signal 9)."""
@@ -102,8 +116,10 @@ class RankStates:
 
     @property
     def _trouble(self) -> float | None:
-        """When the first rank failed or died; None while none did."""
+        """When the first rank failed or died, or a node was lost; None while none did."""
         told = [time for time, _ in self.failed.values()]
+        if self._lost_node:
+            told.append(self.limited)
         return min(told + [self.exits[rank][0] for rank in self._died], default=None)
 
     @property
@@ -113,13 +129,20 @@ class RankStates:
             rank for rank, (_, code) in self.exits.items() if code != 0 or rank not in self.finished
         ]
 
+    @property
+    def _lost_node(self) -> bool:
+        return self.limit is not None and self.limit.kind == "NodeLost"
+
     def error(self, now: float) -> RunError | None:
-        """The first cause, once there has been time to hear every rank; None while all is
-        well or not yet clear."""
+        """The first cause, once there has been time to hear every rank, and to save for those that
+        do; None while all is well or not yet clear."""
         trouble = self._trouble
-        if self.limit is not None or (trouble is not None and now - trouble >= SETTLE):
+        if self.limit is not None and not self._lost_node:
             return self.cause()
-        return self._hung(now) if trouble is None else None
+        if trouble is None:
+            return self._hung(now)
+        saves = self.rescuing - self.exits.keys() and now - trouble < RESCUE
+        return self.cause() if now - trouble >= SETTLE and not saves else None
 
     def cause(self) -> RunError | None:
         """A limit exceeded, else a rank killed by a signal, else a rank's own failure, else a

@@ -125,7 +125,7 @@ def _stepped(state: AttemptState, event: AttemptEvent) -> Step:
 
 def _observed(state: AttemptState, event: Observed) -> Step:
     ranks = state.ranks.hear(event.lines, event.now).exited(event.exits, event.now)
-    ranks = replace(ranks, limit=event.limit)
+    ranks = ranks.limits(event.limit, event.now)
     told = [told for _, told in event.lines]
     has_losses = any(isinstance(e, Metrics) and e.name == "loss" for e in told)
     state = replace(state, ranks=ranks, has_losses=state.has_losses or has_losses)

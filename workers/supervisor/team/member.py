@@ -157,7 +157,7 @@ class TeamMember:
             event, text = line.event, line.text
             match event:
                 case Saved(_, epoch, samples, _, path):
-                    name = self._send(path, f"{epoch}-{samples}-{Path(path).name}")
+                    name = self._send(path, f"{line.rank}-{epoch}-{samples}-{Path(path).name}")
                     text = write_line(replace(event, path=name))
                 case Spans(_, _, path) | Artifact(_, path):
                     name = self._send(path, Path(path).name)

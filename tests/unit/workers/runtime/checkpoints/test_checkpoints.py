@@ -1,7 +1,7 @@
 """When ranks save: what rank 0 chooses on one host and on several, and who hears of it late."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ import torch
 
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.events import Chosen, Event, Saved
+from backend.runs.events import Chosen, Event, Rescuing, Saved
 from backend.runs.request.spec import CheckpointSpec, TrainSpec
 from workers.runtime.checkpoints import checkpoints as module
 from workers.runtime.checkpoints.checkpoints import AHEAD, AHEAD_NOW, REQUEST, Checkpoints
@@ -36,6 +36,7 @@ class Rank:
     checkpoints: Checkpoints
     folder: Path
     stage: int
+    marks: dict[int, int]
     told: list[Event] = field(default_factory=list)
 
     def updated(self, *microbatches: int) -> None:
@@ -53,10 +54,13 @@ class Rank:
         return [event for event in self.told if isinstance(event, Chosen)]
 
 
+REPLICATED = replace(PLAN, partition=Partition((Stage(0, 1, (0, 1)), Stage(1, 2, (2, 3)))))
+"""Ranks 0 and 1 have the first stage, 2 and 3 the second one."""
+
 Make = Callable[..., Rank]
 
 
-def copy_of(stage: int) -> dict[str, torch.Tensor]:
+def copy_of(stage: int, alone: bool) -> dict[str, torch.Tensor]:
     return {"weight/w": torch.zeros(2)}
 
 
@@ -69,18 +73,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def make(tmp_path: Path, clock: Clock) -> Make:
-    def made(rank: int = 0, hosts: int = 2, seconds: float = 5.0) -> Rank:
+    def made(
+        rank: int = 0, hosts: int = 2, seconds: float = 5.0, plan: Plan = PLAN, whole: int = 1
+    ) -> Rank:
         folder = tmp_path / f"host-{rank if hosts > 1 else 0}"
         folder.mkdir(exist_ok=True)
         told: list[Event] = []
-        world, shape = SimpleNamespace(hosts=hosts), Shape((1, 1), MICROBATCHES, BATCH)
-        spec = TrainSpec(1, PLAN, checkpoints=CheckpointSpec(seconds=seconds))
+        replicas = plan.partition.replicas
+        world, shape = SimpleNamespace(hosts=hosts), Shape(replicas, MICROBATCHES, BATCH)
+        spec = TrainSpec(1, plan, checkpoints=CheckpointSpec(seconds=seconds), round=whole)
+        place, marks = shape.coordinates[rank], dict.fromkeys(range(2), 0)
         checkpoints = Checkpoints(
-            world, shape.coordinates[rank], copy_of, spec, shape, folder, told.append
+            world, place, copy_of, marks.__getitem__, spec, shape, folder, told.append
         )
-        checkpoints.begin(3, lambda: None)
+        checkpoints.begin(3, lambda remembered: None)
         checkpoints.watch(clock.monotonic)
-        return Rank(checkpoints, folder, rank, told)
+        return Rank(checkpoints, folder, place.stages[0], marks, told)
 
     return made
 
@@ -133,7 +141,7 @@ def test_before_a_pace_is_known_nothing_is_chosen(make: Make, clock: Clock):
 
 def test_what_lies_beyond_the_epoch_is_left_to_its_end(make: Make, clock: Clock):
     rank = make()
-    rank.checkpoints.begin(4, lambda: None)
+    rank.checkpoints.begin(4, lambda remembered: None)
     forwards(rank, clock, MICROBATCHES - 150, MICROBATCHES, 0.04)
     assert clock.now > 5
     assert not rank.chosen
@@ -160,3 +168,42 @@ def test_one_of_another_epoch_is_not_meant(make: Make):
     (rank.folder / Chosen(0, 2, 100).file).touch()
     rank.updated(96, 100, 104)
     assert rank.saved() == []
+
+
+def test_a_fallback_saves_where_the_plan_that_it_stands_in_for_can_go_on(make: Make, clock: Clock):
+    rank = make(1, whole=3 * BATCH)
+    for number in (4 * BATCH, 6 * BATCH):
+        (rank.folder / Chosen(0, 3, number).file).touch()
+    rank.updated(*range(BATCH, 8 * BATCH, BATCH))
+    assert rank.saved() == [3 * MICROBATCHES // BATCH + 6]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_every_replica_saves_what_it_has_when_another_one_is_lost(make: Make, number: int):
+    rank = make(number, hosts=1, plan=REPLICATED)
+    rank.updated(4, 8)
+    rank.checkpoints.rescue()
+    (event,) = [event for event in rank.told if isinstance(event, Saved)]
+    assert (event.step, event.samples, event.num_files) == (3 * MICROBATCHES // BATCH + 2, 16, 2)
+    assert Path(event.path).name == f"stage-{number // 2}-pipeline-0.safetensors"
+    assert Path(event.path).parent.name == f"3-8-{number}"
+    assert isinstance(rank.told[0], Rescuing)
+
+
+def test_what_a_lost_rank_s_update_would_need_too_is_not_saved(make: Make):
+    none = make(hosts=1, plan=REPLICATED)
+    none.checkpoints.rescue()
+    assert none.saved() == []  # no update was made yet
+    moved = make(1, hosts=1, plan=REPLICATED)
+    moved.updated(4)
+    moved.marks[0] += 1  # as batch norm's statistics do
+    moved.checkpoints.rescue()
+    assert moved.saved() == []
+    alone = make(1, hosts=1)
+    alone.updated(4)
+    alone.checkpoints.rescue()
+    assert alone.saved() == alone.told == []  # nobody else has its stage
+    double = make(hosts=1, plan=replace(REPLICATED, schedule="2bw"))
+    double.updated(4)
+    double.checkpoints.rescue()
+    assert double.told == []

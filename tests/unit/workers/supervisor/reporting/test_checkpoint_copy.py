@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.runs.attempts.checkpoints import CheckpointFile, Mark
+from backend.runs.attempts.checkpoints import CheckpointFile, Mark, stage_file
 from backend.runs.events import Saved
 from workers.sandbox.limits import Limits
 from workers.supervisor.reporting.announced import ReportOutside
@@ -84,6 +84,24 @@ def test_what_never_becomes_whole_goes_when_a_later_one_is(
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["1-11", "1-9"]
     copier.close()
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["1-9"]
+
+
+def test_a_stage_counts_once_whoever_saved_it(copier: CheckpointCopier, work: Path, tmp_path: Path):
+    one, other = stage_file(0, 0), stage_file(1, 0)
+    copier.copy(saved(work, one, b"a"))
+    copier.copy(saved(work, f"host-1-{one}", b"a"))
+    settled(copier)
+    assert not copier.copied()
+    copier.copy(saved(work, f"host-1-{other}", b"b"))
+    copier.copy(saved(work, other, b"b"))
+    (found,) = heard(copier, 1)
+    assert [file.name for file in found.files] == [one, f"host-1-{other}"]
+    settled(copier)
+    copier.close()
+    assert sorted(path.name for path in (tmp_path / "kept/1-7").iterdir()) == sorted(
+        [one, f"host-1-{other}"]
+    )
+    assert not list(work.glob("checkpoints/*/*"))
 
 
 def test_a_file_outside_of_the_ranks_folder_is_refused(

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.runs.attempts.checkpoints import FAULTS
-from backend.runs.events import Event, Finished, Heartbeat, RankError, Started
+from backend.runs.events import Event, Finished, Heartbeat, RankError, Rescuing, Started
 from backend.runs.run import RunError
-from workers.supervisor.state.rank_states import LOADING, SETTLE, SILENCE, STALL, RankStates
+from workers.supervisor.state.rank_states import (
+    KILLING,
+    LOADING,
+    RESCUE,
+    SETTLE,
+    SILENCE,
+    STALL,
+    RankStates,
+)
 
 
 def heard(ranks: RankStates, now: float, *told: Event) -> RankStates:
@@ -117,6 +125,19 @@ def test_a_limit_that_was_exceeded_is_the_cause_at_once_whatever_the_ranks_say()
     assert ranks.error(2.0) == ranks.cause() == ranks.limit
 
 
+NODE_LOST = RunError("NodeLost", "host-1 is gone")
+
+
+def test_a_lost_node_is_the_cause_once_there_was_time_to_save_what_is_left():
+    ranks = two_ranks().limits(NODE_LOST, 2.0).limits(RunError("OutOfTime", "late"), 3.0)
+    assert ranks.error(2.0) is None
+    assert ranks.error(2.0 + SETTLE) == ranks.cause() == NODE_LOST
+    ranks = heard(ranks, 2.1, Rescuing(0))
+    assert ranks.error(1.9 + RESCUE) is None
+    assert ranks.error(2.0 + RESCUE) == NODE_LOST
+    assert ranks.exited({0: 1}, 4.0).error(4.0) == NODE_LOST
+
+
 def test_silence_after_the_start_is_a_hang():
     ranks = two_ranks()
     ranks = heard(ranks, 50.0, Heartbeat(0))
@@ -155,7 +176,7 @@ def test_trouble_always_ends_in_a_readable_error(code: int, echo: bool, said: st
     error = ranks.error(2.5 + SETTLE)
     assert error is not None
     assert error.message
-    if said and code not in (-4, -7, -8, -9, -11):
+    if said and -code not in KILLING:
         assert error.kind == said
 
 
