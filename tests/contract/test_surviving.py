@@ -126,7 +126,6 @@ def test_it_returns_when_its_nodes_are_back_and_free(backend: Backend, spec: Tra
     kept(attempt, 2)
     assert not attempt.is_outgrown()
     backend.nodes.beat("b", CPU)
-    assert not attempt.is_outgrown()
     backend.nodes.beat("c", CPU)
     assert attempt.is_outgrown()
     other = backend.runs.submit(TrainSpec(spec.definition_id, replace_stages(spec.plan)))
@@ -139,6 +138,47 @@ def test_it_returns_when_its_nodes_are_back_and_free(backend: Backend, spec: Tra
     assert again.run.spec == backend.runs.get(run.id).spec
     assert not again.is_outgrown()
     assert [one.plan is None for one in backend.runs.attempts(run.id)] == [True, False, True]
+
+
+def test_it_takes_one_of_two_back(backend: Backend, spec: TrainSpec, impatient, monkeypatch):
+    run = backend.runs.submit(replace(spec, epochs=1000))
+    one, two = run.fallbacks
+    lose(backend, claimed(backend, run), "b", "c")
+    attempt = claimed(backend, run)
+    kept(attempt, 2)
+    assert not attempt.is_outgrown()
+    backend.nodes.beat("c", CPU)
+    assert attempt.is_outgrown()
+    kept(attempt, 10**9)
+    assert not attempt.is_outgrown()  # nothing is left to do
+    attempt.finish(RunState.FAILED, RunSummary(), RunError("NodesReturned", "one is back"))
+    monkeypatch.setattr(survival, "WAIT", 60.0)
+    assert backend.dispatch.claim(run.id, "a") is None  # b has spoken a moment ago
+    monkeypatch.setattr(survival, "WAIT", 0.0)
+    again = claimed(backend, run)
+    assert isinstance(again.run.spec, TrainSpec)
+    assert (again.run.spec.plan, again.run.spec.nodes) == (one.plan, ("a", "c"))
+    assert not again.is_outgrown()
+    assert [each.plan for each in backend.runs.attempts(run.id)] == [None, two.plan, one.plan]
+
+
+def test_with_replicas_it_does_not_wait(backend: Backend, spec: TrainSpec):
+    """Nothing is trained again, because others had all that the lost node had."""
+    plan = replace(spec.plan, partition=Partition((Stage(0, 3, (0, 1, 2)),)))
+    run = backend.runs.submit(replace(spec, plan=plan))
+    attempt = claimed(backend, run)
+    attempt.progress(RunProgress("train", 7, 170))
+    lose(backend, attempt, "b", step=6)
+    assert backend.dispatch.claim(run.id, "a") is None
+    backend.runs.cancel(run.id)
+    backend.nodes.beat("b", CPU)
+    run = backend.runs.submit(replace(spec, plan=plan))
+    attempt = claimed(backend, run)
+    attempt.progress(RunProgress("train", 7, 170))
+    lose(backend, attempt, "b", step=7)
+    again = claimed(backend, run)
+    assert isinstance(again.run.spec, TrainSpec)
+    assert again.run.spec.plan == run.fallbacks[0].plan
 
 
 def test_near_the_end_it_does_not_return(backend: Backend, spec: TrainSpec, impatient):

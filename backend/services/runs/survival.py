@@ -27,6 +27,7 @@ PLANNING = 20.0
 """Seconds of planning at a launch; then the best so far is kept."""
 RESTART = 30.0
 """Seconds from the start of an attempt to its first update, where none was measured."""
+RETURNED = "NodesReturned"
 REMEMBERED = 20
 """Past outages that tell how long the next one will be."""
 
@@ -67,16 +68,29 @@ def survived(
     were waited for and going on takes less time than waiting; `spec` itself otherwise. `asking` is
     the node that would like to lead it."""
     lost = _lost(spec, nodes)
-    fallback = next((each for each in run.fallbacks if each.is_for(lost) and each.plan), None)
-    newest = stores.checkpoints.newest(run) if fallback else None
-    if fallback is None or newest is None:
+    newest = stores.checkpoints.newest(run) if lost and run.fallbacks else None
+    if newest is None:
         return spec
-    smaller = _on_what_is_left(run, spec, fallback, nodes, newest, asking)
+    smaller, fallback = on_nodes_left(run, spec, nodes, newest, asking)
     waited = _waited(run, [spec.nodes[number] for number in lost], nodes, stores)
-    if smaller is None or waited < (0.0 if is_all_there(run, newest) else WAIT):
+    if smaller is None or fallback is None or waited < (0.0 if is_all_there(run, newest) else WAIT):
         return spec
     wait = expected_wait(waited, stores.runs.outages(REMEMBERED))
     return smaller if goes_on(stake_of(run, fallback, newest, stores), wait) else spec
+
+
+def on_nodes_left(
+    run: Run, spec: TrainSpec, nodes: Sequence[Node], newest: Checkpoint, asking: str = ""
+) -> tuple[TrainSpec | None, Fallback | None]:
+    """`spec` on its nodes that are alive, with the fallback by which: no fallback where all are,
+    and no spec where none is planned, or none of these could lead. `asking` as in `survived`."""
+    lost = _lost(spec, nodes)
+    if not lost:
+        return spec, None
+    fallback = next((each for each in run.fallbacks if each.is_for(lost) and each.plan), None)
+    if fallback is None:
+        return None, None
+    return _on_what_is_left(run, spec, fallback, nodes, newest, asking), fallback
 
 
 def prospect(run: Run, nodes: Sequence[Node]) -> str:
@@ -154,8 +168,10 @@ def _on_what_is_left(
 
 
 def _waited(run: Run, lost: Sequence[str], nodes: Sequence[Node], stores: Stores) -> float:
-    """Seconds since the last attempt ended and the last of the lost nodes spoke."""
-    ends = [attempt.finished_at for attempt in stores.runs.attempts(run.id)[-1:]]
+    """Seconds since the last of the lost nodes spoke, and the last attempt ended, unless that was
+    because others were back."""
+    last = stores.runs.attempts(run.id)[-1:]
+    ends = [each.finished_at for each in last if not each.error or each.error.kind != RETURNED]
     spoke = [node.heartbeat_at for node in nodes if node.name in lost]
     moments = [moment for moment in (*ends, *spoke) if moment is not None]
     if not moments:
