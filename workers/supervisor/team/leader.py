@@ -16,14 +16,14 @@ from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
-from backend.codec import from_plain
+from backend.codec import from_plain, to_plain
 from backend.errors import StageflowError
 from backend.prediction.shapes import steady_shape
 from backend.runs.attempts.checkpoints import stage_of
 from backend.runs.dispatch.placement import Share
 from backend.runs.events import Chosen, Heartbeat, write_line
 from backend.runs.job import Job
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import RunError
 from workers.supervisor.ranks.lines import Lines, PrintedLine
 from workers.supervisor.ranks.place import Place
@@ -95,7 +95,7 @@ class Team:
         for node, connection in self._connections.items():
             files = _needed(job, self._shares[node][1].ranks)
             begin = {"epoch": job.epoch, "samples": job.samples, "files": len(files)}
-            told = (node, connection, begin, lines, files)
+            told = (node, connection, job, begin, lines, files)
             thread = threading.Thread(target=self._listen, args=told, daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -153,12 +153,19 @@ class Team:
         self._connections[node] = connection
 
     def _listen(
-        self, node: str, connection: Connection, begin: Begin, lines: Lines, files: Sequence[Path]
+        self,
+        node: str,
+        connection: Connection,
+        job: Job,
+        begin: Begin,
+        lines: Lines,
+        files: Sequence[Path],
     ) -> None:
         """Send what the node begins with, which may take it long to take, and hear it out."""
         ranks = self._shares[node][1].ranks
         try:
-            connection.send(place=asdict(self.place(node)), begin=begin)
+            place, spec = asdict(self.place(node)), to_plain(RunSpec, job.spec)
+            connection.send(place=place, begin=begin, spec=spec)
             for path in files:
                 with path.open("rb") as data:
                     moved, size = _sign_of_life(ranks, lines), path.stat().st_size

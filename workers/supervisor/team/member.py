@@ -16,6 +16,7 @@ from backend.errors import StageflowError
 from backend.runs.dispatch.reservations import Summons
 from backend.runs.events import Artifact, Chosen, Saved, Spans, write_line
 from backend.runs.job import Job
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run, RunError
 from workers.address import interface, own_address
 from workers.sandbox.limits import Limits
@@ -81,13 +82,14 @@ class TeamMember:
         self._sandbox.require(settings.sandbox, settings.node)
         self._leader.send(node=settings.node, secret=self._summons.secret)
         head = self._leader.receive()
-        if head is None or not {"place", "begin"} <= head.keys():
+        if head is None or not {"place", "begin", "spec"} <= head.keys():
             return
         self._leader.tcp.settimeout(None)
         place: Place = from_plain(Place, head["place"])
         self._host = place.host
         place = replace(place, interface=interface(own_address(settings.node_address)))
         run = self._backend.runs.get(self._summons.run_id)
+        run = replace(run, spec=from_plain(RunSpec, head["spec"]))  # it may go on by a fallback
         if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
             return
         job = self._begun(self._prepared(run), head["begin"])
