@@ -163,3 +163,13 @@ def test_metrics_and_lines_end_with_a_note(
     assert [text.partition(":")[0] for text in lines] == [
         *("line 0", "line 1", "the log is cut off here", "metrics end here")
     ]
+
+
+def test_what_other_ranks_remember_is_written_where_the_teller_had_not_told_it(
+    database: Database, writer: EventWriter
+):
+    for rank, steps in ((2, (0, 1)), (2, (2,)), (3, (1, 2, 3, 4)), (1, (3, 4)), (3, (2,))):
+        told = Metrics("loss", steps, tuple(map(float, steps)), tuple(map(float, steps)))
+        writer.hear(PrintedLine(rank, 0.0, write_line(told), True))
+    writer.flush()
+    assert [steps for _, steps, _ in database.writes] == [(0, 1), (2,), (3, 4)]
