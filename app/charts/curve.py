@@ -11,6 +11,10 @@ from app.charts.palette import FORWARD, NEUTRAL
 
 X, Y = "minibatch", "value"
 FEW = 30
+ONCE = [{"window": [{"op": "row_number", "as": "row"}]}, {"filter": "datum.row == 1"}]
+"""What is drawn then is drawn once, and not for each point."""
+LINE, ROWS = 14, 4
+"""Pixels of a line of words, and lines that are used in turn."""
 
 
 def curve(
@@ -23,7 +27,7 @@ def curve(
     marks: Mapping[int, str] | None = None,
 ) -> dict[str, Any]:
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
-    writes percents. `marks`: what changed at which minibatch, as upright lines."""
+    writes percents. `marks`: what changed at which minibatch, as upright lines with words."""
     value = {"format": ".0%"} if share else {}
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
@@ -48,14 +52,34 @@ def curve(
         "encoding": encoding,
         "layer": [{"mark": line}, {"mark": dots, "encoding": {"tooltip": hover}}]
         + ([_level(target)] if target is not None else [])
-        + [_mark(step, words) for step, words in (marks or {}).items()],
+        + [_mark(step, words) for step, words in (marks or {}).items()]
+        + [_words(place, *each) for place, each in enumerate((marks or {}).items())],
     }
 
 
 def _mark(step: int, words: str) -> dict[str, Any]:
     return {
+        "transform": ONCE,
         "mark": {"type": "rule", "color": NEUTRAL, "strokeDash": [2, 3], "tooltip": words},
         "encoding": {"x": {"datum": step}, "y": None},
+    }
+
+
+def _words(place: int, step: int, words: str) -> dict[str, Any]:
+    """On the side of the line that has room, lower than those of the mark before."""
+    is_late = f"scale('x', {step}) > width / 2"
+    return {
+        "transform": ONCE,
+        "mark": {
+            "type": "text",
+            "text": words,
+            "color": NEUTRAL,
+            "baseline": "top",
+            "align": {"expr": f"{is_late} ? 'right' : 'left'"},
+            "dx": {"expr": f"{is_late} ? -5 : 5"},
+            "dy": LINE * (place % ROWS),
+        },
+        "encoding": {"x": {"datum": step}, "y": {"value": 0}},
     }
 
 

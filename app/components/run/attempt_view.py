@@ -22,6 +22,7 @@ from backend.runs.run import Run
 
 POINTS = 2000
 """Of the losses, for the pace of each attempt."""
+RATES = ("predicted, samples/s", "measured, samples/s")
 
 
 def attempt_view(run: Run) -> None:
@@ -33,7 +34,14 @@ def attempt_view(run: Run) -> None:
         said = "from the beginning" if step is None else f"goes on from update {step:,}"
         with card("Attempts", f"the newest {said}"):
             table = attempt_rows(attempts) | _plans(run, attempts)
-            st.dataframe(table, hide_index=True, key="attempts", alt="Every attempt and its end")
+            st.dataframe(
+                table,
+                hide_index=True,
+                key="attempts",
+                alt="Every attempt and its end",
+                column_config=dict.fromkeys(RATES, st.column_config.NumberColumn(format="%.4g")),
+                placeholder=NOTHING,
+            )
     checkpoints = runs.checkpoints.list(run.id)
     if checkpoints:
         with card("Checkpoints", "newest first; a training can be resumed from one"):
@@ -66,10 +74,10 @@ def _plans(run: Run, attempts: Sequence[StoredAttempt]) -> dict[str, list[Any]]:
     full = predicted.samples_per_second if predicted else 0.0
     return {
         "plan": [plan_name(one.plan or spec.plan) for one in attempts],
-        "predicted, samples/s": [
+        RATES[0]: [
             full * (1.0 if one.plan is None else one.factor or 0.0) or None for one in attempts
         ],
-        "measured, samples/s": [None if rate is None else rate * minibatch for rate in rates],
+        RATES[1]: [None if rate is None else rate * minibatch for rate in rates],
     }
 
 

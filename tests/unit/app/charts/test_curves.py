@@ -18,9 +18,12 @@ def test_few_points_have_dots_and_a_target_has_a_level() -> None:
 
 
 def test_a_change_of_plan_is_a_mark() -> None:
-    *_, mark = curve(400, name="loss", marks={120: "1 · gpipe, 0.62×"})["layer"]
-    assert mark["encoding"]["x"] == {"datum": 120}
-    assert mark["mark"]["tooltip"] == "1 · gpipe, 0.62×"
+    words = {120: "1 · gpipe, 0.62×", 300: "its own plan again"}
+    *_, line, other, text, below = curve(400, name="loss", marks=words)["layer"]
+    for step, mark, told in ((120, line, text), (300, other, below)):
+        assert mark["encoding"]["x"] == told["encoding"]["x"] == {"datum": step}
+        assert mark["mark"]["tooltip"] == told["mark"]["text"] == words[step]
+    assert text["mark"]["dy"] < below["mark"]["dy"]
 
 
 def test_shares_of_each_rank_add_up_to_100_percent() -> None:
