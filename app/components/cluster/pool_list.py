@@ -23,12 +23,12 @@ def pool_list(pools: Sequence[Pool], jobs: Jobs) -> None:
         (
             text("Pool", 1.6, lambda pool: f"**{plain(pool.name)}** :gray[{plain(pool.kind)}]"),
             Column("State", 1.5, _state),
-            text("Machines", 2.4, lambda pool: plain(machines_words(pool.room.machines))),
+            text("Machines", 2.2, lambda pool: plain(machines_words(pool.room.machines))),
             Column("Free", 1.4, _free),
             small("Longest job", 1.1, lambda pool: longest(pool)),
-            small("Jobs", 1.8, lambda pool: job_words(jobs.get(pool.name, {}))),
+            small("Jobs", 1.5, lambda pool: job_words(jobs.get(pool.name, {}))),
             when("Last seen", 1.0, lambda pool: pool.heartbeat_at),
-            Column("", 0.8, _plan),
+            Column("", 1.3, _plan),
         ),
         pools,
     )
