@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from backend.errors import StageflowError
 from backend.storage.soundness import violations
+from tests.soak import on_machines as machines
 from tests.soak import on_processes as processes
 from tests.soak import on_services as services
 from tests.soak.fault import Curve, Fault, Figures, undisturbed
@@ -40,6 +41,9 @@ FAULTS = {
     "disk": Fault(services.disk_full, {}),
     "clocks": Fault(services.clocks_apart, {}),
     "names": Fault(processes.same_name, {}),
+    "launcher": Fault(machines.launcher_killed, {"no process left": 3.0}),
+    "descriptors": Fault(machines.descriptors_used_up, {}),
+    "backup": Fault(machines.backed_up, {}),
 }
 
 
