@@ -20,6 +20,7 @@ from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.search import UNWATCHED, Watch, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
+from backend.profiles.profile import ONE_LAYER
 from backend.units import bytes_text
 
 
@@ -161,10 +162,13 @@ def _answer(name: str, question: Question, watch: Watch) -> Answer:
 
 
 def _reasons(question: Question, plan: Plan) -> Iterator[str]:
-    """What the bottleneck is, what is held, what memory made of the plan, and, where it does not
-    interleave, what it would cost to move its layers away."""
+    """Why there is no cut where the model is one layer, what the bottleneck is, what is held, what
+    memory made of the plan, and, where it does not interleave, what moving its layers would cost.
+    """
     profile, cluster = question.profile_of(plan), question.cluster
     durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+    if len(profile.layers) == 1 and cluster.num_devices > 1:
+        yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
     yield explain(durations, plan, steady_shape(plan))
     yield _most_held(question, plan)
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):

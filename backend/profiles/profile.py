@@ -19,6 +19,10 @@ operations, with stand-ins through those submodules that these pass, with the su
 not at all: the model is a graph already. "": by trying, on the running model."""
 
 
+ONE_LAYER = "The model is one layer and cannot be cut"
+"""How the note of a profile begins that says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One layer at the profile's microbatch size.

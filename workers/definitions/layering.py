@@ -5,7 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, fx, nn
 
-from backend.profiles.profile import Tracing
+from backend.profiles.profile import ONE_LAYER, Tracing
 from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
@@ -15,6 +15,10 @@ from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors, tensors_of
 from workers.definitions.trace import Inputs, trace
 from workers.definitions.units import Granularity, Units
+
+BELONGS_TOGETHER = (
+    f"{ONE_LAYER}: what is kept whole, or belongs together, holds all of its weights."
+)
 
 
 def layered(
@@ -33,8 +37,10 @@ def layered(
     runner = fx.GraphModule(traced.model, traced.graph)
     seen = recorded(runner, inputs)
     fold_sizes(runner.graph, seen.sizes)
-    units = Units(runner.graph, traced.by_path, granularity)
+    units = Units(runner, traced.by_path, granularity)
     found = Cutter(runner, seen, units).layered(traced.model, traced.notes)
+    if len(found.layers) == 1:
+        found = replace(found, notes=(BELONGS_TOGETHER, *found.notes))
     return replace(found, tracing=traced.tracing, granularity=granularity)
 
 

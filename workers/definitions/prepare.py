@@ -20,6 +20,10 @@ from workers.definitions.samples import Batch, Samples, mapped, positional, tens
 from workers.definitions.units import Granularity
 from workers.definitions.weights import FirstWeights
 
+SPARSE = (
+    "{path} asks for sparse gradients; here they are dense, as large as its table, so that stages "
+    "can sum and send them."
+)
 KEPT = (
     "A forward changes {names}, which no buffer keeps: a run that goes on from a checkpoint begins "
     "with what the factory makes."
@@ -49,6 +53,7 @@ def prepare(
     if not any(tensor.is_meta for tensor in tensors(inputs)):
         changed = _try(definition, model, inputs, targets)
     found = layered(model, inputs, granularity or definition.granularity)
+    notes += tuple(SPARSE.format(path=path) for path in _sparse(model))
     if changed and found.tracing in (
         "",
         "partly",
@@ -78,6 +83,12 @@ def outlined(
     found = layered(made.model, shapes, granularity or definition.granularity, tracing)
     made.check(found.model)
     return replace(found, blueprint=made)
+
+
+def _sparse(model: nn.Module) -> list[str]:
+    """The paths of the embeddings that are asked for sparse gradients."""
+    kinds = nn.Embedding, nn.EmbeddingBag
+    return [p for p, each in model.named_modules() if isinstance(each, kinds) and each.sparse]
 
 
 def _try(

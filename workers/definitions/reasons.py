@@ -21,6 +21,13 @@ _BY_VALUE = (
 _CAUSES: tuple[tuple[str, tuple[str, str]], ...] = (
     ("inputs to control flow", _BY_VALUE),
     ("data-dependent", _BY_VALUE),
+    (
+        "not 'Proxy'",
+        (
+            "it makes a number of Python's from a tensor",
+            "Keep it a tensor of one value.",
+        ),
+    ),
     ("does not support item assignment", ("it writes into a part of a tensor", "")),
     (
         "cannot be iterated",

@@ -21,7 +21,7 @@ KEPT_WHOLE = (
     "{path} is kept whole, because its forward changes {names}. Where that is no buffer, a "
     "checkpoint does not hold it: let register_buffer keep it, and change it in place."
 )
-NOT_PASSED = "{path} is kept whole. {reason}"
+NOT_PASSED = "{path} is kept whole: {reason}."
 StandIns = Literal["symbolic", "partly", "submodules"]
 """Through every submodule; through those that stand-ins pass; through none but Sequentials."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, fx, nn
 
-from backend.profiles.profile import Tracing
+from backend.profiles.profile import ONE_LAYER, Tracing
 from workers.definitions.capture import captured
 from workers.definitions.module_state.keepers import check_keepers
 from workers.definitions.module_state.twin import twin
@@ -71,7 +71,7 @@ def trace(model: nn.Module, inputs: Inputs, tracing: Tracing = "") -> Traced:
 def uncuttable(stand_ins: Reason, operations: Reason, parts: Reason) -> str:
     """Why a model is one layer: what each attempt met, and what to change."""
     found = list(dict.fromkeys((stand_ins, parts, operations)))
-    told = f"The model is one layer and cannot be cut: {found[0]}."
+    told = f"{ONE_LAYER}: {found[0]}."
     if operations != found[0]:
         told += f" Captured as operations by torch.export: {operations}."
     if parts not in (stand_ins, operations):

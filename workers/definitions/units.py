@@ -1,11 +1,12 @@
 """Which operations belong together in the eyes of people: modules, and blocks of modules.
 
 fine    a layer per module without children, functions between them as they stand
-blocks  an element of a ModuleList or Sequential that has modules inside is one layer
+blocks  an element of a ModuleList or Sequential that has modules inside is one layer, unless it
+        holds more than half of the weights: then the blocks inside it, or else its modules, are
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Literal
 
 from torch import fx
@@ -15,25 +16,33 @@ from workers.definitions.capture import module_path
 Granularity = Literal["fine", "blocks"]
 
 
-def blocks(paths: Iterable[str]) -> frozenset[str]:
-    """The outermost paths that end in a number and have named modules inside."""
+def blocks(paths: Iterable[str], sizes: Mapping[str, int] | None = None) -> frozenset[str]:
+    """The outermost paths that end in a number and have named modules inside. `sizes` are the
+    bytes of weights by name: a block that holds most of them is opened, level by level."""
     children: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         parts = path.split(".")
         for stop in range(1, len(parts)):
             children[".".join(parts[:stop])].add(parts[stop])
-    found = {
+    known = {
         path
         for path, names in children.items()
         if path.split(".")[-1].isdigit() and not all(name.isdigit() for name in names)
     }
-    return frozenset(path for path in found if not found & set(_parents(path)))
+    total = sum((sizes or {}).values())
+    held = {
+        path: sum(size for name, size in (sizes or {}).items() if name.startswith(f"{path}."))
+        for path in known
+    }
+    closed = {path for path in known if 2 * held[path] <= total}
+    return frozenset(path for path in closed if not closed & set(_parents(path)))
 
 
 class Units:
     """Labels operations: neighbours with equal labels are one layer, where that is sound."""
 
-    def __init__(self, graph: fx.Graph, by_path: bool, granularity: Granularity) -> None:
+    def __init__(self, runner: fx.GraphModule, by_path: bool, granularity: Granularity) -> None:
+        graph = runner.graph
         self._by_path = by_path
         self._paths = {
             node: str(node.target) if node.op == "call_module" else module_path(node)
@@ -41,7 +50,9 @@ class Units:
             if node.op[:4] == "call"
         }
         self._inner = {parent for path in {*self._paths.values()} for parent in _parents(path)}
-        found = blocks(self._paths.values()) if granularity == "blocks" else frozenset()
+        sizes = {name: weight.nbytes for name, weight in runner.named_parameters()}
+        in_blocks = granularity == "blocks"
+        found = blocks(self._paths.values(), sizes) if in_blocks else frozenset()
         self._block_of = {
             path: next((b for b in (*_parents(path), path) if b in found), None)
             for path in {*self._paths.values()}

@@ -189,7 +189,9 @@ def _shallow(fields: dict[str, object]) -> dict[str, object]:
     return fields | {name: 1 for name in _DEPTHS if name in fields} | inner
 
 
+_DEEP = ("rwkv",)
+"""Divides by its depth less one."""
 ARCHITECTURES = {
-    name: {"model_type": name} | _QUIET | _shallow(fields)
+    name: {"model_type": name} | _QUIET | (fields if name in _DEEP else _shallow(fields))
     for name, fields in (CONFIGS | FURTHER | NEW).items()
 }

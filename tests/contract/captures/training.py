@@ -2,10 +2,11 @@
 trained in one stage and in two by real ranks, and in a plain PyTorch loop beside."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
 import torch
 from safetensors.torch import load_file
 from torch import Tensor
@@ -18,14 +19,15 @@ from backend.profiles.profile import Profile
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
 from tests.contract.captures.configs import ARCHITECTURES
+from tests.contract.captures.rows import FILES, PAGE, REWRITE, row
+from tests.contract.captures.uncut import NEARLY
 from tests.contract.launching import launch, losses_by_case
-from tests.integration.runtime.plain import Plain, plain
+from tests.integration.runtime.plain import plain
 from workers.data import catalog
 from workers.definitions.loader import load
 from workers.profiler.whole_profile import whole_profile
 from workers.runtime.reports.reporter import Reporter
 
-FILES = Path(__file__).parent / "files"
 MICROBATCH, SEED = 4, 7
 PAIR = Cluster((Level(2, 1e9),))
 NEAR = 1e-6
@@ -67,10 +69,16 @@ def captured(file: Path) -> Captured:
     batch = catalog.example(definition, MICROBATCH)
     profile = whole_profile(definition, batch, spec, torch.device("cpu"), Reporter(0))
     whole = Partition((Stage(0, len(profile.layers), (0,)),))
-    pair = gpipe_balanced(profile, PAIR)
+    pair = gpipe_balanced(_timed_alike(profile), PAIR)
     return Captured(
         file, profile, tuple(_spec(profile, each, parameters) for each in (whole, pair))
     )
+
+
+def _timed_alike(profile: Profile) -> Profile:
+    """The same with equal seconds, so that every time the same plan is made of it."""
+    layers = tuple(replace(layer, forward=1.0, backward=2.0) for layer in profile.layers)
+    return replace(profile, graph=replace(profile.graph, layers=layers))
 
 
 def _spec(profile: Profile, partition: Partition, parameters: dict[str, int]) -> TrainSpec:
@@ -105,9 +113,36 @@ def trained(root: Path, models: Mapping[str, Captured]) -> dict[tuple[str, int],
     return found
 
 
-def by_hand(model: Captured) -> Plain:
-    """The plain loop."""
-    return plain(model.file, model.specs[0])
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Models with their trainings."""
+
+    models: Mapping[str, Captured]
+    trained: Mapping[tuple[str, int], Trained]
+
+    def check(self, name: str) -> None:
+        """Two stages are one to the last bit, or `NEARLY`, and near to a plain loop."""
+        one, two = self.trained[name, 1], self.trained[name, 2]
+        assert two.weights.keys() == one.weights.keys()
+        if name in NEARLY:
+            assert two.losses == pytest.approx(one.losses, rel=NEAR)
+            assert far(two.weights, one.weights) == {}
+        else:
+            assert two.losses == one.losses
+            assert all(torch.equal(two.weights[each], one.weights[each]) for each in one.weights)
+        model = self.models[name]
+        by_hand = plain(model.file, model.specs[0])
+        assert one.losses == pytest.approx(by_hand.losses, rel=NEAR)
+        assert len(one.losses) == 4
+        assert one.weights.keys() <= by_hand.weights.keys()
+        assert far(one.weights, by_hand.weights) == {}
+        assert row(name, model.profile) in PAGE.read_text(), REWRITE
+
+
+def carried_through(folder: Path, names: Sequence[str]) -> Suite:
+    """Every model from its file to its end."""
+    models = {name: captured(file_of(folder, name)) for name in names}
+    return Suite(models, trained(folder, models))
 
 
 def far(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from backend.prediction.answer import cut_by_hand, rank
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
 from backend.profiles.graph_txt import read_graph
-from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.profiles.profile import ONE_LAYER, Layer, ModelGraph, Profile
 
 MIB = 2**20
 CONVOLUTIONS = Layer("conv", "Conv2d", 2e-3, 4e-3, output_bytes=MIB, parameter_bytes=MIB)
@@ -46,6 +46,15 @@ def test_the_speedup_is_over_data_parallelism():
         pipeline.prediction.samples_per_second / parallel.prediction.samples_per_second
     )
     assert pipeline.over_data_parallel > 1
+
+
+def test_a_model_of_one_layer_says_why_instead_of_a_proposal():
+    whole = Profile("one", ModelGraph.chain((DENSE,)), microbatch=16)
+    why = f"{ONE_LAYER}: net.py, line 3: it decides by the values of a tensor."
+    assert {answer.reason for answer in ask(whole, local(2))} == {f"{ONE_LAYER}."}
+    noted = replace(whole, notes=("another note", why))
+    assert {answer.reason for answer in ask(noted, local(2))} == {why}
+    assert "cannot be cut" not in ask(noted, local(1))[0].reason
 
 
 def test_reasons_carry_the_numbers_that_decide():

@@ -1,4 +1,4 @@
-"""The same in the model itself."""
+"""A running mean of the model's own, which is a new tensor after every forward."""
 
 import torch
 from torch import Tensor, nn

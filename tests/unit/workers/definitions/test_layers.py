@@ -141,6 +141,13 @@ def test_what_a_block_is(paths: list[str], found: set[str]) -> None:
     assert blocks(paths) == found
 
 
+def test_a_block_that_holds_most_of_the_weights_is_opened() -> None:
+    paths = ["h.0.attention.q", "h.0.mlp.0.up", "h.0.mlp.0.down", "h.1.attention.q"]
+    sizes = {"h.0.attention.q.weight": 5, "h.0.mlp.0.up.weight": 2, "h.0.mlp.0.down.weight": 2}
+    assert blocks(paths, sizes | {"h.1.attention.q.weight": 9}) == {"h.0", "h.1"}
+    assert blocks(paths, sizes | {"h.1.attention.q.weight": 1}) == {"h.0.mlp.0", "h.1"}
+
+
 def test_dropout_is_cut_like_any_module() -> None:
     assert names(of(nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 4)))) == [
         "0",

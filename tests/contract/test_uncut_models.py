@@ -1,0 +1,23 @@
+"""Contract: what cannot be cut says why, in words that name the line and what to change."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.captures.page import uncut_file, uncut_names
+from tests.contract.captures.rows import PAGE, REWRITE, uncut_row
+from tests.contract.captures.uncut import UNCUT
+
+BRANCH = next(iter(UNCUT))
+
+
+@pytest.mark.parametrize("name", uncut_names())
+def test_the_page_says_what_the_profile_says(name: str, tmp_path: Path) -> None:
+    found = uncut_row(name, uncut_file(tmp_path, name))
+    assert found in PAGE.read_text(), REWRITE
+
+
+def test_the_line_and_what_to_change_are_named(tmp_path: Path) -> None:
+    found = uncut_row(BRANCH, uncut_file(tmp_path, BRANCH))
+    assert "net.py, line 11: it decides by the values of a tensor (return self.b(" in found
+    assert "Choose by torch.where" in found
