@@ -82,6 +82,8 @@ def test_a_training_is_launched_for_a_pool(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
     page = open_page(Page.LAUNCH, plan=seeded.plan)
+    told = "Pool gpu: 9 of 14\xa0devices free"
+    assert page.selectbox(key="place-pool").options == ["Agents of nodes", told]
     page.selectbox(key="place-pool").set_value("gpu").run()
     page.number_input(key="place-machines").set_value(2).run()
     page.number_input(key="place-minutes").set_value(90.0).run()

@@ -5,7 +5,7 @@ from typing import TypeVar
 import streamlit as st
 
 from app import services
-from app.formats import count, plain
+from app.formats import count
 from backend.runs.pools.pool import Pool
 from backend.runs.request.spec import PoolSpec
 
@@ -57,4 +57,4 @@ def _told(pool: Pool | None) -> str:
     if pool is None:
         return "Agents of nodes"
     state = f"{pool.room.free} of {count(pool.room.total, 'device')} free"
-    return plain(f"Pool {pool.name}: {state if pool.alive else 'silent'}")
+    return f"Pool {pool.name}: {state if pool.alive else 'silent'}"  # an option is no Markdown
