@@ -144,9 +144,12 @@ class Client:
         """The same again, as a new run."""
         return self._submitted(f"/runs/{run_id}/retry")
 
-    def resume(self, run_id: int, plan_id: int | None = None, epochs: int = 0) -> Run:
-        """Go on from the newest checkpoint, as a new run; on another plan where one is given."""
-        body = {"plan_id": plan_id, "epochs": epochs}
+    def resume(
+        self, run_id: int, plan_id: int | None = None, epochs: int = 0, *, best: bool = False
+    ) -> Run:
+        """Go on from the newest checkpoint, or from that of the best evaluation, as a new run; on
+        another plan where one is given."""
+        body = {"plan_id": plan_id, "epochs": epochs, "best": best}
         return self._submitted(f"/runs/{run_id}/resume", body)
 
     def attempts(self, run_id: int) -> list[StoredAttempt]:

@@ -84,6 +84,7 @@ def row(run: Run) -> dict[str, Any]:
         "kind": run.kind,
         "state": run.state.value,
         "plan": run.spec.plan.label if isinstance(run.spec, TrainSpec) else None,
+        "seed": run.spec.seed if isinstance(run.spec, TrainSpec) else None,
         "accuracy": run.summary.accuracy,
         "metrics": run.summary.metrics,
         "seconds_per_minibatch": run.summary.seconds_per_minibatch,

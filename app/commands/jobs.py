@@ -14,6 +14,7 @@ from app.commands.options.acting import connect
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
+    EmulateOption,
     EvaluateOption,
     ReplanOption,
     ShardOption,
@@ -202,15 +203,7 @@ def run(
     nodes: Annotated[
         str, typer.Option(help="Run on these at once, as NODE,NODE: see `stageflow doctor`.")
     ] = "",
-    emulate: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            metavar="SCALE",
-            help="Compute nothing: wait SCALE seconds for each second of the plan's profile, with "
-            "links slowed in proportion. Any number of ranks fits on any machine.",
-        ),
-    ] = 0.0,
+    emulate: EmulateOption = 0.0,
     alone: AloneOption = False,
     replan: ReplanOption = True,
     name: str = "",
@@ -281,10 +274,13 @@ def resume(
         int | None, typer.Option("--plan", help="Id of a saved plan to go on with.")
     ] = None,
     epochs: Annotated[int, typer.Option(min=0, help="Epochs in all; 0 = as many as before.")] = 0,
+    best: Annotated[
+        bool, typer.Option("--best", help="From the checkpoint of the best evaluation.")
+    ] = False,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
-    """Go on with an ended training from its newest checkpoint, as a new run.
+    """Go on with an ended training from its newest checkpoint (or its best), as a new run.
 
     Examples:
 
@@ -293,7 +289,7 @@ def resume(
         stageflow resume 42 --plan 7 --epochs 20
     """
     backend = connect()
-    resumed = backend.runs.resume(run_id, plan_id, epochs)
+    resumed = backend.runs.resume(run_id, plan_id, epochs, best=best)
     if detach:
         return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
     with node_agent(backend, resumed.spec.pool):

@@ -70,6 +70,7 @@ class Param(StrEnum):
     BETTER = "better"
     MAX_UPDATES = "max-updates"
     MAX_SECONDS = "max-seconds"
+    KEEP_BEST = "keep-best"
     RUNS = "runs"
     METRIC = "metric"
     AXIS = "axis"

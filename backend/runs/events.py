@@ -123,7 +123,8 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """One of the `num_files` files of a checkpoint is ready in the job's folder.
+    """One of the `num_files` files of a checkpoint is ready in the job's folder; `best` as in
+    `Mark`.
 
     epoch, samples   how far the training was: whole epochs, and samples of the next one
     step             weight updates (minibatches) since the start of the run
@@ -135,6 +136,7 @@ class Saved:
     step: Count
     path: Place
     num_files: Count
+    best: bool = False
     event: Literal["saved"] = "saved"
 
 

@@ -17,8 +17,9 @@ def test_evaluations_and_the_end_of_a_run(stageflow: Command, database: None, ho
     refused = stageflow("run", "--plan", str(plan.id), *words, "--detach")
     assert refused.code == 1
     assert "nobody knows which values of 'f1' are better" in refused.err
-    words += ["--better", "larger", "--detach", "--json"]
+    words += ["--better", "larger", "--keep-best", "--detach", "--json"]
     queued = stageflow("run", "--plan", str(plan.id), *words).json
     spec = backend.runs.get(queued["id"]).spec
     assert isinstance(spec, TrainSpec)
     assert (spec.evaluate, spec.stop) == (50, StopSpec(5, "f1", "larger", 700, 90.0))
+    assert spec.checkpoints.best

@@ -53,14 +53,13 @@ def again(backend: Backend, run_id: int) -> Attempt:
     return attempt
 
 
-def kept(attempt: Attempt, step: int, keep: int = 3) -> None:
+def kept(attempt: Attempt, step: int, keep: int = 3, *, best: bool = False) -> None:
     """Commit a checkpoint after `step` updates, its file in its folder."""
     folder = attempt.checkpoint_folder(step)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "stage-0.safetensors").write_bytes(b"12345")
-    attempt.checkpoint(
-        Mark(0, step * 4, step), [CheckpointFile("stage-0.safetensors", 5, "ab")], keep
-    )
+    file = CheckpointFile("stage-0.safetensors", 5, "ab")
+    attempt.checkpoint(Mark(0, step * 4, step, best), [file], keep)
 
 
 def fail(attempt: Attempt, kind: str = "RankKilled") -> None:
@@ -167,6 +166,37 @@ def test_all_attempts_that_ranks_end_are_bounded_and_their_time_counts(backend: 
     kept(attempt, ALL_RESTARTS)
     fail(attempt)
     assert backend.runs.get(attempt.run.id).state is RunState.FAILED
+
+
+def test_the_best_checkpoint_stays_beside_the_newest(backend: Backend, begun):
+    attempt = begun()
+
+    def steps() -> list[tuple[int, bool]]:
+        marks = [each.mark for each in backend.runs.checkpoints.list(attempt.run.id)]
+        return [(mark.step, mark.best) for mark in marks]
+
+    for step in (1, 2, 3, 4):
+        kept(attempt, step, keep=2, best=step == 2)
+    assert steps() == [(4, False), (3, False), (2, True)]
+    kept(attempt, 4, keep=2, best=True)  # known only now
+    kept(attempt, 5, keep=2)
+    kept(attempt, 6, keep=2)
+    assert steps() == [(6, False), (5, False), (4, True)]
+    folders = [each.folder for each in backend.runs.checkpoints.list(attempt.run.id)]
+    assert sorted(folders[0].parent.iterdir()) == sorted(folders)
+    attempt.finish(RunState.CANCELLED, RunSummary())
+    resumed = backend.runs.resume(attempt.run.id, best=True)
+    assert isinstance(resumed.spec, TrainSpec)
+    assert resumed.spec.checkpoint_id is not None
+    assert backend.runs.checkpoints.get(resumed.spec.checkpoint_id).mark.step == 4
+
+
+def test_without_a_best_evaluation_nothing_is_resumed_from_it(backend: Backend, begun):
+    attempt = begun()
+    kept(attempt, 1)
+    attempt.finish(RunState.CANCELLED, RunSummary())
+    with pytest.raises(NothingToResume, match="no checkpoint of its best evaluation"):
+        backend.runs.resume(attempt.run.id, best=True)
 
 
 def test_an_attempt_goes_on_where_the_newest_checkpoint_was(backend: Backend, begun):

@@ -124,6 +124,8 @@ class _TrainingRun:
             score = self._evaluate()
             losses.evaluated(stop, score)
             ends = self.stopping.ends(score, num_updates(shape, number, stop))
+            if spec.checkpoints.best and self.stopping.is_best:
+                self.checkpoints.best(number, stop)
             if ends or stop == last:
                 losses.end(seconds, samples, stop)
             if ends:

@@ -33,6 +33,15 @@ TargetLossOption = Annotated[
     float | None,
     typer.Option(help="Stop at this held-out loss, or below: ln p for a perplexity p."),
 ]
+EmulateOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        metavar="SCALE",
+        help="Compute nothing: wait SCALE seconds for each second of the plan's profile, with "
+        "links slowed in proportion. Any number of ranks fits on any machine.",
+    ),
+]
 EvaluateOption = Annotated[
     int,
     typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),
@@ -134,6 +143,9 @@ def checkpoint_spec(
         float, typer.Option(min=0, help="And every so many seconds; 0 = not by time.")
     ] = 30.0,
     keep: Annotated[int, typer.Option(min=1, help="Newest checkpoints that are kept.")] = 3,
+    keep_best: Annotated[
+        bool, typer.Option("--keep-best", help="And that of the best evaluation (see --watch).")
+    ] = False,
 ) -> CheckpointSpec:
     """When checkpoints are taken, and how many are kept."""
-    return CheckpointSpec(save_updates, save_seconds, keep)
+    return CheckpointSpec(save_updates, save_seconds, keep, keep_best)

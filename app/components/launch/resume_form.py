@@ -35,13 +35,23 @@ def resume_form(run: Run, barred: str | None) -> None:
             "Epochs in all", least, MOST_EPOCHS, max(run.spec.epochs, least), key="resume-epochs"
         )
         plan = _plan(_others(run.spec))
+        best = _best(checkpoints)
         if st.button("Resume the run", type="primary", key="resume-confirmed"):
-            _resumed(run.id, plan, int(epochs))
+            _resumed(run.id, plan, int(epochs), best)
+
+
+def _best(checkpoints: Sequence[Checkpoint]) -> bool:
+    """Whether to begin with the best one instead; asked where it is another one."""
+    for checkpoint in checkpoints[1:]:
+        if checkpoint.mark.best:
+            return st.toggle(f"From the one {place(checkpoint)} instead", key="resume-best")
+    return False
 
 
 def place(checkpoint: Checkpoint) -> str:
     """Where in the training it was taken: "after update 1,234 (epoch 5)"."""
-    return f"after update {checkpoint.mark.step:,} (epoch {checkpoint.mark.epoch + 1})"
+    which = ", the best evaluation" if checkpoint.mark.best else ""
+    return f"after update {checkpoint.mark.step:,} (epoch {checkpoint.mark.epoch + 1}){which}"
 
 
 def kept(checkpoint: Checkpoint) -> str:
@@ -73,7 +83,7 @@ def _plan(others: Sequence[StoredPlan]) -> int | None:
 
 
 @guarded
-def _resumed(run_id: int, plan: int | None, epochs: int) -> None:
-    resumed = services.backend().runs.resume(run_id, plan, epochs)
+def _resumed(run_id: int, plan: int | None, epochs: int, best: bool) -> None:
+    resumed = services.backend().runs.resume(run_id, plan, epochs, best=best)
     state.notify(f"Run {resumed.id} resumes run {run_id}")
     state.go(Page.RUN, id=resumed.id)

@@ -15,7 +15,7 @@ BETTER = {"": "as is usual", "larger": "larger", "smaller": "smaller"}
 def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     """`spec` with the values that are chosen."""
     stop = spec.stop
-    with st.expander("Patience, most updates, most time"):
+    with st.expander("Patience, the best checkpoint, most updates, most time"):
         left, right = st.columns(2)
     with left:
         patience = fields.whole(
@@ -44,5 +44,11 @@ def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             step=60.0,
             format="%.0f",
         )
+        keeps = fields.switch(
+            "Keep the checkpoint of the best evaluation",
+            spec.checkpoints.best,
+            Param.KEEP_BEST,
+            "Beside the newest ones, by the metric on the left",
+        )
     chosen = StopSpec(patience, metric.strip(), cast(Any, better), updates, seconds)
-    return replace(spec, stop=chosen)
+    return replace(spec, stop=chosen, checkpoints=replace(spec.checkpoints, best=keeps))

@@ -65,6 +65,7 @@ def run_line(run: Run) -> None:
     parts = [f"attempt {run.attempt}"] if run.attempt else []
     parts += [f"**{plain(plan_label(run))}**"]
     parts += [f"state {kept}"] if (kept := _kept(run)) else []
+    parts += [f"seed {run.spec.seed}"] if isinstance(run.spec, TrainSpec) else []
     parts += [f"on {plain(run.node)}"] if run.node else []
     if run.started_at:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]

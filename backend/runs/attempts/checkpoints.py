@@ -64,11 +64,13 @@ class CheckpointFile:
 @dataclass(frozen=True, slots=True)
 class Mark:
     """How far a training is: `epoch` whole epochs and `samples` samples of the next one,
-    which are `step` weight updates since the start of the run."""
+    which are `step` weight updates since the start of the run. `best`: no evaluation of the run
+    was better before."""
 
     epoch: int
     samples: int
     step: int
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)

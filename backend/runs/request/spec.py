@@ -66,11 +66,13 @@ class OptimizerSpec:
 @dataclass(frozen=True, slots=True)
 class CheckpointSpec:
     """When the state of a training is kept: every so many weight updates, every so many
-    seconds (0 = not by that count), and when somebody cancels. The newest `keep` stay."""
+    seconds (0 = not by that count), and when somebody cancels. The newest `keep` stay, and with
+    `best` that of the best evaluation, by the metric of `StopSpec`."""
 
     updates: int = 0
     seconds: float = 30.0
     keep: int = 3
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,9 +106,9 @@ class Attempt:
         self._stores.metrics.forget(self.fence, step if self._counts_alike(checkpoint) else 0)
 
     def watched(self) -> tuple[float, ...]:
-        """What was told so far of the metric whose patience may end the run."""
+        """What was told so far of the metric by which evaluations are better or worse."""
         spec = self.run.spec
-        if not isinstance(spec, TrainSpec) or not spec.stop.patience:
+        if not isinstance(spec, TrainSpec) or not (spec.stop.patience or spec.checkpoints.best):
             return ()
         points = self._stores.metrics.list(self.run.id, spec.stop.metric)
         return tuple(point.value for point in points if isfinite(point.value))

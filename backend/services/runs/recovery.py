@@ -38,14 +38,21 @@ def give_up(run: Run, stores: Stores, notifier: Notifier, at_once: bool = False)
 
 
 def resumption(
-    run: Run, stores: Stores, plan_id: int | None, epochs: int, plan: Plan | None
+    run: Run,
+    stores: Stores,
+    plan_id: int | None,
+    epochs: int,
+    plan: Plan | None,
+    best: bool,
 ) -> tuple[TrainSpec, Checkpoint]:
     """What a run that goes on with an ended one is asked for, and where it begins; see
     `RunService.resume`. Raises `NothingToResume` and `NotFound`."""
-    newest = stores.checkpoints.newest(run)
-    if newest is None or not isinstance(run.spec, TrainSpec):
-        raise NothingToResume(f"run {run.id} has no checkpoint", "Launch it again instead.")
-    spec = replace(run.spec, checkpoint_id=newest.id, epochs=epochs or run.spec.epochs)
+    known = stores.checkpoints.beginnings(run)
+    first = next((found for found in known if found.mark.best or not best), None)
+    if first is None or not isinstance(run.spec, TrainSpec):
+        which = "checkpoint of its best evaluation" if best else "checkpoint"
+        raise NothingToResume(f"run {run.id} has no {which}", "Launch it again instead.")
+    spec = replace(run.spec, checkpoint_id=first.id, epochs=epochs or run.spec.epochs)
     if plan_id is not None:
         plan = stores.plans.get(plan_id).prediction.plan
-    return (spec if plan is None else replace(spec, plan=plan, plan_id=plan_id)), newest
+    return (spec if plan is None else replace(spec, plan=plan, plan_id=plan_id)), first

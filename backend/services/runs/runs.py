@@ -203,18 +203,23 @@ class RunService:
         return self._stores.runs.attempts(run_id)
 
     def resume(
-        self, run_id: int, plan_id: int | None = None, epochs: int = 0, plan: Plan | None = None
+        self,
+        run_id: int,
+        plan_id: int | None = None,
+        epochs: int = 0,
+        plan: Plan | None = None,
+        best: bool = False,
     ) -> Run:
-        """A new run that goes on from the newest checkpoint of an ended one, on the same plan,
-        or on a saved or given one, up to so many `epochs` in all (0 = as many as before). Raises
-        `NotFound`, `NotEnded`, and `NothingToResume`."""
+        """A new run that goes on from the newest checkpoint of an ended one (or from that of its
+        `best` evaluation), on the same plan, or on a saved or given one, up to so many `epochs` in
+        all (0 = as many as before). Raises `NotFound`, `NotEnded`, and `NothingToResume`."""
         found = self._stores.runs.get(run_id)
         self._access.check(Right.EDIT, "resume", f"run {run_id}", found.project_id)
         run = self._ended(run_id)
-        spec, newest = resumption(run, self._stores, plan_id, epochs, plan)
+        spec, first = resumption(run, self._stores, plan_id, epochs, plan, best)
         resumed = self.submit(spec, run.name, origin=run_id)
         if isinstance(run.spec, TrainSpec) and spec.plan == run.spec.plan:
-            self._stores.metrics.copy(run_id, resumed.id, newest.mark.step)
+            self._stores.metrics.copy(run_id, resumed.id, first.mark.step)
         return resumed
 
     def _woken(self, spec: RunSpec) -> str:

@@ -51,7 +51,7 @@ def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("round", spec.round)
     _at_least_one("samples", spec.data.samples)
     _validate_checkpoints(spec.checkpoints)
-    _validate_stop(spec.stop)
+    _validate_stop(spec.stop, spec.checkpoints.best)
     if spec.evaluate < 0:
         raise InvalidInput(
             f"an evaluation every {spec.evaluate} updates cannot be made",
@@ -173,14 +173,14 @@ def _validate_checkpoints(spec: CheckpointSpec) -> None:
         )
 
 
-def _validate_stop(stop: StopSpec) -> None:
+def _validate_stop(stop: StopSpec, keeps_best: bool) -> None:
     if min(stop.patience, stop.updates) < 0 or not 0 <= stop.seconds < inf:
         raise InvalidInput(
             f"a patience of {stop.patience} evaluations, {stop.updates} updates or "
             f"{stop.seconds:g} s is below 0",
             "Give numbers above 0, or 0 to end for another reason alone.",
         )
-    if stop.patience and is_larger_better(stop) is None:
+    if (stop.patience or keeps_best) and is_larger_better(stop) is None:
         raise InvalidInput(
             f"nobody knows which values of {stop.metric!r} are better",
             "Say larger or smaller (--better).",

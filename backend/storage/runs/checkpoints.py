@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Select, select
+from sqlalchemy import ColumnElement, Select, select, update
 from sqlalchemy.orm import Session
 
 from backend.codec import to_plain
@@ -42,12 +42,19 @@ class SqlCheckpoints:
         batch: int = 0,
     ) -> None:
         """Commit a checkpoint whose files are in their folder, and let go of all but the
-        newest `keep` of the run. The same one again changes nothing."""
+        newest `keep` of the run and its best one. The same one again changes nothing, unless it
+        is known to be the best now."""
         with self._database.write() as session:
             hold_once(session, fence, batch)
+            if mark.best:
+                others = CheckpointRow.run_id == fence.run_id
+                session.execute(update(CheckpointRow).where(others).values(best=False))
             if not _has(session, fence, mark):
                 session.add(_row(fence, mark, files))
-            left = session.scalars(_newest_first(fence.run_id).offset(max(1, keep))).all()
+            elif mark.best:
+                session.execute(update(CheckpointRow).where(*_same(fence, mark)).values(best=True))
+            older = session.scalars(_newest_first(fence.run_id).offset(max(1, keep))).all()
+            left = [row for row in older if not row.best]
             for row in left:
                 session.delete(row)
             gone = [self._of(row).folder for row in left]
@@ -93,12 +100,15 @@ def _newest_first(run_id: int) -> Select[CheckpointRow]:
 
 
 def _has(session: Session, fence: Fence, mark: Mark) -> bool:
-    query = select(CheckpointRow.id).where(
+    return session.scalar(select(CheckpointRow.id).where(*_same(fence, mark))) is not None
+
+
+def _same(fence: Fence, mark: Mark) -> tuple[ColumnElement[bool], ...]:
+    return (
         CheckpointRow.run_id == fence.run_id,
         CheckpointRow.attempt == fence.attempt,
         CheckpointRow.step == mark.step,
     )
-    return session.scalar(query) is not None
 
 
 def _row(fence: Fence, mark: Mark, files: Sequence[CheckpointFile]) -> CheckpointRow:
@@ -108,6 +118,7 @@ def _row(fence: Fence, mark: Mark, files: Sequence[CheckpointFile]) -> Checkpoin
         epoch=mark.epoch,
         samples=mark.samples,
         step=mark.step,
+        best=mark.best,
         files=to_plain(Files, tuple(files)),
         size=sum(file.size for file in files),
         created_at=datetime.now(UTC),

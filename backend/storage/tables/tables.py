@@ -201,6 +201,7 @@ class CheckpointRow(Base):
     step: Mapped[int]
     files: Mapped[list[Any]]
     size: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    best: Mapped[bool] = mapped_column(server_default=false())
     created_at: Mapped[datetime]
 
 

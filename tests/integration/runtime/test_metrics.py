@@ -9,9 +9,17 @@ import torch
 from safetensors.torch import load_file
 
 from backend.codec import from_json, to_json
-from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY, Finished, Metrics, RankError, Spans
+from backend.runs.events import (
+    HELD_OUT_LOSS,
+    PERPLEXITY,
+    Finished,
+    Metrics,
+    RankError,
+    Saved,
+    Spans,
+)
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, StopSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, StopSpec
 from workers.data.catalog import load as load_data
 from workers.definitions.loader import load
 
@@ -181,4 +189,36 @@ def test_patience_says_what_it_does_not_find(write_job, train_spec, served) -> N
     stop = StopSpec(patience=1, metric="fi", better="larger")
     _, found, text = served(write_job(DEFINITION, train_spec(0, 4, epochs=2, stop=stop)), 1)
     assert len(points(found, "f1")) == 2
-    assert text.count("Patience watches 'fi', which this evaluation has not told: there are") == 1
+    assert text.count("'fi' is watched, which this evaluation has not told: there are") == 1
+
+
+def test_the_best_evaluation_is_kept_as_a_checkpoint(
+    write_job, train_spec, served, tmp_path: Path
+) -> None:
+    """Its weights give the value that the evaluation told."""
+    keeps = CheckpointSpec(seconds=0, best=True)
+    stop = StopSpec(metric="f1", better="larger")
+    spec = train_spec(0, 2, 4, schedule="gpipe", epochs=2, evaluate=20, stop=stop)
+    codes, found, text = served(write_job(DEFINITION, replace(spec, checkpoints=keeps)), 2)
+    assert codes == [0, 0], text
+    told = points(found, "f1")
+    better = [
+        told[k] for k in range(len(told)) if told[k][1] > max([-1, *(v for _, v in told[:k])])
+    ]
+    saved = [event for event in found if isinstance(event, Saved)]
+    assert all(event.best and event.num_files == 2 for event in saved)
+    assert sorted({event.step for event in saved}) == [step + 1 for step, _ in better]
+    last = [event.path for event in saved if event.step == better[-1][0] + 1]
+    weights = {
+        name.removeprefix("weight/"): tensor
+        for path in last
+        for name, tensor in load_file(path).items()
+        if name.startswith("weight/")
+    }
+    definition = load(tmp_path / "mine.py")
+    trained = definition.model()
+    trained.load_state_dict(weights)
+    part = load_data(DataSpec(), definition).held_out
+    with torch.no_grad():
+        total, count = definition.metrics(trained(part.all_inputs), part.all_targets)["f1"]
+    assert float(total) / float(count) == better[-1][1]

@@ -142,6 +142,13 @@ class Checkpoints:
                 self._take(stage, self._epoch + 1, 0)
             self._answered()
 
+    def best(self, epoch: int, done: int) -> None:
+        """The evaluation after `done` microbatches of an epoch was the best one. The pipeline is
+        empty; every rank calls it."""
+        whole = done == self._shape.num_microbatches
+        for stage in self._saved:
+            self._take(stage, epoch + whole, 0 if whole else done, best=True)
+
     def close(self) -> None:
         """Wait until every copy is written."""
         self._writer.join()
@@ -185,12 +192,14 @@ class Checkpoints:
         before, after = (self._step(self._epoch, k) for k in (done - self._unit, done))
         return is_counted(self._spec.checkpoints.updates, before, after)
 
-    def _take(self, stage: int, epoch: int, done: int, alone: bool = False) -> None:
+    def _take(
+        self, stage: int, epoch: int, done: int, alone: bool = False, best: bool = False
+    ) -> None:
         """Copy now, write later; the losses so far are told before the checkpoint is."""
         start = self._clock()
         self._kept[stage] = epoch, done
         self._tell(alone)
-        pipeline, place = self._coordinates.pipeline, self._place(epoch, done)
+        pipeline, place = self._coordinates.pipeline, self._place(epoch, done, best)
         if alone:
             place = place.with_name(f"{place.name}-{self._coordinates.rank}")
         replica = self._coordinates.replica
@@ -202,6 +211,7 @@ class Checkpoints:
             self._step(epoch, done),
             str(place / stage_file(stage, pipeline, 0 if alone else replica)),
             self._num_files,
+            best,
         )
         self._writer.put(StageCopy(self._copy_of(stage, alone), pipeline, saved))
         self.taken.append((start, self._clock()))
@@ -209,8 +219,9 @@ class Checkpoints:
     def _step(self, epoch: int, done: int) -> int:
         return num_updates(self._shape, epoch, done)
 
-    def _place(self, epoch: int, done: int) -> Path:
-        return self._folder / FOLDER / f"{epoch}-{done}"
+    def _place(self, epoch: int, done: int, best: bool) -> Path:
+        """That of the best is its own: an equal one may be on its way from the other."""
+        return self._folder / FOLDER / f"{epoch}-{done}{'-best' if best else ''}"
 
     def _is_wanted(self) -> bool:
         now = time.monotonic()

@@ -72,7 +72,7 @@ class CheckpointCopier:
             self._waiting.task_done()
 
     def _copy(self, event: Saved) -> None:
-        mark = Mark(event.epoch, event.samples, event.step)
+        mark = Mark(event.epoch, event.samples, event.step, event.best)
         place, name = self._place(event.step), Path(event.path).name
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         with opened(self._folder, event.path) as announced, announced.path.open("rb") as source:

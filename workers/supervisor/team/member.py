@@ -159,7 +159,8 @@ class TeamMember:
             event, text = line.event, line.text
             match event:
                 case Saved(_, epoch, samples, _, path):
-                    name = self._send(path, f"{line.rank}-{epoch}-{samples}-{Path(path).name}")
+                    place = f"{epoch}-{samples}-best" if event.best else f"{epoch}-{samples}"
+                    name = self._send(path, f"{line.rank}-{place}-{Path(path).name}")
                     text = write_line(replace(event, path=name))
                 case Spans(_, _, path) | Artifact(_, path):
                     name = self._send(path, Path(path).name)
