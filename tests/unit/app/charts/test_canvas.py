@@ -42,9 +42,8 @@ def test_ranks_without_a_name_are_numbered() -> None:
 
 def test_what_was_loaded_twice_for_an_action_has_no_partner() -> None:
     """A stage that is first and last at once loads inputs and targets for each forward."""
-    predicted = straight(3)
-    loaded = straight(1)
-    loaded.index[:] = len(predicted) + 1
+    predicted, loaded = straight(3), straight(4)
+    loaded.index[:] = len(predicted) + loaded.index // 2
     measured = Bars(
         *(np.concatenate(both) for both in zip(_columns(predicted), _columns(loaded), strict=True))
     )
