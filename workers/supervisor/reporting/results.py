@@ -41,10 +41,12 @@ class Results:
                 pass
 
     def note_spans(self, rank: int, segment: int, spans: Timeline) -> None:
-        """What a rank measured in a segment is stored."""
-        if segment != self.segment:
+        """What a rank measured in a segment is stored. Another rank may be further: what comes late
+        of an earlier segment counts for nothing."""
+        if self.segment is None or segment > self.segment:
             self.segment, self.spans = segment, {}
-        self.spans[rank] = spans
+        if segment == self.segment:
+            self.spans[rank] = spans
 
     def _note_metrics(self, event: Metrics) -> None:
         if event.name == "loss":

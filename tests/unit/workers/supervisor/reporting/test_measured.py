@@ -91,3 +91,11 @@ def test_the_newest_of_each_metric_is_kept_if_it_is_a_number():
     assert metrics["f1"] == 0.75
     assert "throughput" not in metrics
     assert len(metrics) == MOST
+
+
+def test_a_rank_that_is_behind_takes_nothing_from_the_newest_segment():
+    spans, told = results(24).spans, Results()
+    for rank, segment in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        told.note_spans(rank, segment, spans[rank])
+    assert told.segment == 1
+    assert sorted(told.spans) == [0, 1]
