@@ -19,7 +19,7 @@ SPANS = (
     Span(1, 3, Step(1, 3), 1e9, 1e9),
 )
 
-times = st.floats(allow_nan=False)
+times = st.floats(allow_nan=False, allow_infinity=False)
 spans = st.builds(
     Span,
     rank=st.integers(0, 2**31 - 1),
@@ -42,6 +42,12 @@ def test_no_spans_are_spans_too():
 @given(st.lists(spans))
 def test_any_spans_come_back(some):
     assert decode(encode(Timeline.of(some))).spans == tuple(some)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), -float("inf")])
+def test_times_that_are_not_finite_are_refused(odd: float):
+    with pytest.raises(InvalidInput, match="not finite"):
+        decode(encode(Timeline.of([Span(0, 0, Forward(0, 0), 0.0, odd)])))
 
 
 def test_repeated_actions_are_stored_once():
