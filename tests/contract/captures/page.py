@@ -20,7 +20,7 @@ float32, and without dropout, whose noise is drawn by stage.
 How a model's operations are found ([cuts](../guide/cuts.md)): by *stand-ins* (`torch.fx`), or as
 *operations* (`torch.export`).
 
-Two exceptions: tensors of convnext and fourier lie in memory in another order than their shape
+Exceptions: tensors of convnext, fourier and mamba lie in memory in another order than their shape
 says.
 Behind a cut they do not, and kernels may round otherwise: two stages are within 1e-6 of one. Not in
 the tables: RWKV, which changes its weights where it evaluates, so that its body is one layer.

@@ -33,6 +33,6 @@ UNCUT = {
 }
 """Files by what they do."""
 UNCUT_ARCHITECTURES = ("longformer", "switch_transformers")
-NEARLY = ("convnext", "fourier")
+NEARLY = ("convnext", "fourier", "mamba")
 """Tensors of these lie in memory in another order than their shape says. Behind a cut they do not,
 and kernels may round otherwise: two stages are as near to one as both are to the plain loop."""
