@@ -1,6 +1,8 @@
 """Pipelines of equal stages: cut into as many as wanted, copied over the devices."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate, cycle
 
 import numpy as np
 
@@ -84,6 +86,15 @@ def copied(ends: list[int], width: int, depth: int = 0) -> Partition:
         ),
         chunks=len(ends) // depth,
     )
+
+
+def on_neighbours(plan: Partition) -> Partition:
+    """The same stages, the replicas of each on devices next to each other."""
+    ends = list(accumulate(plan.replicas))
+    places = zip(ends, plan.replicas, strict=True)
+    devices = [tuple(range(end - count, end)) for end, count in places]
+    stages = zip(plan.stages, cycle(devices), strict=False)
+    return replace(plan, stages=tuple(replace(stage, devices=each) for stage, each in stages))
 
 
 def side_by_side(ends: list[int]) -> Partition:

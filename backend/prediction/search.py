@@ -16,12 +16,22 @@ from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
 from backend.prediction.bottleneck import drains, most_samples
-from backend.prediction.candidates import every_plan, interleaved_partitions, parallel_pipelines
+from backend.prediction.candidates import (
+    WIDEST,
+    every_plan,
+    interleaved_partitions,
+    parallel_pipelines,
+)
+from backend.prediction.improvement import nearby
 from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.shapes import with_short_rounds
 
+MOST_STEPS = 10_000
+"""Stages times devices of the plans that are simulated to improve the best candidate."""
+STEP = 1e-4
+"""A step that gains a smaller share is not taken."""
 SIMILAR = 1e-9
 """Rates that differ by less are equal: then the candidate that was named first is taken."""
 
@@ -60,7 +70,9 @@ def search(name: str, question: Question, watch: Watch = UNWATCHED) -> Predictio
     watch.check()
     chunked = question.schedule and schedule_named(question.schedule).chunked
     if name == "best":
-        return _fastest(name, question, every_plan(question), watch)
+        found = _fastest(name, question, every_plan(question), watch)
+        is_small = question.cluster.num_devices <= WIDEST
+        return _improved(question, found, watch) if is_small else found
     if name == "avgpipe":
         return _avgpipe(question, watch)
     if chunked:
@@ -110,6 +122,31 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
         return found[2]
     watch.check()
     raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
+
+
+def _improved(question: Question, best: Prediction, watch: Watch) -> Prediction:
+    """`best`, or a faster plan that small steps lead to, each of which is simulated. Ends where no
+    step helps, after so much work (`MOST_STEPS`), or when it is stopped."""
+    bound, left = _bounds(question), MOST_STEPS
+    devices, tried = question.cluster.num_devices, {best.plan}
+    while left > 0:
+        steps = [plan for plan in nearby(best.plan, devices) if plan not in tried]
+        steps = [plan for plan in steps if question.admits(plan)]
+        for plan in sorted(steps, key=bound, reverse=True):
+            if left <= 0 or bound(plan) <= best.samples_per_second * (1 + STEP) or watch.stop():
+                return best
+            tried.add(plan)
+            left -= 1 + len(plan.partition.stages) * plan.partition.num_devices
+            try:
+                found = question.predict(plan)
+            except StageflowError:
+                continue
+            if found.samples_per_second > best.samples_per_second * (1 + STEP):
+                best = found
+                break
+        else:
+            return best
+    return best
 
 
 def _is_settled(found: Found, bound: float, number: int) -> bool:

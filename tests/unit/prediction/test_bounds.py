@@ -1,6 +1,5 @@
 """The bound by which candidates are left out: no simulation is faster."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,13 +60,16 @@ def test_no_simulation_is_faster_than_the_bound(question, recompute, shard_state
 
 @settings(deadline=None, max_examples=10)
 @given(questions())
-def test_the_search_finds_the_fastest_of_all_candidates(question):
+def test_the_search_is_as_fast_as_the_fastest_of_all_candidates(question):
+    """And faster where small steps from it lead on: what it answers is predicted alike."""
     rates = [
         question.fitting(plan).samples_per_second
         for plan in every_plan(question)
         if _fits(question, plan)
     ]
-    assert search("best", question).samples_per_second == pytest.approx(max(rates))
+    found = search("best", question)
+    assert found.samples_per_second >= max(rates) * (1 - 1e-9)
+    assert question.predict(found.plan).samples_per_second == found.samples_per_second
 
 
 def _fits(question, plan):

@@ -8,9 +8,11 @@ from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
 from backend.planning.catalog import PLANNERS, SEARCHES
-from backend.planning.plan import PlanDoesNotFit
+from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import compare, rank
+from backend.prediction.candidates import every_plan
+from backend.prediction.improvement import nearby
 from backend.prediction.question import Question
 from backend.prediction.search import search
 from backend.profiles.profile import Layer, ModelGraph, Profile
@@ -186,3 +188,37 @@ def test_interleaving_is_in_the_table_for_planners_of_equal_stages():
 
 def test_the_bottleneck_is_named_with_its_share():
     assert "% of compute" in answer("model-parallel").reasons[0]
+
+
+def test_best_may_take_as_many_microbatches_as_2bw_needs():
+    """Eight stages deep 2BW needs eight a minibatch, where four are asked for."""
+    question = Question(alike(8, 8), Cluster((Level(8, 1e9),)))
+    deep = search("pipedream-2bw", question)
+    assert deep.plan.batch >= len(deep.plan.partition.stages)
+    assert search("best", question).samples_per_second >= deep.samples_per_second * (1 - 1e-9)
+
+
+def test_replicas_on_neighbouring_devices_are_a_candidate():
+    """Four equal stages on 8 x 2 devices: each one's ring stays within a machine."""
+    question = Question(alike(48, 8), Cluster((Level(8, 1e10), Level(2, 1e8))))
+    layout = tuple(tuple(range(n, n + 4)) for n in (0, 4, 8, 12))
+    found = {tuple(s.devices for s in plan.partition.stages) for plan in every_plan(question)}
+    assert layout in found
+
+
+def test_small_steps_improve_on_the_best_candidate():
+    plan = Plan("best", Partition((Stage(0, 3, (0, 1)), Stage(3, 8, (2,)))), "pipedream", 8)
+    near = {each.partition.stages for each in nearby(plan, 4)}
+    assert near == {
+        (Stage(0, 2, (0, 1)), Stage(2, 8, (2,))),
+        (Stage(0, 4, (0, 1)), Stage(4, 8, (2,))),
+        (Stage(0, 3, (0,)), Stage(3, 8, (1, 2))),
+        (Stage(0, 3, (0, 1, 3)), Stage(3, 8, (2,))),
+        (Stage(0, 3, (0, 1)), Stage(3, 8, (2, 3))),
+    }
+    best = search("best", QUESTION)
+    for step in nearby(best.plan, 4):
+        try:
+            assert QUESTION.predict(step).samples_per_second <= best.samples_per_second * (1 + 1e-3)
+        except PlanDoesNotFit:
+            continue
