@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
-from math import lcm
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
-from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.planning.balanced import interleaved, on_neighbours, widths
 from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
@@ -19,16 +17,16 @@ from backend.prediction.shapes import with_short_rounds
 SPLITS = (1, 2, 4)
 """A minibatch is also tried in twice and four times as many microbatches of a share of the size."""
 WIDEST = 64
-"""Devices up to which equal pipelines of every depth are among the candidates, minibatches of as
-many microbatches as 2BW needs, and small steps from the best candidate."""
+"""Devices up to which equal pipelines of every depth are among the candidates, and small steps from
+the best candidate are tried."""
 
 
 def every_plan(question: Question) -> Iterator[Plan]:
     """Those of `best`, as far as the question admits them.
 
-    A minibatch has `batch` microbatches where the schedule updates once per batch, also as more and
-    smaller ones (`SPLITS`), their time in proportion (an assumption). 2BW may need more on deep
-    pipelines, as many as run ahead: where no schedule is asked for, all may have as many.
+    Every minibatch has the same samples: `batch` microbatches where the schedule updates once
+    per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
+    assumption).
     """
     return filter(question.admits, _every_plan(question))
 
@@ -67,21 +65,12 @@ def _side_by_side(question: Question, name: str) -> Iterator[Plan]:
 
 
 def _plans(question: Question, partition: Partition, name: str, split: int) -> Iterator[Plan]:
-    size, rule = question.profile.microbatch, schedule_named(name)
-    is_free = not question.schedule and partition.chunks == 1
-    deep = DOUBLE_BUFFERED.least_batch(partition.replicas) if is_free else 1
-    if not rule.batched:
+    size = question.profile.microbatch
+    if not schedule_named(name).batched:
         if split == 1:
             yield Plan("best", partition, name, size)
     elif size % split == 0:
-        asked, rounds = question.batch * split, lcm(*partition.replicas)
-        needed = rule.least_batch(partition.replicas)
-        if question.cluster.num_devices > WIDEST:
-            needed = deep = 1
-        sizes = [asked if asked >= n else -(-n // rounds) * rounds for n in (needed, deep)]
-        for batch in dict.fromkeys(sizes):
-            if batch <= max(asked, 2 * partition.num_devices):
-                yield Plan("best", partition, name, size // split, batch)
+        yield Plan("best", partition, name, size // split, question.batch * split)
 
 
 def _partitions(question: Question) -> list[Partition]:

@@ -190,14 +190,6 @@ def test_the_bottleneck_is_named_with_its_share():
     assert "% of compute" in answer("model-parallel").reasons[0]
 
 
-def test_best_may_take_as_many_microbatches_as_2bw_needs():
-    """Eight stages deep 2BW needs eight a minibatch, where four are asked for."""
-    question = Question(alike(8, 8), Cluster((Level(8, 1e9),)))
-    deep = search("pipedream-2bw", question)
-    assert deep.plan.batch >= len(deep.plan.partition.stages)
-    assert search("best", question).samples_per_second >= deep.samples_per_second * (1 - 1e-9)
-
-
 def test_replicas_on_neighbouring_devices_are_a_candidate():
     """Four equal stages on 8 x 2 devices: each one's ring stays within a machine."""
     question = Question(alike(48, 8), Cluster((Level(8, 1e10), Level(2, 1e8))))
