@@ -157,6 +157,7 @@ BODIES = {
     "submit_run": b'{"spec": {"kind": "profile", "definition_id": 1}}',
     "label_run": b'{"starred": true}',
     "resume_run": b"{}",
+    "rename_plan": b'{"name": "Monday"}',
     "add_project": b'{"name": "Vision"}',
     "change_project": b'{"name": "Vision"}',
 }
@@ -170,7 +171,7 @@ def test_who_only_looks_changes_nothing_by_any_operation(
     headers = {"Authorization": f"Bearer {token(team, 'Vera', Scope.READ)}"}
     if operation.body is not None:
         headers |= JSON
-    number = "1" if operation.tags == ["projects"] else "2"
+    number = "2" if operation.tags == ["runs"] else "1"
     path = operation.path.replace("{id:int}", number)
     body = BODIES.get(operation.name, b"{}")
     answer = ask(served.url, path, method_of(operation), body, headers)
