@@ -19,11 +19,11 @@ class Fields:
         return str(st.text_input(label, value, help=note or None, **look, **self._key(param)))
 
     def whole(self, label: str, value: int, param: Param, note: str = "", least: int = 1) -> int:
-        return int(
-            st.number_input(
-                label, min_value=least, value=value, step=1, help=note or None, **self._key(param)
-            )
-        )
+        look: dict[str, Any] = {"min_value": least, "value": value, "step": 1, "help": note or None}
+        try:
+            return int(st.number_input(label, **look, **self._key(param)))
+        except OverflowError:  # Streamlit takes the URL's "inf" for a whole number
+            return int(st.number_input(label, **look, key=f"launch-{param.value}"))
 
     def choice(self, label: str, names: Mapping[str, str], value: str, param: Param) -> str:
         """One of the keys of `names`, which says how they are shown."""
