@@ -21,7 +21,7 @@ GOOD = """
 def work(rank, say, folder):
     say(Started(rank))
     print("an early run")
-    say(Metrics("accuracy", (1,), (0.5,), (1.0,), 0))
+    say(Metrics(f"score-{rank}", (1,), (0.5,), (1.0,), 0))
     say(Finished(rank, 1))
 """
 RANK_FILLS = """
@@ -86,7 +86,8 @@ def assert_told(run: Run, settings: Settings) -> None:
 def assert_intact(backend: Backend, run: Run) -> None:
     assert backend.runs.get(run.id) == run
     assert "an early run" in [line.text for line in backend.runs.logs.list(run.id)]
-    assert [p.value for p in backend.runs.metrics.list(run.id, "accuracy")] == [0.5, 0.5]
+    for name in ("score-0", "score-1"):
+        assert [p.value for p in backend.runs.metrics.list(run.id, name)] == [0.5]
 
 
 def test_a_rank_that_fills_the_disk(

@@ -23,7 +23,7 @@ import time
 from workers.supervisor.ranks.requests import SAVE_NOW
 def work(rank, say, folder):
     say(Started(rank))
-    say(Metrics("loss", (1,), (1.0,), (0.0,), 0))
+    say(Metrics("score" if rank else "loss", (1,), (1.0,), (0.0,), 0))
     while not (folder / SAVE_NOW).exists():
         time.sleep(0.05)
     time.sleep(4)
@@ -52,7 +52,7 @@ def test_a_warning_waits_for_a_checkpoint_that_a_stop_does_not_wait_for(
 
     def warn(folder: Path) -> None:
         nonlocal warned_at
-        eventually(lambda: len(backend.runs.metrics.list(run.id, "loss")) == 2)
+        eventually(lambda: backend.runs.metrics.names(run.id) == ["loss", "score"])
         warned_at = time.monotonic()
         stop.warn(60)
         eventually(lambda: not living(folder))

@@ -20,7 +20,7 @@ NOISE = """
             os.write(pipe, (forged + chr(10)).encode())
             os._exit(0)
         os.waitpid(forked, 0)
-        say(Metrics("loss", (rank,), (0.5,), (1.0,)))
+        say(Metrics(f"loss-{rank}", (rank,), (0.5,), (1.0,)))
         say(Finished(rank, 7))
 """
 
@@ -30,7 +30,9 @@ def test_prints_neither_disturb_nor_forge_events(either_lab) -> None:
     run = lab.works(NOISE)
     assert (run.state, run.error) == (RunState.SUCCEEDED, None)
     assert run.summary.epochs == 7
-    assert [p.step for p in lab.backend.runs.metrics.list(run.id, "loss")] == [0, 1]
+    for rank in (0, 1):
+        told = lab.backend.runs.metrics.list(run.id, f"loss-{rank}")
+        assert [point.step for point in told] == [rank]
     text = lab.text(run)
     assert text.count('.{"event":"failed"') == 2
     assert text.count("executed: OSError: [Errno 9] Bad file descriptor") == 2
