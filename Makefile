@@ -55,7 +55,7 @@ imports: setup-dev ## What may import what
 	$(BIN)/lint-imports
 
 tests: setup-dev packages ## All tests, without the guards before them
-	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile $(ARGS)
+	$(BIN)/pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 test: lint types imports tests ## Everything that must hold: style, types, imports, all tests
 

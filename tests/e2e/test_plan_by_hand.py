@@ -62,7 +62,7 @@ def test_cuts_are_dragged_keyed_and_stepped_and_the_link_shows_the_same(
     expect(page).to_have_url(re.compile("cut="))
     expect(throughput(page)).not_to_have_text(before)
     dragged = cut_of(page)
-    handles(page).nth(0).focus()
+    handles(settled(page)).nth(0).focus()  # what is drawn anew while it has the focus loses the key
     page.keyboard.press("ArrowLeft")
     page.wait_for_url(lambda url: "cut=" in url and dragged not in url)
     settled(page).get_by_role("button", name="Join this stage with the next").click()
