@@ -68,6 +68,10 @@ def test_no_plan_that_may_follow_is_better(num, speeds, memory):
         asked = replace(asked, profile=question.at(before.plan.microbatch))
         best = all_plans(asked, before.plan, [1] * (num - len(lost)))
         assert here.factor >= best / before.samples_per_second * (1 - 1e-9)  # steps may add
+        if here.plan:
+            assert goes_on_from(here.plan, before.plan)
+            told = asked.fitting(here.plan).samples_per_second / before.samples_per_second
+            assert here.factor == pytest.approx(told)
         assert (here.plan is None) == (best == 0.0)
         assert here.plan is not None or "memory" in here.fault
 
