@@ -9,7 +9,7 @@ from app.components.launch.fields import Fields
 from app.session.state import Param
 from backend.runs.request.spec import StopSpec, TrainSpec
 
-BETTER = {"": "as is usual", "larger": "larger", "smaller": "smaller"}
+BETTER = {"": "usual for the metric", "larger": "larger", "smaller": "smaller"}
 
 
 def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
@@ -26,12 +26,12 @@ def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             least=0,
         )
         metric = fields.text(
-            "of the metric",
+            "Metric",
             stop.metric,
             Param.WATCH,
             "Of held-out data: held-out loss, accuracy, perplexity, or one of the model's own",
         )
-        better = fields.choice("Better values are", BETTER, stop.better, Param.BETTER)
+        better = fields.choice("Better values", BETTER, stop.better, Param.BETTER)
     with right:
         updates = fields.whole(
             "Updates, at most", stop.updates, Param.MAX_UPDATES, "0 = any", least=0
