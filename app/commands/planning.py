@@ -40,6 +40,7 @@ HEAD = [
     "plan",
     "planner",
     "samples/s",
+    "samples/update",
     "per minibatch",
     "vs data parallel",
     "vs 1 device",
@@ -71,6 +72,9 @@ def options(
     microbatches: Annotated[
         int, typer.Option(min=1, help="Microbatches per update, under schedules with batches.")
     ] = 4,
+    update_times: Annotated[
+        int, typer.Option(help="How many times as many samples an update may take.")
+    ] = 1,
     optimizer: Annotated[OptimizerName, typer.Option(help="Its state counts as memory.")] = (
         "momentum"
     ),
@@ -128,6 +132,7 @@ def options(
         shard_state=shard_state,
         chunks=chunks,
         pipelines=pipelines,
+        update_times=update_times,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -174,6 +179,7 @@ def row(found: Answer) -> list[str]:
         prediction.plan.label,
         prediction.plan.planner,
         f"{prediction.samples_per_second:,.0f}",
+        f"{found.samples_per_update:,}",
         formats.seconds(prediction.seconds_per_minibatch),
         formats.times(found.over_data_parallel) if found.over_data_parallel else "not possible",
         formats.times(found.over_one_device),
@@ -212,6 +218,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "gap": found.gap,
         "bottleneck_seconds": found.bottleneck_seconds,
         "planner_seconds": found.planner_seconds,
+        "samples_per_update": found.samples_per_update,
         "reason": found.reasons[0] if found.reasons else "",
         "reasons": list(found.reasons),
         **prediction,

@@ -121,6 +121,7 @@ class Param(StrEnum):
     RECOMPUTE = "recompute"
     CHUNKS = "chunks"
     PIPELINES = "pipelines"
+    UPDATE_TIMES = "update-times"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"
     FURTHER = "also"

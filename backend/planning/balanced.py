@@ -15,6 +15,8 @@ from backend.profiles.profile import Profile
 RECOMPUTED = 4 / 3
 """Compute with recomputation over compute without: forward, forward, backward of two forwards
 (PipeDream-2BW, section 3.3)."""
+DEEPEST = 64
+"""Stages of an equal pipeline that is copied: a copy of more is hard to fill."""
 
 
 def gpipe_balanced(profile: Profile, cluster: Cluster) -> Partition:
@@ -40,8 +42,8 @@ def two_bw(
 
 
 def widths(profile: Profile, cluster: Cluster) -> Iterator[Partition]:
-    """For each depth the equal pipeline, copied as often as there is room."""
-    most = min(len(profile.layers), cluster.num_devices)
+    """For each depth up to `DEEPEST` the equal pipeline, copied as often as there is room."""
+    most = min(len(profile.layers), cluster.num_devices, DEEPEST)
     table = _even(profile, most)
     for depth in range(1, most + 1):
         yield copied(stops(table, depth), cluster.num_devices // depth)

@@ -17,6 +17,7 @@ from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.same_updates import samples_per_update
 from backend.prediction.search import UNWATCHED, Watch, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
@@ -54,6 +55,11 @@ class Answer:
         """By how much another plan may be faster at most, as a share of the plan's seconds."""
         seconds = self.prediction.seconds_per_minibatch
         return max(0.0, 1 - self.bound_seconds / seconds) if seconds else 0.0
+
+    @property
+    def samples_per_update(self) -> int:
+        """Of the layer whose update takes most."""
+        return samples_per_update(self.prediction.plan)
 
     @property
     def reason(self) -> str:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import product
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
-from backend.planning.balanced import interleaved, on_neighbours, widths
+from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
+from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
@@ -37,6 +38,29 @@ def _every_plan(question: Question) -> Iterator[Plan]:
         partitions = chunked if schedule_named(name).chunked else whole
         yield from (plan for p in partitions for plan in _plans(question, p, name, split))
     yield from (replace(plan, planner="best") for plan in parallel_pipelines(question))
+    if DOUBLE_BUFFERED.name in question.schedules:
+        for plans in double_buffered(replace(question, schedule=DOUBLE_BUFFERED.name)):
+            yield from (replace(plan, planner="best") for plan in plans)
+
+
+def double_buffered(question: Question) -> Iterator[list[Plan]]:
+    """PipeDream-2BW's by microbatch size, the largest first, those that its formula likes first:
+    every width and depth whose updates are of the samples that are asked for, in at least as many
+    microbatches as the pipeline runs ahead."""
+    profile = question.profile
+    chosen = two_bw(profile, question.cluster, question.batch)
+    cuts = sorted(widths(profile, question.cluster), key=lambda cut: cut != chosen)
+    rule = schedule_named(question.schedule or DOUBLE_BUFFERED.name)
+    size = profile.microbatch
+    while size:
+        batch = question.samples // size
+        if batch * size == question.samples:
+            yield [
+                Plan("pipedream-2bw", cut, rule.name, size, batch if rule.batched else 1)
+                for cut in cuts
+                if batch >= rule.least_batch(cut.replicas)
+            ]
+        size //= 2
 
 
 def interleaved_partitions(question: Question) -> Iterator[Partition]:

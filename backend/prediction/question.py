@@ -30,6 +30,7 @@ PLANNER_NAMES = (*PLANNERS, *SEARCHES)
 OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
 """Schedules of planners that were made for one; the others plan for PipeDream's."""
 MOST_CHUNKS, MOST_PIPELINES = 16, 8
+MOST_UPDATE_TIMES = 64
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Question:
     planner    a name of `PLANNER_NAMES`; "" for all of them
     schedule   a name of the catalog; "" for the planner's own, and for any that `best` likes
     batch      microbatches per update of a schedule that updates once per batch
+    update_times   how many times as many samples an update of such a schedule may take
     optimizer  whose state counts as memory
     recompute, shard_state   whether activations are computed again, and whether the optimizer's
                state of a stage is sharded over its replicas
@@ -63,6 +65,7 @@ class Question:
     gain: float = 1.0
     further: tuple[Profile, ...] = ()
     like: Plan | None = None
+    update_times: int = 1
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -74,6 +77,7 @@ class Question:
             raise InvalidInput(f"schedule {self.schedule!r} does not train", "Choose another one.")
         optimizer_named(self.optimizer)
         _within("batch", self.batch, 1, 2**31)
+        _within("update_times", self.update_times, 1, MOST_UPDATE_TIMES)
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
         _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
         names = [layer.name for layer in self.profile.layers]
@@ -122,6 +126,18 @@ class Question:
             return (self.schedule,)
         found = [member.name for member in executable_schedules()]
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
+
+    @property
+    def samples(self) -> int:
+        """Those of an update of `batch` microbatches."""
+        return self.batch * self.profile.microbatch
+
+    @property
+    def sizes(self) -> tuple["Question", ...]:
+        """The same with as many samples per update as are asked for, and with as many as it may
+        take: whatever the planner, the schedule and the microbatch are."""
+        batches = dict.fromkeys((self.batch, self.batch * self.update_times))
+        return tuple(replace(self, batch=batch, update_times=1) for batch in batches)
 
     def admits(self, plan: Plan) -> bool:
         """Whether a training by the plan that is given may go on by `plan`."""

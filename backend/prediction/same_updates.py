@@ -38,6 +38,13 @@ def goes_on_from(plan: Plan, before: Plan) -> bool:
     return whole and updates_of(plan) == updates_of(before)
 
 
+def samples_per_update(plan: Plan) -> int:
+    """The samples of one update: of the layer whose update takes most. A schedule with batches
+    takes the batch (each of several pipelines its own); any other a microbatch of every replica of
+    a stage."""
+    return max(updates_of(plan).per_update) * plan.microbatch
+
+
 def updates_of(plan: Plan) -> UpdateRule:
     """What the weights of a training by `plan` depend on."""
     member, partition = schedule_named(plan.schedule), plan.partition

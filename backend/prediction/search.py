@@ -10,14 +10,14 @@ from math import inf
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.catalog import training_schedules
-from backend.planning.balanced import two_bw, widths
 from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
-from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
 from backend.prediction.bottleneck import drains, most_samples
 from backend.prediction.candidates import (
     WIDEST,
+    double_buffered,
     every_plan,
     interleaved_partitions,
     parallel_pipelines,
@@ -65,8 +65,26 @@ Found = tuple[float, int, Prediction]
 
 
 def search(name: str, question: Question, watch: Watch = UNWATCHED) -> Prediction:
-    """The plan of the planner `name` with what it will do. Raises `PlanDoesNotFit`,
-    `InvalidInput` where the planner cannot use the schedule, and `PlanningStopped`."""
+    """The plan of the planner `name` with what it will do, of the sizes of update that the question
+    admits the faster one. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the
+    schedule, and `PlanningStopped`."""
+    found: Found | None = None
+    fault: StageflowError | None = None
+    for number, sized in enumerate(question.sizes):
+        try:
+            prediction = _sized(name, sized, watch)
+        except StageflowError as error:
+            fault = fault or error
+        else:
+            found = _better(found, (prediction.samples_per_second, number, prediction))
+    if found:
+        return found[2]
+    assert fault
+    raise fault
+
+
+def _sized(name: str, question: Question, watch: Watch) -> Prediction:
+    """The same of updates that are as large as is asked."""
     watch.check()
     chunked = question.schedule and schedule_named(question.schedule).chunked
     if name == "best":
@@ -97,7 +115,7 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
     fault: StageflowError | None = None
     least, *others = question.savings
     bound, ways = _bounds(question), 1 + len(others)
-    listed = enumerate(map(least.of, plans))
+    listed = enumerate(dict.fromkeys(map(least.of, plans)))
     queue = [(-bound(plan), ways * number, plan) for number, plan in listed]
     heapify(queue)
     for done in count():
@@ -230,23 +248,17 @@ def _chunked(name: str, question: Question) -> Iterator[Plan]:
 
 def _two_bw(question: Question, watch: Watch) -> Prediction:
     """The largest microbatch that fits, then width, depth and recomputation with the most
-    simulated samples/s (ICML 2021, section 3.3). An update takes at least as many microbatches
-    as the pipeline runs ahead."""
-    name = "pipedream-2bw"
-    chosen = two_bw(question.profile, question.cluster, question.batch)
-    every = sorted(widths(question.profile, question.cluster), key=lambda cut: cut != chosen)
+    simulated samples/s (ICML 2021, section 3.3), of updates of the samples that are asked for."""
     fault: PlanDoesNotFit | None = None
-    size = question.profile.microbatch
-    while size:
+    for plans in double_buffered(question):
+        if not plans:
+            continue
         try:
-            return _fastest(name, question, [_wide(question, cut, size) for cut in every], watch)
+            return _fastest("pipedream-2bw", question, plans, watch)
         except PlanDoesNotFit as error:
             fault = fault or error
-        size //= 2
-    raise fault or PlanDoesNotFit("no width and depth fits", "Use more devices.")
-
-
-def _wide(question: Question, partition: Partition, size: int) -> Plan:
-    plan = question.plan("pipedream-2bw", partition)
-    least = schedule_named(plan.schedule).least_batch(partition.replicas)
-    return replace(plan, microbatch=size, batch=max(plan.batch, least))
+    raise fault or PlanDoesNotFit(
+        f"2bw needs a microbatch in flight for each of {question.cluster.num_devices} devices, an "
+        f"update has {question.samples} samples",
+        "Use more microbatches per update, allow larger updates, or use fewer devices.",
+    )

@@ -85,6 +85,7 @@ AXES: dict[str, Sequence[Any]] = {
         {},
         {"chunks": 3},
         {"pipelines": 1},
+        {"update_times": 3},
         {"took": (0.01, 0.015)},
         {"further": True},
         {"device": "A100", "measured_on": "V100"},
@@ -150,6 +151,7 @@ class Doors:
             "shard_state": wanted.shard_state.value,
             "also": [kept.id for kept in wanted.further],
             "lanes_took": wanted.took,
+            "update_times": wanted.update_times,
         } | more
 
     def options(self, wanted: Wanted) -> list[str]:
@@ -162,6 +164,7 @@ class Doors:
             *("--optimizer", wanted.optimizer, "--recompute", wanted.recompute.value),
             *("--state-precision", wanted.state_precision),
             *("--shard-state", wanted.shard_state.value),
+            *("--update-times", str(wanted.update_times)),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
             *(("--pipelines-took", *map(str, wanted.took)) if wanted.took else ()),
@@ -206,6 +209,7 @@ def of_page(found: Answer) -> dict[str, Any]:
         "reason": found.reason,
         "reasons": list(found.reasons),
         "gap": found.gap,
+        "samples_per_update": found.samples_per_update,
     }
 
 
@@ -234,6 +238,7 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     partition = {"stages": stages, "order": found["order"], "chunks": found["chunks"]}
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
+    same += ("samples_per_update",)
     return {
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},

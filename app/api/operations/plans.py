@@ -54,6 +54,7 @@ class PlanRequest:
     recompute    where a plan does not fit without, never, or always
     shard_state  over the replicas of a stage, likewise
     chunks       stages on a device under a schedule that interleaves
+    update_times how many times the samples of `batch` microbatches an update may take
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
@@ -81,12 +82,14 @@ class PlanRequest:
     cut: str = ""
     state_precision: StatePrecision = "float32"
     shard_state: MemorySaving = MemorySaving.AUTO
+    update_times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
-    with. `speedup` is over data parallelism, `reason` the first of the `reasons`."""
+    with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
+    `samples_per_update` are those of the layer whose update takes most."""
 
     prediction: Prediction
     speedup: float | None
@@ -98,6 +101,7 @@ class Proposal:
     gap: float
     bottleneck_seconds: float
     planner_seconds: float
+    samples_per_update: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         shard_state=asked.shard_state,
         chunks=asked.chunks,
         pipelines=asked.pipelines,
+        update_times=asked.update_times,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -99,7 +99,8 @@ def _caption(found: Alternative, best: float) -> str:
     behind = "best" if found.speed >= best else change(found.speed, best)
     also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
     decisive = found.answer.reason.split("; ")[0].removesuffix(".")
-    return f"**{rate(found.speed)}** · {behind}{also}  \n{plain(decisive)}."
+    each = count(found.answer.samples_per_update, "sample")
+    return f"**{rate(found.speed)}** · {behind} · {each} per update{also}  \n{plain(decisive)}."
 
 
 def _label(plan: Plan, name: str) -> str:

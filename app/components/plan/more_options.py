@@ -12,7 +12,7 @@ from app.session import state
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
-from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES
+from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
 from backend.profiles.devices import DEVICES, Precision
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.profiles import StoredProfile
@@ -32,7 +32,7 @@ def more_options(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> di
         with left:
             found = _memory() | _further(stored, profiles)
         with right:
-            found |= _pipelines() | _device()
+            found |= _updates() | _pipelines() | _device()
     return found
 
 
@@ -92,6 +92,20 @@ def _memory() -> dict[str, Any]:
         "optimizer": optimizer,
         "state_precision": kept,
     }
+
+
+def _updates() -> dict[str, Any]:
+    times = whole_field(
+        "Larger updates, at most times",
+        Param.UPDATE_TIMES,
+        1,
+        MOST_UPDATE_TIMES,
+        1,
+        "How many times the samples of an update every schedule with batches may take. Large "
+        "updates are faster, and learn otherwise. 1: no more than the microbatches per update.",
+        width="stretch",
+    )
+    return {"update_times": times}
 
 
 def _pipelines() -> dict[str, Any]:

@@ -13,7 +13,10 @@ def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
     return [
         _throughput(chosen, cluster),
         Figure(
-            "Per minibatch", seconds(found.seconds_per_minibatch), count(samples(found), "sample")
+            "Per minibatch",
+            seconds(found.seconds_per_minibatch),
+            count(samples(found), "sample"),
+            help=f"An update takes up to {count(chosen.samples_per_update, 'sample')}.",
         ),
         Figure("Bubble", percent(found.bubble), f"imbalance {percent(imbalance(found))}"),
         _memory(found, cluster),

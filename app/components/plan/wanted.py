@@ -45,6 +45,7 @@ class Wanted:
     measured_on: str = ""
     precision: str = ""
     state_precision: StatePrecision = "float32"
+    update_times: int = 1
 
     @property
     def question(self) -> Question:
@@ -60,6 +61,7 @@ class Wanted:
             shard_state=self.shard_state,
             chunks=self.chunks,
             pipelines=self.pipelines,
+            update_times=self.update_times,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -95,6 +97,7 @@ class Wanted:
             Param.SHARD_STATE: self.shard_state.value,
             Param.CHUNKS: self.chunks,
             Param.PIPELINES: self.pipelines,
+            Param.UPDATE_TIMES: self.update_times,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
             Param.FURTHER: ",".join(str(kept.id) for kept in self.further),
@@ -127,6 +130,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"{wanted.chunks} chunks"
         case "pipelines":
             return f"up to {wanted.pipelines} parallel pipelines"
+        case "update_times":
+            return f"updates of up to {wanted.update_times} times the samples"
         case "took":
             alone, together = wanted.took or (0.0, 0.0)
             return f"pipelines took {seconds(alone)} and {seconds(together)}"

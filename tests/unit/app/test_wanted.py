@@ -43,6 +43,7 @@ def test_every_field_reaches_the_question():
         took=(0.01, 0.016),
         further=(stored(HALF, 2),),
         state_precision="bfloat16-masters",
+        update_times=4,
     )
     asked = Question(
         CPU,
@@ -55,6 +56,7 @@ def test_every_field_reaches_the_question():
         shard_state=MemorySaving.NEVER,
         chunks=3,
         pipelines=2,
+        update_times=4,
         further=(HALF,),
     )
     assert wanted.question == asked.under(
@@ -63,7 +65,7 @@ def test_every_field_reaches_the_question():
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
         *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
-        *("state_precision", "shard_state"),
+        *("state_precision", "shard_state", "update_times"),
     }
 
 
@@ -83,7 +85,9 @@ def test_what_is_set_is_said():
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""
     wanted = replace(wanted, state_precision="bfloat16-masters", shard_state=MemorySaving.ALWAYS)
     every = replace(wanted, chunks=3, took=(1.0, 2.0), further=(stored(HALF),), device="h100")
-    said = options_text(replace(every, measured_on="v100", precision="tf32", pipelines=2))
+    said = options_text(
+        replace(every, measured_on="v100", precision="tf32", pipelines=2, update_times=4)
+    )
     for words in (
         "3 chunks",
         "microbatch 8",
@@ -93,6 +97,7 @@ def test_what_is_set_is_said():
         "2 parallel",
         "state bfloat16, float32 masters",
         "sharded state always",
+        "updates of up to 4 times the samples",
     ):
         assert words in said
 

@@ -14,6 +14,7 @@ from backend.prediction.answer import compare, rank
 from backend.prediction.candidates import every_plan
 from backend.prediction.improvement import nearby
 from backend.prediction.question import Question
+from backend.prediction.same_updates import samples_per_update
 from backend.prediction.search import search
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
@@ -214,3 +215,47 @@ def test_small_steps_improve_on_the_best_candidate():
             assert QUESTION.predict(step).samples_per_second <= best.samples_per_second * (1 + 1e-3)
         except PlanDoesNotFit:
             continue
+
+
+EIGHT = replace(QUESTION, profile=alike(48, 8), cluster=Cluster((Level(8, 1e10), Level(2, 1e9))))
+
+
+def test_2bw_keeps_to_the_samples_that_an_update_may_have():
+    """16 devices run 16 microbatches ahead: of 32 samples they are 2 each, of 4 times as many 8."""
+    found = search("pipedream-2bw", EIGHT)
+    assert (found.plan.batch, found.plan.microbatch) == (16, 2)
+    larger = search("pipedream-2bw", replace(EIGHT, update_times=4))
+    assert (larger.plan.batch, larger.plan.microbatch) == (16, 8)
+    with pytest.raises(PlanDoesNotFit, match="16 devices, an update has 8 samples"):
+        search("pipedream-2bw", replace(EIGHT, batch=1))
+
+
+@pytest.mark.parametrize("schedule", ["", "1f1b-flush", "2bw", "gpipe"])
+def test_larger_updates_are_for_all_schedules_alike(schedule):
+    """And never slower; what they are is said of every plan."""
+    asked = replace(QUESTION, schedule=schedule)
+    for name in ("best", "straight", "data-parallel")[: 2 if schedule == "2bw" else 3]:
+        [usual] = rank(replace(asked, planner=name))
+        [larger] = rank(replace(asked, planner=name, update_times=4))
+        one, other = (each.prediction for each in (usual, larger))
+        assert other.samples_per_second >= one.samples_per_second * (1 - 1e-9)
+        if schedule:
+            assert usual.samples_per_update == 8 * 4
+            assert larger.samples_per_update in (8 * 4, 8 * 16)
+        assert larger.samples_per_update == samples_per_update(other.plan)
+
+
+def test_best_is_never_behind_2bw_in_its_own_table():
+    for question in (EIGHT, replace(EIGHT, update_times=4)):
+        rows = {row.prediction.plan.planner: row for row in rank(replace(question, planner=""))}
+        best = max(rows.values(), key=lambda row: row.prediction.samples_per_second)
+        assert "pipedream-2bw" in rows
+        assert best.prediction.plan.planner in ("best", "pipedream-2bw")
+        slower = search("best", question).samples_per_second
+        assert slower >= rows["pipedream-2bw"].prediction.samples_per_second * (1 - 1e-9)
+
+
+def test_an_update_of_replicas_that_take_turns_is_a_microbatch_of_each():
+    plan = Plan("x", Partition((Stage(0, 3, (0, 1, 2)), Stage(3, 8, (3,)))), "pipedream", 8)
+    assert samples_per_update(plan) == 3 * 8
+    assert samples_per_update(replace(plan, schedule="1f1b-flush", batch=6)) == 6 * 8
