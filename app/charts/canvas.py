@@ -3,7 +3,8 @@
 u32 length of a JSON header, the header, then columns of numbers, each at a multiple of 8.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from backend.pipeline.kinds import FACTS
 
 HERE = Path(__file__).parents[1] / "components" / "timeline" / "canvas"
 SCRIPT, STYLE = HERE / "canvas.js", HERE / "canvas.css"
+ALIKE = 3  # replicas of a stage that fold into one row
 LEGIBLE = 10  # microbatches side by side whose numbers can be read
 WORDS = {facts.letter: facts.word for facts in FACTS.values()} | {LOADING: "loading data"}
 TYPES = {"f4": "f32", "i4": "i32", "i2": "i16", "i1": "i8", "u4": "u32", "u1": "u8"}
@@ -38,7 +40,8 @@ def canvas_bytes(
     title: str = "",
     follows: bool = False,
 ) -> bytes:
-    """`main` with `ghost` thin below it, one row per name.
+    """`main` with `ghost` thin below it, one row per name. Replicas beside each other fold into
+    one row, at first where there is no ghost: what differs among measured ones is to be seen.
 
     `param` is the URL parameter that keeps the window, `group` joins the windows of several
     timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
@@ -52,6 +55,8 @@ def canvas_bytes(
         sets.append(_columns(ghost, len(names), extent))
     header = {
         "names": list(names),
+        "folds": (folds := list(_folds(main))),
+        "folded": bool(folds) and ghost is None,
         "alt": alt,
         "param": param,
         "group": group,
@@ -70,6 +75,20 @@ def canvas_bytes(
 def row_names(known: Sequence[str], bars: Bars) -> list[str]:
     """The name of each rank's row: those that are `known`, then plain ones."""
     return [*known, *(f"rank {rank}" for rank in range(len(known), bars.num_ranks))]
+
+
+def _folds(bars: Bars) -> Iterator[dict[str, object]]:
+    """Neighbouring ranks of the same stages, `ALIKE` at least."""
+    computes = bars.kind == KINDS.index("F")  # a message names a stage of its peer
+    works_on = np.zeros((bars.num_ranks, int(bars.stage.max(initial=0)) + 1), bool)
+    works_on[bars.rank[computes], bars.stage[computes]] = True
+    first = 0
+    for stages, ranks in groupby(works_on.tolist()):
+        count = len(list(ranks))
+        if count >= ALIKE and any(stages):
+            named = ", ".join(str(stage) for stage in np.flatnonzero(stages))
+            yield {"first": first, "count": count, "name": f"stage {named} · 1 of {count}"}
+        first += count
 
 
 def opening(bars: Bars) -> tuple[float, float] | None:

@@ -27,7 +27,7 @@ def layer_costs(
     detail: Detail = Detail.LAYERS,
     height: int = 340,
 ) -> go.Figure:
-    """Bars per layer: seconds stacked, with parameters as a line (right axis); or bytes that a
+    """Bars per layer: seconds stacked, with parameters as bars of their own below; or bytes that a
     microbatch holds and that a cut would send; or floating point operations of a forward. A fold
     is a wide bar as high as one block (the mean), with the spread of its blocks."""
     drawing, found = figure(height), groups(profile.graph, detail)
@@ -119,11 +119,6 @@ def _bars(found: Sequence[LayerGroup]) -> tuple[list[float], list[float]]:
     return middles, [group.wide - 0.2 for group in found]
 
 
-def _ends(left: int, right: int) -> tuple[float, ...]:
-    """Where a line over a bar begins and ends: in the middle of a layer's."""
-    return (left,) if right - left == 1 else (left, right - 1)
-
-
 def _spread(
     drawing: go.Figure,
     found: Sequence[LayerGroup],
@@ -163,29 +158,29 @@ def _parameters(drawing: go.Figure, found: Sequence[LayerGroup]) -> None:
     if not largest:
         return
     factor, unit = size_unit(largest)
-    drawing.add_scatter(
-        name=f"parameters ({unit}, right)",
-        x=[x for left, right in pairwise(edges(found)) for x in _ends(left, right)],
-        y=[held * factor for held, g in zip(sizes, found, strict=True) for _ in _ends(0, g.wide)],
+    middles, widths = _bars(found)
+    drawing.add_bar(
+        name="parameters",
+        x=middles,
+        y=[held * factor for held in sizes],
+        width=widths,
         yaxis="y2",
-        mode="lines+markers",
-        line={"color": palette.NEUTRAL, "width": 1, "dash": "dot"},
-        marker={"size": 4},
+        marker={"color": palette.NEUTRAL, "line": {"width": 0}},
         hoverinfo="skip",
     )
     drawing.update_layout(
+        yaxis={"domain": [0.32, 1]},
         yaxis2={
-            "overlaying": "y",
-            "side": "right",
-            "showgrid": False,
+            "domain": [0, 0.2],
+            "gridcolor": palette.GRID,
             "zeroline": False,
             "rangemode": "tozero",
             "title": {"text": unit},
             "automargin": True,
-            "tickmode": "auto",
-            "nticks": 5,
+            "nticks": 3,
             "tickformat": ".3~g",
-        }
+        },
+        xaxis={"anchor": "y2"},
     )
 
 

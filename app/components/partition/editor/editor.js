@@ -1,6 +1,7 @@
 // The partition over its layers: drag a cut, step replicas, split or join stages.
 // Every change is sent as {stops, replicas}; the server answers with a prediction.
-const HEAD = 40, PLOT = 232, LEFT = 46, RIGHT = 52, ROOM = 18;
+// Above the seconds of each layer or fold, below its parameters: each with an axis of its own.
+const HEAD = 40, PLOT = 186, GAP = 20, HELD = 42, TALL = PLOT + GAP + HELD, LEFT = 52, RIGHT = 14, ROOM = 18;
 const FORWARD = "#0072B2", BACKWARD = "#E69F00", NEUTRAL = "#808A98", GRID = "rgba(128,138,152,.18)";
 const three = (v) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
 const scale = (v, steps) => steps.find(([least]) => v >= least) || steps[steps.length - 1];
@@ -32,7 +33,7 @@ class Editor {
     this.bar.setAttribute("role", "group");
     this.bar.setAttribute("aria-label", "The chosen stage");
     const legend = make("div", "legend", this.root);
-    for (const [colour, word] of [[FORWARD, "forward"], [BACKWARD, "backward"], [NEUTRAL, "parameters (dotted, right)"]]) {
+    for (const [colour, word] of [[FORWARD, "forward"], [BACKWARD, "backward"], [NEUTRAL, "parameters (below)"]]) {
       const item = make("span", "", legend);
       make("i", "swatch", item).style.background = colour;
       item.append(word);
@@ -123,7 +124,7 @@ class Editor {
     if (!this.data) return;
     const ratio = window.devicePixelRatio || 1, family = getComputedStyle(this.root).fontFamily;
     this.measure(this.canvas.getContext("2d"), family);
-    const tall = HEAD + PLOT + this.foot;
+    const tall = HEAD + TALL + this.foot;
     this.canvas.width = this.wide * ratio;
     this.canvas.height = tall * ratio;
     this.canvas.style.height = `${tall}px`;
@@ -142,7 +143,7 @@ class Editor {
     this.stops.forEach((stop, stage) => {
       pen.globalAlpha = stage === this.chosen ? 0.2 : 0.12;
       pen.fillStyle = this.data.hues[stage % this.data.hues.length];
-      pen.fillRect(this.x(this.first(stage)), HEAD, this.x(stop) - this.x(this.first(stage)), PLOT);
+      pen.fillRect(this.x(this.first(stage)), HEAD, this.x(stop) - this.x(this.first(stage)), TALL);
     });
     pen.globalAlpha = 1;
   }
@@ -166,9 +167,8 @@ class Editor {
     pen.globalAlpha = 0.75;
     pen.fillText(unit, LEFT - 6, HEAD - 8);
     pen.globalAlpha = 1;
-    bars.forEach(({ first, stop, count }) => {
-      const room = this.x(stop) - this.x(first), thick = Math.max(0.8, room - this.step * 0.22);
-      const share = PLOT / top / count, x = this.x(first) + (room - thick) / 2;
+    bars.forEach((bar) => {
+      const { first, stop, count } = bar, [x, thick] = this.column(bar), share = PLOT / top / count;
       const f = sum(forward, first, stop) * share, b = sum(backward, first, stop) * share;
       pen.fillStyle = FORWARD;
       pen.fillRect(x, base - f, thick, f);
@@ -177,6 +177,10 @@ class Editor {
     });
     this.top = top;
     this.paintParameters(pen, ink, bars.map((bar) => sum(this.data.parameters, bar.first, bar.stop) / bar.count));
+  }
+  column({ first, stop }) {  // where the bar of a layer or fold begins, and its width
+    const room = this.x(stop) - this.x(first), thick = Math.max(0.8, room - this.step * 0.22);
+    return [this.x(first) + (room - thick) / 2, thick];
   }
   paintFolds(pen, ink) {  // how blocks are shared over the stages, and how far they differ
     const base = HEAD + PLOT, y = (v) => base - (v / this.top) * PLOT;
@@ -213,22 +217,19 @@ class Editor {
   paintParameters(pen, ink, parameters) {
     const most = Math.max(...parameters);
     if (!most) return;
-    const top = 1.12 * most, [, by, unit] = scale(most, SIZES), base = HEAD + PLOT;
-    pen.strokeStyle = NEUTRAL;
-    pen.setLineDash([2, 3]);
-    pen.beginPath();
-    this.data.bars.forEach(({ first, stop }, n) => {
-      const half = Math.max(0, this.x(stop) - this.x(first) - this.step) / 2, x = (this.x(first) + this.x(stop)) / 2;
-      for (const at of half ? [x - half, x + half] : [x]) pen.lineTo(at, base - (parameters[n] / top) * PLOT);
+    const [, by, unit] = scale(most, SIZES), base = HEAD + TALL;
+    pen.fillStyle = NEUTRAL;
+    this.data.bars.forEach((bar, n) => {
+      const [x, thick] = this.column(bar), high = (parameters[n] / most) * HELD;
+      pen.fillRect(x, base - high, thick, high);
     });
-    pen.stroke();
-    pen.setLineDash([]);
-    pen.textAlign = "left";
+    pen.fillStyle = GRID;
+    for (const y of [base, base - HELD]) pen.fillRect(LEFT, y, this.wide - LEFT - RIGHT, 1);
+    pen.textAlign = "right";
     pen.fillStyle = ink;
     pen.globalAlpha = 0.75;
-    for (let tick = 0, gap = nice(top * by); tick <= top * by; tick += gap)
-      pen.fillText(String(+tick.toPrecision(3)), this.wide - RIGHT + 6, base - (tick / by / top) * PLOT);
-    pen.fillText(unit, this.wide - RIGHT + 6, HEAD - 8);
+    pen.fillText(unit, LEFT - 6, base);
+    pen.fillText(three(most * by), LEFT - 6, base - HELD);
     pen.globalAlpha = 1;
   }
   measure(pen, family) {  // which labels have room, and how
@@ -255,7 +256,7 @@ class Editor {
     pen.globalAlpha = 0.8;
     for (const n of this.shown) {
       pen.save();
-      pen.translate(this.unit(places[n] + 0.5), HEAD + PLOT + 10);
+      pen.translate(this.unit(places[n] + 0.5), HEAD + TALL + 10);
       if (this.slanted) pen.rotate(-Math.PI / 4);
       pen.textAlign = this.slanted ? "right" : "center";
       pen.fillText(this.slanted ? this.fit(pen, labels[n], this.unit(places[n] + 0.5)) : labels[n], 0, 0);
@@ -288,7 +289,7 @@ class Editor {
   }
   placeHandle(handle, cut) {
     const sent = bytes(this.data.cuts[this.stops[cut] - 1]);
-    Object.assign(handle.style, { left: `${this.x(this.stops[cut])}px`, top: `${HEAD}px`, height: `${PLOT}px` });
+    Object.assign(handle.style, { left: `${this.x(this.stops[cut])}px`, top: `${HEAD}px`, height: `${TALL}px` });
     const most = this.stops[cut + 1] - 1;
     handle.setAttribute("aria-valuemin", this.first(cut) + 1);
     handle.setAttribute("aria-valuemax", most);
@@ -380,7 +381,7 @@ class Editor {
   hover(e) {
     const box = this.root.getBoundingClientRect(), x = e.clientX - box.left, y = e.clientY - box.top;
     const d = this.data, i = d ? this.layer(x) : -1;
-    const inside = d && !this.held && i >= 0 && i < d.names.length && y > HEAD && y < HEAD + PLOT;
+    const inside = d && !this.held && i >= 0 && i < d.names.length && y > HEAD && y < HEAD + TALL;
     this.tip.style.display = inside ? "block" : "none";
     if (!inside) return;
     const bar = this.barOf(i), { first, stop, count } = bar, size = (stop - first) / count;

@@ -1,4 +1,5 @@
 // A timeline of any length on a canvas: one row per rank, the predicted as a thin ghost below.
+// Neighbours that work on the same stages fold into the row of the first of them.
 // What is narrower than a pixel is added up per pixel and drawn as the shares of its kinds.
 const GUTTER = 118, AXIS = 24, THIN = 1.4;
 const HELP = "W / S   zoom in, out\nA / D   move left, right (or drag)\n0   everything\n↑ / ↓   choose a rank\n" +
@@ -43,7 +44,9 @@ class Timeline {
       made.type = "button"; made.textContent = label; made.title = title;
       made.setAttribute("aria-label", title);
       made.onclick = act;
+      return made;
     };
+    this.folding = button("", "", () => { this.folded = !this.folded; this.arrange(); }, "own");
     button("−", "Zoom out", () => this.zoom(2));
     button("+", "Zoom in", () => this.zoom(0.5));
     button("All", "Show everything", () => this.show(0, this.extent));
@@ -81,8 +84,21 @@ class Timeline {
     const kept = this.touched && this.b <= this.extent * 1.05;
     [this.a, this.b] = linked || (kept ? [this.a, this.b] : this.first || [0, this.extent]);
     this.at = null;
-    this.measure();
+    this.arrange();
     this.remember();
+  }
+  arrange() {  // the rows that are shown: ranks, and the first of those that are folded
+    this.rows = [];
+    const words = this.folded ? ["All replicas", "A row for every replica"] : ["Fold replicas", "One row for the replicas of a stage"];
+    this.folding.hidden = !this.folds.length;
+    [this.folding.textContent, this.folding.title] = words;
+    this.folding.setAttribute("aria-label", words[1]);
+    this.folding.setAttribute("aria-pressed", this.folded);
+    const inside = new Map(this.folded ? this.folds.map((fold) => [fold.first, fold]) : []);
+    for (let rank = 0; rank < this.names.length; rank += (inside.get(rank) || { count: 1 }).count)
+      this.rows.push({ rank, name: (inside.get(rank) || { name: this.names[rank] }).name });
+    this.at = null;
+    this.measure();
   }
   same(bytes) {
     const last = this.bytes;
@@ -125,7 +141,7 @@ class Timeline {
   get wide() { return this.root.clientWidth || 800; }
   get plot() { return this.wide - GUTTER - 8; }
   measure() {
-    const ranks = this.names.length, ghost = this.sets.length > 1;
+    const ranks = this.rows.length, ghost = this.sets.length > 1;
     this.row = Math.max(ghost ? 22 : 14, Math.min(ghost ? 46 : 34, (this.most - AXIS) / ranks));
     this.tall = Math.min(this.most, AXIS + ranks * this.row);
     this.view.style.height = `${this.tall}px`;
@@ -162,8 +178,8 @@ class Timeline {
     pen.save();
     pen.beginPath(); pen.rect(0, AXIS, this.wide, this.tall - AXIS); pen.clip();
     const top = this.view.scrollTop, first = Math.floor(top / this.row);
-    const last = Math.min(this.names.length, Math.ceil((top + this.tall - AXIS) / this.row));
-    for (let rank = first; rank < last; rank++) this.rank(pen, rank, AXIS + rank * this.row - top);
+    const last = Math.min(this.rows.length, Math.ceil((top + this.tall - AXIS) / this.row));
+    for (let row = first; row < last; row++) this.rank(pen, this.rows[row], AXIS + row * this.row - top);
     pen.restore();
     this.root.dataset.drawn = (performance.now() - began).toFixed(1);
   }
@@ -181,10 +197,10 @@ class Timeline {
       pen.globalAlpha = 1;
     }
   }
-  rank(pen, rank, y) {
+  rank(pen, { rank, name }, y) {
     pen.font = `11px ${this.family}`; pen.textAlign = "right"; pen.textBaseline = "middle";
     pen.fillStyle = this.ink; pen.globalAlpha = this.at && this.at[1] >> 1 === rank ? 1 : 0.8;
-    pen.fillText(this.names[rank], GUTTER - 8, y + this.row / 2, GUTTER - 12);
+    pen.fillText(name, GUTTER - 8, y + this.row / 2, GUTTER - 12);
     pen.globalAlpha = 1;
     this.sets.forEach((set, n) => {
       const [down, high] = this.lane(n), until = Math.min(set.extent, this.b), from = Math.max(0, this.a);
@@ -271,8 +287,9 @@ class Timeline {
     return lines.join("\n");
   }
   under(x, y) {
-    const down = y - AXIS + this.view.scrollTop, rank = Math.floor(down / this.row), inside = down - rank * this.row;
-    if (y < AXIS || rank < 0 || rank >= this.names.length || x < GUTTER) return null;
+    const down = y - AXIS + this.view.scrollTop, row = Math.floor(down / this.row), inside = down - row * this.row;
+    if (y < AXIS || row < 0 || row >= this.rows.length || x < GUTTER) return null;
+    const { rank } = this.rows[row];
     const time = this.a + ((x - GUTTER) / this.plot) * (this.b - this.a), near = (1.5 * (this.b - this.a)) / this.plot;
     const [top, high] = this.lane(0), tracks = inside > top + high + this.row * 0.1 && this.sets.length > 1
       ? [[1, 2 * rank]] : inside > top + high - 1 ? [[0, 2 * rank + 1], [0, 2 * rank]] : [[0, 2 * rank]];
@@ -296,8 +313,10 @@ class Timeline {
     if (!this.at) this.at = [0, 0, Math.max(0, this.find(this.sets[0], 0, this.a))];
     let [n, track, i] = this.at;
     const set = this.sets[n], middle = set.start[i];
+    const now = this.rows.findIndex(({ rank }) => rank === track >> 1);
+    const row = Math.min(Math.max(now + rows, 0), this.rows.length - 1);
     if (rows) {
-      track = Math.min(Math.max((track & ~1) + 2 * rows, 0), 2 * this.names.length - 2);
+      track = 2 * this.rows[row].rank;
       i = Math.max(set.rows[track], this.find(set, track, middle));
     }
     i = Math.min(Math.max(i + by, set.rows[track]), set.rows[track + 1] - 1);
@@ -305,7 +324,7 @@ class Timeline {
     this.at = [n, track, i];
     const wide = this.b - this.a, from = set.start[i], rank = track >> 1;
     if (from < this.a || from + set.long[i] > this.b) this.show(from - 0.2 * wide, from + 0.8 * wide);
-    const y = AXIS + rank * this.row;
+    const y = AXIS + row * this.row;
     if (y < this.view.scrollTop + AXIS || y + this.row > this.view.scrollTop + this.tall) this.view.scrollTop = y - AXIS;
     this.paint();
     const text = this.tell(n, i, rank);

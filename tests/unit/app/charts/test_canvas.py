@@ -1,10 +1,13 @@
 """What a timeline's canvas is told besides its columns: the rows and the window at first."""
 
+from typing import Any
+
 import numpy as np
+import orjson
 import pytest
 
 from app.charts.bars import Bars, bars_of
-from app.charts.canvas import opening, partners, row_names
+from app.charts.canvas import canvas_bytes, opening, partners, row_names
 from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.timeline import Span, Timeline
 
@@ -53,3 +56,26 @@ def test_what_was_loaded_twice_for_an_action_has_no_partner() -> None:
 
 def _columns(bars: Bars) -> list[np.ndarray]:
     return [getattr(bars, name) for name in Bars.__slots__]
+
+
+def on_stages(*stages: int) -> Bars:
+    """A forward per rank, of these stages."""
+    spans = (Span(r, 0, Forward(stage, 0), 0.0, 1.0) for r, stage in enumerate(stages))
+    return bars_of(Timeline.of(tuple(spans)))
+
+
+def header(bars: Bars, ghost: Bars | None = None) -> dict[str, Any]:
+    packed = canvas_bytes(bars, ghost, names=row_names((), bars), alt="")
+    return orjson.loads(packed[4 : 4 + int.from_bytes(packed[:4], "little")])
+
+
+def test_neighbouring_replicas_fold_into_one_row() -> None:
+    told = header(on_stages(0, 0, 0, 1, 2, 2))
+    assert told["folds"] == [{"first": 0, "count": 3, "name": "stage 0 · 1 of 3"}]
+    assert told["folded"]
+
+
+def test_measured_replicas_are_shown_one_by_one_at_first() -> None:
+    bars = on_stages(*[0] * 15, 1)
+    assert not header(bars, bars)["folded"]
+    assert not header(on_stages(0, 1, 2))["folds"]

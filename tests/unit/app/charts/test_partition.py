@@ -29,11 +29,13 @@ def test_bars_are_stacked_in_network_order_in_a_unit_that_fits() -> None:
     assert list(backward.y) == pytest.approx([2, 2, 2])
     assert figure.layout.yaxis.title.text == "ms"
     assert parameters.yaxis == "y2"
+    assert list(parameters.y) == [0, 1, 2]
+    assert figure.layout.yaxis2.domain[1] < figure.layout.yaxis.domain[0]
     assert "features.2" in forward.hovertext[2]
     assert figure.layout.barmode == "stack"
 
 
-def test_a_model_without_parameters_has_no_right_axis() -> None:
+def test_a_model_without_parameters_has_no_second_axis() -> None:
     layer = Layer("act", "ReLU", 1e-3, 1e-3, 10, 0)
     figure = layer_costs(Profile("net", ModelGraph.chain((layer,)), 1))
     assert [trace.name for trace in figure.data] == ["forward", "backward"]
