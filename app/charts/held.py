@@ -32,7 +32,7 @@ def held(
         )
     if limit is not None:
         drawing.add_hline(
-            y=limit * by_size, line={"color": palette.RECOMPUTE, "dash": "dot", "width": 1.5}
+            y=limit * by_size, line={"color": palette.LIMIT, "dash": "dot", "width": 1.5}
         )
     drawing.update_xaxes(ticksuffix=f" {second}", range=[0, 1.01 * extent * by_time])
     drawing.update_yaxes(

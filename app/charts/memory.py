@@ -10,7 +10,7 @@ from app.formats import count, percent, size, size_unit
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition
 
-OVER = palette.RECOMPUTE  # more than there is
+OVER = palette.LIMIT  # more than there is
 
 
 def memory(cut: Partition, held: Sequence[Holding], limits: Sequence[float | None]) -> go.Figure:

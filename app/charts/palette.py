@@ -8,13 +8,14 @@ FORWARD = "#0072B2"
 BACKWARD = "#E69F00"
 BACKWARD_INPUT = "#56B4E9"
 BACKWARD_WEIGHT = "#009E73"
-RECOMPUTE = "#D55E00"
+RECOMPUTE = "#A99BF5"  # lavender
 OPTIMIZER = "#CC79A7"
 COMMUNICATION = "#F0E442"
 SYNCHRONISATION = "#D55E00"
-CHECKPOINT = "#7A1F3D"  # wine, likewise
-DATA = "#5B3A8E"  # violet, darker than every other hue: distinguishable by lightness too
+CHECKPOINT = "#7A1F3D"  # wine
+DATA = "#5B3A8E"  # violet; with wine darker than every other hue: told apart by lightness too
 
+LIMIT = "#D55E00"  # what a device has, and more than that
 IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black
 GRID = "rgba(128, 138, 152, 0.18)"
@@ -56,7 +57,7 @@ MEMORY = {
 
 def on(colour: str) -> str:
     """Black or white, whichever reads better on `colour`."""
-    return "#FFFFFF" if colour in (FORWARD, BACKWARD_WEIGHT, RECOMPUTE) else "#1B2430"
+    return "#FFFFFF" if colour in (FORWARD, BACKWARD_WEIGHT, SYNCHRONISATION) else "#1B2430"
 
 
 def stage(number: int) -> str:

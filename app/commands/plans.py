@@ -1,6 +1,8 @@
 """Planning without a worker: partitions ranked by what the simulator predicts."""
 
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
 
@@ -13,12 +15,13 @@ from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import machines
-from backend.errors import InvalidInput
+from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, cut_by_hand, rank
 from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.relaxed import Relaxed, relaxed, without_limits
 from backend.prediction.search import Watch
 
 PATIENCE = 10.0
@@ -64,6 +67,10 @@ def plan(
     print_table(title, HEAD, map(row, answers))
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
+    for less in [] if cut else _relaxed(question, answers[0]):
+        faster = less.prediction
+        said = f"{less.where}: {faster.plan.label} at {faster.samples_per_second:,.0f} samples/s."
+        out.print(said, highlight=False)
     for note in question.profile.notes:
         out.print(f"note: {note}", highlight=False, style="dim")
     if fewer:
@@ -77,6 +84,15 @@ def _for_fewer(question: Question, plan: Plan) -> tuple[Fallback, ...]:
     end = time.monotonic() + PATIENCE
     watch = Watch(stop=lambda: time.monotonic() > end)
     return fallbacks(question, plan, machines(question.cluster), watch)
+
+
+def _relaxed(question: Question, found: Answer) -> Iterator[Relaxed]:
+    """The faster plans that a limit of the question forbids."""
+    for freed in without_limits(question, found.prediction):
+        with suppress(StageflowError):
+            free = rank(freed)[0].prediction
+            if less := relaxed(freed, free, found.prediction):
+                yield less
 
 
 def _save(profile_id: int | None, cluster: Cluster, found: Answer) -> int:

@@ -119,7 +119,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
             _alternatives(_everyone(question), shown.answer or found.base, name)
             further_links(wanted)
         if shown.answer is not None:
-            why_view(shown.answer)
+            why_view(shown.answer, question, wanted)
             memory_view(shown.answer.prediction, question)
 
 

@@ -176,6 +176,8 @@ def _reasons(question: Question, plan: Plan) -> Iterator[str]:
     if len(profile.layers) == 1 and cluster.num_devices > 1:
         yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
     yield explain(durations, plan, steady_shape(plan))
+    if idle := cluster.num_devices - plan.partition.num_devices:
+        yield f"{idle} of {cluster.num_devices} devices have no work."
     yield _most_held(question, plan)
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."

@@ -119,6 +119,10 @@ class Question:
             further=tuple(map(carried, self.further)),
         )
 
+    def with_memory(self, memory: float) -> "Question":
+        """The same where every device has so many bytes."""
+        return replace(self, cluster=_limited(self.cluster, memory))
+
     @property
     def schedules(self) -> tuple[str, ...]:
         """The one that is asked for, or all that a run may use."""
