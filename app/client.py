@@ -119,7 +119,8 @@ class Client:
         return self._send("DELETE", f"/profiles/{profile_id}", StoredProfile)
 
     def program(self, plan_id: int, format: str = "text", microbatches: int = 0) -> bytes:
-        """The program of a kept plan as a file: text, json, csv or trace."""
+        """A kept plan as a file: its program (text, json, csv, trace), or as other trainers read it
+        (torch, torchtitan, megatron, deepspeed)."""
         query = {"format": format, "microbatches": microbatches}
         return self._ask("GET", f"/plans/{plan_id}/program", query)
 

@@ -11,17 +11,19 @@ from app.commands.options.shared import STDOUT, Json, Output, write
 from app.commands.planning import Batch, ClusterFile, Devices, find_cluster, find_profile
 from app.commands.simulate import figures, rows
 from app.terminal import out, print_json, print_table
+from backend.errors import InvalidInput
 from backend.pipeline.bubbles import bubble
-from backend.pipeline.exchange.forms import FORMS, form_named, read_any
+from backend.pipeline.exchange.forms import form_named, read_any
 from backend.pipeline.program import Program
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
 from backend.prediction.programs import Imported, examined, exported
+from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS, plan_form
 from backend.prediction.uniform import UniformDurations, simulate_uniform, uniform_shape
 
 app = typer.Typer(help="Programs: what every rank does, in order.", no_args_is_help=True)
 
-Form = Annotated[str, typer.Option("--format", "-f", help=f"One of: {', '.join(FORMS)}.")]
+Form = Annotated[str, typer.Option("--format", "-f", help=f"One of: {', '.join(PLAN_FORMS)}.")]
 Forward = Annotated[float, typer.Option(min=0, help="Seconds of a forward of one pipeline rank.")]
 Backward = Annotated[float, typer.Option(min=0, help="Seconds of a backward.")]
 
@@ -48,7 +50,8 @@ def export_program(
     format: Form = "text",
     output: Output = STDOUT,
 ) -> None:
-    """Write the program of a plan, or of a schedule on equal stages, as a file.
+    """Write the program of a plan, or of a schedule on equal stages, as a file; or a plan as other
+    trainers read it (torch, torchtitan, megatron, deepspeed).
 
     Examples:
 
@@ -57,16 +60,23 @@ def export_program(
         stageflow program export --schedule gpipe --format csv -o gpipe.csv
 
         stageflow program export --plan 1 --format trace -o plan1.json
+
+        stageflow program export --plan 1 --format megatron -o plan1.sh
     """
-    form = form_named(format)
     if plan is None:
+        if format in TRAINERS:
+            raise InvalidInput(
+                f"{format} is told which layers each stage has, and a schedule has none",
+                "Give a kept plan: --plan 1.",
+            )
+        form = form_named(format)
         shape = uniform_shape(schedule, pipeline_size, num_microbatches or 8, chunks)
         data = form.write(*simulate_uniform(schedule, shape, UniformDurations(1, 2, chunks=chunks)))
     else:
         backend = connect()
         kept = backend.plans.get(plan)
         profile = backend.profiles.get(kept.profile_id).profile
-        data = exported(profile, kept.cluster, kept.plan, form, num_microbatches or 0)
+        data = exported(profile, kept.cluster, kept.plan, plan_form(format), num_microbatches or 0)
     write(output, data)
 
 

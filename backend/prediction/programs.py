@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import bubble
-from backend.pipeline.exchange.forms import ProgramFormat
 from backend.pipeline.program import Program
 from backend.pipeline.rules.faults import Fault
 from backend.pipeline.shape import Shape
@@ -14,11 +13,12 @@ from backend.pipeline.verify import verify
 from backend.planning.balanced import even_stops
 from backend.planning.memory import memory_bytes
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.predict import described, predicted_program
+from backend.prediction.predict import check_plan, described, predicted_program
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import microbatch_unit, steady_shape
 from backend.prediction.steady import on_cluster
+from backend.prediction.trainers.forms import PlanFormat, TrainerFormat
 from backend.profiles.profile import Profile
 
 IMPORTED = "imported"
@@ -28,11 +28,20 @@ MOST_ACTIONS = 100_000
 
 
 def exported(
-    profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat, num_microbatches: int = 0
+    profile: Profile, cluster: Cluster, plan: Plan, form: PlanFormat, num_microbatches: int = 0
 ) -> bytes:
-    """The program of a segment of `plan` in `form`. 0 microbatches are as many as the plan is
-    predicted on, or one batch where the form holds no more. Raises as `predicted_program`, and
-    `InvalidInput` for what the form cannot say."""
+    """The program of a segment of `plan` in `form`, or the plan as another trainer reads it. 0
+    microbatches are as many as the plan is predicted on, or one batch where the form holds no
+    more. Raises as `predicted_program`, and `InvalidInput` for what the form cannot say."""
+    if isinstance(form, TrainerFormat):
+        check_plan(profile, cluster, plan)
+        if num_microbatches not in (0, plan.batch):
+            raise InvalidInput(
+                f"{form.name} is told of an update, which is {plan.batch} microbatches here, not "
+                f"{num_microbatches}",
+                "Plan with another batch, or leave the number out.",
+            )
+        return form.of(profile, plan)
     usual = microbatch_unit(plan) if form.one_batch else steady_shape(plan).num_microbatches
     program, timeline = predicted_program(profile, cluster, plan, num_microbatches or usual)
     return form.write(program, timeline)

@@ -15,6 +15,9 @@ from app.client import ApiProblem, Client, ServerUnreachable
 from app.exports.catalog import EXPORTS
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local
+from backend.codec import to_plain
+from backend.planning.plan import Plan
+from backend.prediction.trainers.forms import TRAINERS
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.api.conftest import Served
@@ -164,6 +167,21 @@ def test_programs_out_and_in(served: Served) -> None:
     assert "rank 0 never runs 0F0" in {fault["text"] for fault in broken["faults"]}
     with pytest.raises(ApiProblem, match="no form"):
         served.client.program(plan.id, "doc")
+
+
+def test_a_plan_leaves_for_other_trainers(served: Served) -> None:
+    stashing = served.client.plan(served.seeded.plan)
+    with pytest.raises(ApiProblem, match="keeps versions of the weights"):
+        served.client.program(stashing.id, "torch")
+    plan = to_plain(Plan, replace(stashing.plan, schedule="1f1b-flush", batch=4))
+    kept = served.client.save_plan(stashing.profile_id, write_cluster(stashing.cluster), plan)
+    profile = served.client.profile(stashing.profile_id).profile
+    for form in ("torch", "torchtitan", "deepspeed"):
+        there = TRAINERS[form].of(profile, kept.plan)
+        assert served.client.program(kept.id, form) == there
+    with pytest.raises(ApiProblem, match="lists of numbered layers"):
+        served.client.program(kept.id, "megatron")
+    served.client.delete_plan(kept.id)
 
 
 def test_artifacts(served: Served) -> None:

@@ -4,6 +4,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
+from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
@@ -178,9 +179,13 @@ def test_the_program_is_taken_away_in_the_forms_that_can_say_it(
 ) -> None:
     page = open_page(Page.PLAN, planner="straight", schedule="1f1b-flush", batch=4)
     forms = [b for b in page.get("download_button") if "program-" in b.proto.id]
-    assert len(forms) == 4
-    assert not any(button.proto.disabled for button in forms)
+    assert len(forms) == len(PLAN_FORMS)
+    (barred,) = [button for button in forms if button.proto.disabled]
+    assert "program-megatron" in barred.proto.id
+    assert "2 lists of numbered layers" in barred.proto.help
     page = open_page(Page.PLAN, planner="straight", schedule="pipedream")
-    (barred,) = [b for b in page.get("download_button") if b.proto.disabled]
+    barred, *others = [b for b in page.get("download_button") if b.proto.disabled]
     assert "program-csv" in barred.proto.id
+    assert len(others) == len(TRAINERS)
+    assert all("keeps versions of the weights" in each.proto.help for each in others)
     assert "one batch" in barred.proto.help

@@ -47,3 +47,9 @@ def test_the_costs_of_a_profile(stageflow, profile_file: Path, tmp_path: Path):
     ).json
     assert found["prediction"]["samples_per_second"] > 0
     assert stageflow("program", "import", str(tmp_path / "none.txt")).code == 1
+
+
+def test_a_schedule_has_no_layers_for_another_trainer(stageflow):
+    said = stageflow("program", "export", "--format", "megatron")
+    assert said.code == 1
+    assert "Give a kept plan: --plan 1." in said.err

@@ -11,10 +11,11 @@ from app.api.fields import Id
 from app.api.files import download, file_of
 from app.api.operation import router as operations
 from app.api.operations.plans import read_small_cluster
-from backend.pipeline.exchange.forms import FORMS, form_named, read_any
+from backend.pipeline.exchange.forms import read_any
 from backend.pipeline.shape import Shape
 from backend.prediction.prediction import Prediction
 from backend.prediction.programs import Imported, check_size, examined, exported
+from backend.prediction.trainers.forms import PLAN_FORMS, plan_form
 
 router = operations()
 
@@ -57,14 +58,15 @@ class Examined:
 
 @router.get(
     "/plans/{id:int}/program",
-    **file_of(*sorted({each.media for each in FORMS.values()})),
+    **file_of(*sorted({each.media for each in PLAN_FORMS.values()})),
 )
 def export_program(
     caller: CurrentCaller, id: Id, format: str = "text", microbatches: Count = 0
 ) -> Response:
-    """The program of a kept plan: text, JSON, torch's CSV, or a Chrome trace of its prediction.
-    `microbatches` of the segment; 0 = as many as the plan was predicted on."""
-    form, backend = form_named(format), caller.services()
+    """The program of a kept plan: text, json, csv (torch's) or trace (Chrome's, of its prediction);
+    or the plan as other trainers read it: torch, torchtitan, megatron or deepspeed. `microbatches`
+    of the segment; 0 = as many as the plan was predicted on."""
+    form, backend = plan_form(format), caller.services()
     kept = backend.plans.get(id)
     profile = backend.profiles.get(kept.profile_id).profile
     data = exported(profile, kept.cluster, kept.plan, form, microbatches)

@@ -1,4 +1,4 @@
-"""The program of a plan in every form that it can be taken away in."""
+"""A plan in every form that it can be taken away in: its program, and for other trainers."""
 
 from functools import partial
 
@@ -8,17 +8,17 @@ from app.components.shell.download import download
 from app.formats import plain
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
-from backend.pipeline.exchange.forms import FORMS, ProgramFormat
 from backend.planning.plan import Plan
 from backend.prediction.programs import exported
+from backend.prediction.trainers.forms import PLAN_FORMS, PlanFormat, TrainerFormat
 from backend.profiles.profile import Profile
 
 
 def program_downloads(profile: Profile, cluster: Cluster, plan: Plan) -> None:
     """A menu of files; each is written when it is asked for. A form that cannot say this
-    program is there without effect, and says why."""
+    plan is there without effect, and says why."""
     with st.popover("Download the program", icon=":material/download:"):
-        for form in FORMS.values():
+        for form in PLAN_FORMS.values():
             download(
                 form.title,
                 partial(exported, profile, cluster, plan, form),
@@ -30,9 +30,9 @@ def program_downloads(profile: Profile, cluster: Cluster, plan: Plan) -> None:
             )
 
 
-def _barred(profile: Profile, cluster: Cluster, plan: Plan, form: ProgramFormat) -> str | None:
-    """Why the form cannot say the program: those of one batch are small enough to try."""
-    if not form.one_batch:
+def _barred(profile: Profile, cluster: Cluster, plan: Plan, form: PlanFormat) -> str | None:
+    """Why the form cannot say the plan: those of one batch are small enough to try."""
+    if not (isinstance(form, TrainerFormat) or form.one_batch):
         return None
     try:
         exported(profile, cluster, plan, form)

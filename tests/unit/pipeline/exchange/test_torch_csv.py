@@ -2,6 +2,7 @@
 
 import csv
 import io
+from types import SimpleNamespace
 
 import pytest
 from torch.distributed.pipelining import schedules as torch_schedules
@@ -67,6 +68,33 @@ def test_torchs_own_interleaved_order_is_ours():
         assert [a for a in mine if not isinstance(a, Step)] == [
             a for a in other if not isinstance(a, Step)
         ]
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs", "ranks"),
+    [
+        ("gpipe", torch_schedules.ScheduleGPipe, 4),
+        ("1f1b-flush", torch_schedules.Schedule1F1B, 3),  # torch's table counts the last from 1
+    ],
+)
+def test_torchs_own_orders_of_one_stage_per_rank_are_ours(name, theirs, ranks):
+    sizes = SimpleNamespace(_n_microbatches=8, pp_group_size=4, _num_stages=4)
+    order = theirs._get_pipeline_order(sizes)
+    ours = write_csv(lower(schedule(name), SHAPES[name])).split()
+    for rank in range(ranks):
+        *computes, last = [str(action) for action in order[rank] if action]
+        assert ",".join(computes) == ours[rank]
+        assert last == f"{rank}REDUCE_GRAD"
+
+
+def test_torchs_zero_bubble_with_one_stage_per_rank_is_h1():
+    sizes = SimpleNamespace(
+        n_local_stages=1, pp_group_size=4, _n_microbatches=8, microbatches_per_round=4
+    )
+    ours = write_csv(lower(schedule("zb-h1"), SHAPES["zb-h1"])).split()
+    make = torch_schedules.ScheduleInterleavedZeroBubble._calculate_single_rank_operations
+    for rank in range(4):
+        assert ",".join(str(action) for action in make(sizes, rank) if action) == ours[rank]
 
 
 def interleaved_by_torch(rank, p, v, m):
