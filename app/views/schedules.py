@@ -55,6 +55,9 @@ def _compared(wanted: Wanted) -> None:
     if found is None:
         return
     if not named:
+        found = _planned(wanted, [_instead(one) for one in found])
+        if found is None:
+            return
         found = _those_that_fit(found)
     plans = [one for one in found if isinstance(one, Planned)]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -99,6 +102,12 @@ def _planned(wanted: Wanted, pairs: Sequence[Pair]) -> list[Planned | Failed] | 
         planned(question, pair, replies_of([next(said)]) if question.planner else ())
         for question, pair in zip(questions, pairs, strict=True)
     ]
+
+
+def _instead(one: Planned | Failed) -> Pair:
+    """The pair, or the best plan under its schedule where it cannot be."""
+    pair, is_search = one.pair, one.pair.source == BEST or one.pair == BASE
+    return pair if isinstance(one, Planned) or is_search else replace(pair, source=BEST)
 
 
 def _those_that_fit(found: Sequence[Planned | Failed]) -> Sequence[Planned | Failed]:

@@ -51,13 +51,13 @@ def default_pairs(source: str, cut: Partition) -> tuple[Pair, ...]:
     """The best plan, the partition `cut` of the planner `source` under a few schedules, and beside
     them the data parallelism that they are to beat. The batch is two whole rounds of its replicas
     and a microbatch per device at least, so that every device has work and 2BW, which runs a
-    round ahead, admits it."""
+    round ahead, admits it. The best plan updates as often as the Plan page asks at first."""
     rounds = lcm(*cut.replicas)
     least = max(LEAST_BATCH, 2 * rounds, cut.num_devices)
     batch = min(-(-least // rounds) * rounds, MOST_BATCH)
     known = [member.name for member in training_schedules() if member.name in DEFAULT]
     pairs = [Pair(source, name, batch if SCHEDULES[name].batched else 1) for name in known]
-    return (Pair(BEST, "", batch), *pairs, BASE)
+    return (Pair(BEST, "", LEAST_BATCH), *pairs, BASE)
 
 
 def read_pairs(text: str) -> tuple[Pair, ...]:

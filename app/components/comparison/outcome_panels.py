@@ -31,16 +31,23 @@ BEST = f"★{SPACE}"
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A column: `value` to rank by (None: not comparable), `text` for eyes."""
+    """A column: `value` to rank by unless it is only told, `text` for eyes."""
 
     title: str
     value: Callable[[Outcome], float]
     text: Callable[[float], str]
     most_is_best: bool = False
+    is_ranked: bool = True
 
 
 MEASURES = (
     Measure("samples", lambda o: o.prediction.samples_per_second, rate, most_is_best=True),
+    Measure(
+        "per update",
+        lambda o: samples(o.prediction),
+        lambda v: count(int(v), "sample"),
+        is_ranked=False,
+    ),
     Measure("per minibatch", lambda o: o.prediction.seconds_per_minibatch, seconds),
     Measure("bubble", lambda o: o.prediction.bubble, percent),
     Measure("peak memory", lambda o: max(o.prediction.memory_bytes), size),
@@ -71,7 +78,8 @@ def outcome_rows(outcomes: Sequence[Outcome], reference: float | None) -> dict[s
     }
     for measure in MEASURES:
         values = [measure.value(found) for found in outcomes]
-        table[measure.title] = _marked(values, measure.text, measure.most_is_best)
+        marked = _marked(values, measure.text, measure.most_is_best)
+        table[measure.title] = marked if measure.is_ranked else list(map(measure.text, values))
     speeds = [found.prediction.samples_per_second for found in outcomes]
     if reference:
         gains = [speed / reference for speed in speeds]
