@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
-from app.formats import NOTHING, ago, count, moment, size, times
+from app.formats import NOTHING, ago, count, moment, percent, size, times
+from backend.comparison.shared_cores import SharedCores
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
@@ -17,6 +18,7 @@ from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 
 SHORT = 11  # characters
+MOST_RANKS = 8  # named one by one
 SOON = 90.0
 """Seconds of waiting that are not worth telling: a cluster looks at its queue now and then."""
 
@@ -47,6 +49,18 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
 def planner_name(name: str) -> str:
     """A planner in a word or two: "PipeDream-2BW", "Best"; of a plan by hand "Edited by hand"."""
     return "Edited by hand" if name == BY_HAND else re.split("[:,]", title(name))[0]
+
+
+def shared_words(found: SharedCores) -> str:
+    """What others took of a run's cores: "43 % of the time in which ranks could compute (rank 0
+    41 %, rank 1 45 %); 1.2 of 2 cores were busy with others, load 3.1 at the start"."""
+    ranks = ", ".join(f"rank {rank} {percent(part, 0)}" for rank, part in found.by_rank.items())
+    each = f" ({ranks})" if len(found.by_rank) <= MOST_RANKS else ""
+    return (
+        f"others had {percent(found.taken, 0)} of the time in which ranks could compute{each}; "
+        f"{found.others:.1f} of {count(found.cores, 'core')} busy with others, load "
+        f"{found.load:.1f} at the start"
+    )
 
 
 def fallback_words(found: Sequence[Fallback]) -> str:

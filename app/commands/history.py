@@ -11,8 +11,10 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import STDOUT, Json, Output, write
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
-from app.naming import attempt_plan, cleared
+from app.naming import attempt_plan, cleared, shared_words
 from app.terminal import err, out, print_json, print_table
+from backend.comparison.shared_cores import Expected
+from backend.cores import MUCH
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
 from backend.runs.request.spec import TrainSpec
@@ -114,10 +116,27 @@ def show(run_id: RunId, as_json: Json = False) -> None:
         pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:
         pairs.append(("advice", run.error.advice))
+    pairs += _expected(run, backend.runs.expected(run))
     if told := cleared(run):
         pairs.append(("cleared", told))
     print_table(f"run {run.id}", ["", ""], pairs)
     return None
+
+
+def _expected(run: Run, found: Expected) -> list[tuple[str, str]]:
+    """What was predicted, and what others took of the cores where that is much."""
+    measured, pairs = run.summary.seconds_per_minibatch, []
+    for name, prediction in (("predicted", found.prediction), ("at that share", found.at_share)):
+        if prediction is not None and measured is not None:
+            wanted = prediction.seconds_per_minibatch
+            said = f"{formats.seconds(wanted)} per minibatch"
+            pairs.append((name, f"{said} (measured {formats.change(measured, wanted)})"))
+    if found.cores is not None and found.cores.is_said:
+        pairs.insert(1, ("cores were shared", shared_words(found.cores)))
+    if found.profile_taken and found.profile_taken >= MUCH:
+        said = f"others had {formats.percent(found.profile_taken, 0)} of the profiler's core"
+        pairs.append((f"profile {found.profile_id}", said))
+    return pairs
 
 
 def logs(

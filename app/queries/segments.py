@@ -6,6 +6,7 @@ from app import services
 from app.charts.bars import Bars, bars_of
 from app.exports.last_segment import segment_bars
 from app.queries import planner
+from backend.comparison.shared_cores import Expected
 from backend.errors import StageflowError
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -22,6 +23,18 @@ def prediction_of(run: Run) -> Prediction | None:
     """The figures that were predicted when the run's plan was kept."""
     stored = _plan_of(run)
     return stored.prediction if stored else None
+
+
+def expected_of(run: Run) -> Expected:
+    """What is laid beside the run's measurement; of a run that has ended it is computed once."""
+    if not run.state.is_final:
+        return Expected(prediction_of(run))
+    return _expected(services.backend().settings.sql_url, run.id, run)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _expected(database: str, run_id: int, _run: Run) -> Expected:
+    return services.backend().runs.expected(_run)
 
 
 def _plan_of(run: Run) -> StoredPlan | None:

@@ -11,6 +11,7 @@ from app.charts.layer_costs import layer_costs, measures
 from app.components.model.model_graph import model_graph
 from app.components.profile.detail_choice import detail_choice
 from app.components.profile.layer_table import layer_table, profile_downloads
+from app.components.profile.profile_again import profile_again
 from app.components.profile.profile_comparison import profile_comparison
 from app.components.shell.allowed import why_not
 from app.components.shell.confirm import confirm
@@ -19,6 +20,7 @@ from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size
 from app.session import state
 from app.session.state import Page, Param
+from backend.cores import MUCH
 from backend.profiles.profile import Profile
 from backend.runs.profiles import StoredProfile
 
@@ -50,6 +52,8 @@ def page() -> None:
     _figures(found.profile)
     for note in found.profile.notes:
         st.info(plain(note), icon=":material/info:")
+    if (found.profile.cores_taken or 0.0) >= MUCH:
+        profile_again(found)
     detail = _layers(found)
     if others := [each for each in stored if each.id != found.id]:
         with card("Compare", "with another profile, layer by layer"):

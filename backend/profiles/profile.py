@@ -221,6 +221,8 @@ class Profile:
     message_overhead   what a message costs the ranks' processors; None = not measured, or the
                    ranks compute on GPUs
     state_precision    in which the bytes of parameters are counted (`kept_in`); as measured float32
+    cores_taken    share of the time in which the profiler could compute that others had its core;
+                   None = not measured, or it computes on a GPU
     """
 
     name: str
@@ -243,6 +245,7 @@ class Profile:
     by_parts: bool = False
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
     state_precision: StatePrecision = "float32"
+    cores_taken: Annotated[float, Field(ge=0, le=1)] | None = None
 
     @property
     def layers(self) -> tuple[Layer, ...]:

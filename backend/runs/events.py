@@ -25,6 +25,7 @@ Count = Annotated[int, Field(ge=0, lt=2**31)]
 Number = Annotated[float, Field(ge=-1e300, le=1e300)]
 """Finite, and so that means of many are."""
 Moment = Annotated[float, Field(ge=0, le=LAST_SECOND)]
+Seconds = Annotated[float, Field(ge=0, le=1e12)]
 Name = Annotated[str, Field(max_length=MAX_NAME)]
 Place = Annotated[str, Field(max_length=4096)]
 Words = Annotated[str, Field(max_length=MAX_TEXT)]
@@ -102,6 +103,33 @@ class Clock:
     seconds: Number
     error: Number
     event: Literal["clock"] = "clock"
+
+
+@dataclass(frozen=True, slots=True)
+class CoreUse:
+    """What a rank had of the cores in a segment (see `CoreMeter`). On CPUs only.
+
+    cpu, waited      seconds of the thread that computes: on a core; ready to run, while others had
+                     the cores
+    seconds          of the segment, by the clock
+    process, busy    CPU seconds in it: of the rank's process; of all `cores` that it may use,
+                     whoever used them
+    load             processes of the machine that were ready to run, on average over the minute
+                     before the segment
+    host             number of the rank's host among the run's
+    """
+
+    rank: Count
+    segment: Count
+    cpu: Seconds
+    waited: Seconds
+    process: Seconds
+    busy: Seconds
+    seconds: Seconds
+    cores: Count
+    load: Seconds
+    host: Count = 0
+    event: Literal["cores"] = "cores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +219,7 @@ Event = (
     | Metrics
     | Spans
     | Clock
+    | CoreUse
     | ProfileReady
     | Artifact
     | Saved

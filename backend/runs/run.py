@@ -6,7 +6,7 @@ from math import isfinite
 
 from backend.people.project import DEFAULT_PROJECT
 from backend.prediction.fallbacks import Fallback
-from backend.runs.events import ACCURACY, Clock
+from backend.runs.events import ACCURACY, Clock, CoreUse
 from backend.runs.request.spec import RunSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
@@ -46,6 +46,8 @@ class RunSummary:
     metrics                the last value of each further metric, by name: loss and perplexity of
                            held-out data, those of the definition
     clocks                 of the ranks on other hosts than rank 0's, in the last segment
+    cores                  what each rank had of the cores, in the last segment; () on GPUs and
+                           emulated devices
     """
 
     accuracy: float | None = None
@@ -58,6 +60,7 @@ class RunSummary:
     seconds_to_target: float | None = None
     clocks: tuple[Clock, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
+    cores: tuple[CoreUse, ...] = ()
 
     @property
     def reached(self) -> dict[str, float]:

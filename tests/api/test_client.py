@@ -221,3 +221,11 @@ def test_every_form_goes_in_and_comes_out_as_it_was(served: Served) -> None:
         kept = served.client.add_definition(data, filename, "over http")
         back = served.client.definition_file(kept.id)
         assert back == (data if isinstance(data, bytes) else data.encode())
+
+
+def test_what_a_run_is_laid_beside(served: Served) -> None:
+    run = served.seeded.succeeded
+    found = served.client.expected(run)
+    assert found == served.backend.runs.expected(served.backend.runs.get(run))
+    assert found.prediction == served.backend.plans.get(served.seeded.plan).prediction
+    assert served.client.expected(served.seeded.profiled).prediction is None

@@ -63,6 +63,15 @@ def test_a_partial_profile_says_so(backend: Backend, open_page: Open) -> None:
     assert "stopped after 3" in text_of(open_page(Page.PROFILE))
 
 
+def test_a_profile_of_a_busy_machine_can_be_measured_again(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    assert not [each for each in open_page(Page.PROFILE).button if each.label == "Profile again"]
+    busy = replace(seed.a_profile(2), cores_taken=0.4)
+    kept = backend.profiles.add(busy, seeded.definition, seeded.profiled)
+    assert button(open_page(Page.PROFILE, id=kept.id), "Profile again")
+
+
 def test_the_picture_finds_a_layer_and_opens_its_modules(
     seeded: seed.Seeded, open_page: Open
 ) -> None:

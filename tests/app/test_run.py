@@ -1,8 +1,12 @@
 """Run: none, queued, running, succeeded, failed, cancelled, a profile's, one that is not there."""
 
+from dataclasses import replace
+
+from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.people.project import DEFAULT_PROJECT, Retention
+from backend.runs.events import CoreUse
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
 from tests.app import seed
@@ -152,3 +156,51 @@ def test_the_page_follows_a_run_to_its_end(backend: Backend, open_page: Open) ->
     page.run()
     assert "succeeded" in text_of(page)
     assert "all ranks ended" in page.code[0].value
+
+
+def busy_run(backend: Backend, seeded: seed.Seeded) -> int:
+    """A run of two ranks that had half of their cores."""
+    plan = backend.plans.get(seeded.plan)
+    run = seed.submit(backend, seeded.definition, plan, "beside others")
+    attempt = seed.claim(backend, run)
+    seed.train_epoch(backend, attempt, plan, 0)
+    use = CoreUse(0, 0, 1.0, 1.0, 1.1, 4.0, 2.0, 2, 3.5)
+    summary = RunSummary(
+        seconds_per_minibatch=0.05,
+        samples_per_second=320.0,
+        cores=(use, replace(use, rank=1)),
+    )
+    attempt.finish(RunState.SUCCEEDED, summary)
+    return run.id
+
+
+def test_shared_cores_are_said_before_how_far_the_prediction_was_off(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    run = busy_run(backend, seeded)
+    page = open_page(Page.RUN, id=run)
+    (told,) = [each.value for each in page.warning if "Cores were shared" in each.value]
+    assert told.startswith("**Cores were shared: 50\u00a0%**")
+    assert "rank 0 50\u00a0%, rank 1 50\u00a0%" in told
+    assert "at the share that the ranks had" in told
+    found = backend.runs.expected(backend.runs.get(run))
+    assert found.at_share is not None
+    note = figures_of(page)["Per minibatch"][1]
+    wanted = seconds(found.at_share.seconds_per_minibatch)
+    assert note == f"predicted {wanted}".replace("\u00a0", " ")
+    assert button(page, "Profile again")
+
+
+def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=busy_run(backend, seeded))
+    before = {run.id for run in backend.runs.list().runs}
+    button(page, "Profile again").click().run()
+    (new,) = [run for run in backend.runs.list().runs if run.id not in before]
+    assert new.spec == backend.runs.get(seeded.profiled).spec
+    assert new.origin_id == seeded.profiled
+
+
+def test_on_a_quiet_machine_nothing_is_said_of_cores(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    assert "Cores were shared" not in text_of(page)
+    assert not [each for each in page.button if each.label == "Profile again"]

@@ -14,6 +14,7 @@ from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.request.spec import TrainSpec
 from backend.settings import Settings
 from tests.app import seed
+from tests.app.test_run import busy_run
 from tests.cli.conftest import Command
 
 COMMANDS = (
@@ -304,6 +305,18 @@ def test_show_says_what_a_rule_took_away(stageflow: Command) -> None:
     assert stageflow("project", "clean", "--yes").code == 0
     assert "rule of retention deleted log" in " ".join(stageflow("show", run).out.split())
     assert stageflow("show", run, "--json").json["cleared_at"]
+
+
+def test_show_says_that_cores_were_shared(stageflow: Command) -> None:
+    backend = seed.fresh()
+    run = busy_run(backend, seed.everything(backend))
+    said = " ".join(stageflow("show", str(run)).out.split())
+    assert "cores were shared" in said
+    assert "at that share" in said
+    found = stageflow("show", str(run), "--json").json["expected"]
+    assert found["cores"]["taken"] == 0.5
+    slower, alone = found["at_share"], found["prediction"]
+    assert slower["seconds_per_minibatch"] > alone["seconds_per_minibatch"]
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,11 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from backend.codec import from_json, to_json
+from backend.cores import MUCH
 from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.events import ProfileReady, Progress
@@ -28,10 +30,16 @@ from workers.runtime.process import (
     keep_freed_memory,
     use_one_thread,
 )
+from workers.runtime.reports.core_meter import CoreMeter
 from workers.runtime.reports.event_pipe import event_pipe
 from workers.runtime.reports.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
+SHARED = (
+    "These seconds were measured while others had {taken:.0%} of the time of the profiler's core. "
+    "Their time is not counted, but what they left in the caches is: profile again when the "
+    "machine is quiet."
+)
 
 
 def main() -> int:
@@ -83,10 +91,14 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
     inputs, targets = (mapped(samples, lambda t: t.to(chosen)) for samples in drawn)
     sketch = sketch_for_parts(definition, spec, chosen)
     private = private_bytes()  # all is imported, nothing of the model's size is made
+    meter = CoreMeter()
     if sketch is None:
-        profile = whole_profile(definition, (inputs, targets), spec, chosen, reporter)
+        measure = partial(whole_profile, definition, (inputs, targets), spec, chosen, reporter)
     else:
-        profile = parts_profile(definition, (inputs, targets), sketch, spec, chosen, reporter)
+        whole = partial(parts_profile, definition, (inputs, targets), sketch)
+        measure = partial(whole, spec, chosen, reporter)
+    profile = meter.computing(measure)
+    taken = meter.taken if chosen.type == "cpu" else None
     is_timed = not profile.is_partial and chosen.type == "cpu"
     profile = replace(
         profile,
@@ -98,6 +110,8 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         versions=versions(),
         process_bytes=profile.process_bytes + process_bytes(private, chosen),
         message_overhead=message_overhead() if is_timed else None,
+        cores_taken=taken,
+        notes=profile.notes + ((SHARED.format(taken=taken),) if taken and taken >= MUCH else ()),
     )
     reporter.log(_summary(profile))
     return profile

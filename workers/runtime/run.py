@@ -29,6 +29,7 @@ from workers.runtime.failures import is_lost_peer
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
+from workers.runtime.reports.core_meter import CoreMeter
 from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.samples.epoch import Epoch
@@ -144,16 +145,19 @@ class _TrainingRun:
             shape = replace(self.shape, num_microbatches=count)
             self.programs[count] = self._program(shape, self.rank.coordinates.rank)
         program = self.programs[count]
-        recorder = self._recorder()
+        world, recorder, meter = self.rank.world, self._recorder(), CoreMeter()
         self.checkpoints.watch(recorder.clock)
         self._tell_clock(number, recorder)
         with self._loading(epoch, program, recorder) as source:
             training = Training(
                 self.rank, program, source, losses, self.spec.seed, self.checkpoints, self.log
             )
-            execute(program.actions, training.perform, self.rank.messages, recorder)
+            perform = training.perform if world.on_gpu else meter.over(training.perform)
+            execute(program.actions, perform, self.rank.messages, recorder)
         seconds = recorder.now()
         if is_first:
+            if not world.on_gpu:
+                self.reporter(meter.told(world.rank, number, world.host))
             self.reporter(recorder.write(self.folder, number))
             if source.spans:
                 self.reporter(recorder.write(self.folder, number, "loading", source.spans))

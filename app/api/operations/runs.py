@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import router as operations
+from backend.comparison.shared_cores import Expected
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
@@ -104,6 +105,14 @@ def submit_run(caller: CurrentCaller, new: NewRun) -> Submitted:
 def get_run(caller: CurrentCaller, id: Id) -> Run:
     """One run."""
     return caller.services().runs.get(id)
+
+
+@router.get("/runs/{id:int}/expected")
+def get_expected(caller: CurrentCaller, id: Id) -> Expected:
+    """What was predicted of a run, what others took of the cores of its ranks, and where that is
+    much the prediction at the share that the ranks had."""
+    runs = caller.runs(id)
+    return runs.expected(runs.get(id))
 
 
 @router.patch("/runs/{id:int}")

@@ -14,6 +14,7 @@ from backend.runs.run import Run
 
 MOST = 50.0
 """Losses above this have no perplexity that says anything."""
+ALONE = "Predicted at the share of the cores that the ranks had. On cores of their own:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,18 @@ class Readings:
     held_out: Sequence[MetricPoint] = ()
 
 
-def run_figures(run: Run, readings: Readings, predicted: Prediction | None) -> list[Figure]:
+def run_figures(
+    run: Run,
+    readings: Readings,
+    predicted: Prediction | None,
+    at_share: Prediction | None = None,
+) -> list[Figure]:
     """Loss, what the run aims at (accuracy, or the held-out loss), throughput, seconds per
-    minibatch, waiting. On emulated devices nothing is learned: the first two are not there."""
+    minibatch, waiting. On emulated devices nothing is learned: the first two are not there.
+    `at_share`: the prediction at the share of the cores that others left, where that is less."""
     speed = [
-        _throughput(run, readings.throughputs, predicted),
-        _minibatch(run, readings.throughputs, predicted),
+        _throughput(run, readings.throughputs, predicted, at_share),
+        _minibatch(run, readings.throughputs, predicted, at_share),
         _waiting(run, readings),
     ]
     if isinstance(run.spec, TrainSpec) and run.spec.emulate:
@@ -87,22 +94,36 @@ def _held_out(run: Run, points: Sequence[MetricPoint]) -> Figure:
     return Figure("Loss, held out", shown, note, "green" if met else "gray", perplexity)
 
 
-def _throughput(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
+def _throughput(
+    run: Run,
+    points: Sequence[MetricPoint],
+    predicted: Prediction | None,
+    at_share: Prediction | None,
+) -> Figure:
     value = run.summary.samples_per_second or (points[-1].value if points else None)
     note = ""
-    if predicted and value is not None:
-        wanted = predicted.samples_per_second
-        note = f"predicted {rate(wanted)} ({change(value, wanted)})"
-    return Figure("Throughput, samples", rate(value), note)
+    if (wanted := at_share or predicted) and value is not None:
+        expected = wanted.samples_per_second
+        note = f"predicted {rate(expected)} ({change(value, expected)})"
+    help = f"{ALONE} {rate(predicted.samples_per_second)}" if predicted and at_share else ""
+    return Figure("Throughput, samples", rate(value), note, help=help)
 
 
-def _minibatch(run: Run, points: Sequence[MetricPoint], predicted: Prediction | None) -> Figure:
+def _minibatch(
+    run: Run,
+    points: Sequence[MetricPoint],
+    predicted: Prediction | None,
+    at_share: Prediction | None,
+) -> Figure:
     """While the run works, from its newest throughput."""
     value = run.summary.seconds_per_minibatch
     if value is None and points and points[-1].value and isinstance(run.spec, TrainSpec):
         value = run.spec.plan.microbatch * run.spec.plan.batch / points[-1].value
-    note = f"predicted {seconds(predicted.seconds_per_minibatch)}" if predicted else ""
-    return Figure("Per minibatch", seconds(value), note, help="Steady state, measured")
+    wanted, help = at_share or predicted, "Steady state, measured."
+    note = f"predicted {seconds(wanted.seconds_per_minibatch)}" if wanted else ""
+    if predicted and at_share:
+        help += f" {ALONE} {seconds(predicted.seconds_per_minibatch)}"
+    return Figure("Per minibatch", seconds(value), note, help=help)
 
 
 def _waiting(run: Run, readings: Readings) -> Figure:

@@ -11,10 +11,11 @@ from app.charts.curve import X, Y, curve
 from app.charts.deviations import waiting
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
+from app.components.run.shared_cores_view import shared_cores_view
 from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
-from app.queries.segments import prediction_of
+from app.queries.segments import expected_of
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
 from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import TrainSpec
@@ -45,7 +46,9 @@ def training_view(run: Run) -> None:
     )
     with head:
         if has_losses or shown or not run.state.is_final:
-            figures(run_figures(run, readings, prediction_of(run)), "run")
+            found = expected_of(run)
+            shared_cores_view(run, found)
+            figures(run_figures(run, readings, found.prediction, found.at_share), "run")
     with st.container(key="panels-run"):
         if shown is not None:
             time_view(run, shown)

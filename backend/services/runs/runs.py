@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from backend.comparison.shared_cores import Expected
 from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
 from backend.people.rights import Right
@@ -21,6 +22,7 @@ from backend.services.people.access import Access
 from backend.services.runs.completion import completed
 from backend.services.runs.line import Line, expected_free, in_line
 from backend.services.runs.pools import of_each, why_pooled
+from backend.services.runs.predicted import expected
 from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
@@ -197,6 +199,10 @@ class RunService:
         if ended:
             self._notifier.notify(run)
         return run
+
+    def expected(self, run: Run) -> Expected:
+        """What is laid beside the run's measurement."""
+        return expected(self._stores, run)
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
         """The attempts at a run with their ends, the first one first."""

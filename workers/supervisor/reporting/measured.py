@@ -31,6 +31,7 @@ def summarise(spec: RunSpec, results: Results, started: float | None = None) -> 
         profile_id=results.profile_id,
         seconds_to_target=reached - started if reached and started else None,
         clocks=tuple(results.clocks[rank] for rank in sorted(results.clocks)),
+        cores=tuple(results.cores[rank] for rank in sorted(results.cores)),
     )
     if isinstance(spec, TrainSpec) and len(results.spans) == spec.plan.partition.num_devices:
         return _timed(summary, spec.plan, results)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 
 from backend.pipeline.timeline import Timeline
-from backend.runs.events import Clock, Event, Finished, Metrics
+from backend.runs.events import Clock, CoreUse, Event, Finished, Metrics
 from backend.runs.request.spec import RunSpec, TrainSpec
 
 MOST = 100
@@ -26,6 +26,7 @@ class Results:
     epochs: int = 0
     checkpoints: int = 0
     clocks: dict[int, Clock] = field(default_factory=dict)
+    cores: dict[int, CoreUse] = field(default_factory=dict)
 
     def note(self, event: Event | None, spec: RunSpec) -> None:
         """A rank of a run that was asked for by `spec` has told an event."""
@@ -35,6 +36,8 @@ class Results:
                 self._note_target(event, spec)
             case Clock(rank):
                 self.clocks[rank] = event
+            case CoreUse(rank):
+                self.cores[rank] = event
             case Finished(_, epochs):
                 self.epochs = max(self.epochs, epochs)
             case _:
