@@ -18,7 +18,7 @@ from urllib.request import Request, urlopen
 from app.download import fetch
 from app.server.problem import Problem
 from backend.codec import from_json, to_json
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
@@ -137,9 +137,9 @@ class Client:
     def run(self, run_id: int) -> Run:
         return self._get(f"/runs/{run_id}", Run)
 
-    def expected(self, run_id: int) -> Expected:
+    def expected(self, run_id: int) -> Expectation:
         """What was predicted of a run, also at the share of the cores that others left it."""
-        return self._get(f"/runs/{run_id}/expected", Expected)
+        return self._get(f"/runs/{run_id}/expected", Expectation)
 
     def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
         """Ask for a profile or a training; it starts when a node is free."""

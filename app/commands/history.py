@@ -13,7 +13,7 @@ from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
 from app.naming import attempt_plan, cleared, shared_words
 from app.terminal import err, out, print_json, print_table
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
@@ -123,7 +123,7 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     return None
 
 
-def _expected(run: Run, found: Expected) -> list[tuple[str, str]]:
+def _expected(run: Run, found: Expectation) -> list[tuple[str, str]]:
     """What was predicted, and what others took of the cores where that is much."""
     measured, pairs = run.summary.seconds_per_minibatch, []
     for name, prediction in (("predicted", found.prediction), ("at that share", found.at_share)):

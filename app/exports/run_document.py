@@ -4,7 +4,7 @@ from typing import Any
 
 from backend.bootstrap import Backend
 from backend.codec import to_plain
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Timeline
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
@@ -25,7 +25,7 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document |= to_plain(Run, run)
     document["kind"] = run.kind
     document["plan"] = _plan(backend, run)
-    document["expected"] = to_plain(Expected, backend.runs.expected(run))
+    document["expected"] = to_plain(Expectation, backend.runs.expected(run))
     names = dict.fromkeys([*METRICS, *backend.runs.metrics.names(run.id)])
     document["metrics"] = {name: _points(backend, run.id, name) for name in names}
     document["timelines"] = {

@@ -6,7 +6,7 @@ from app import services
 from app.charts.bars import Bars, bars_of
 from app.exports.last_segment import segment_bars
 from app.queries import planner
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.errors import StageflowError
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -25,15 +25,15 @@ def prediction_of(run: Run) -> Prediction | None:
     return stored.prediction if stored else None
 
 
-def expected_of(run: Run) -> Expected:
+def expected_of(run: Run) -> Expectation:
     """What is laid beside the run's measurement; of a run that has ended it is computed once."""
     if not run.state.is_final:
-        return Expected(prediction_of(run))
+        return Expectation(prediction_of(run))
     return _expected(services.backend().settings.sql_url, run.id, run)
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _expected(database: str, run_id: int, _run: Run) -> Expected:
+def _expected(database: str, run_id: int, _run: Run) -> Expectation:
     return services.backend().runs.expected(_run)
 
 

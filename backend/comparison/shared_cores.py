@@ -36,7 +36,7 @@ class SharedCores:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class Expectation:
     """What is laid beside a run's measurement.
 
     prediction    of its plan, where each rank has its core or its turns on it

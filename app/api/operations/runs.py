@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import router as operations
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
@@ -108,7 +108,7 @@ def get_run(caller: CurrentCaller, id: Id) -> Run:
 
 
 @router.get("/runs/{id:int}/expected")
-def get_expected(caller: CurrentCaller, id: Id) -> Expected:
+def get_expected(caller: CurrentCaller, id: Id) -> Expectation:
     """What was predicted of a run, what others took of the cores of its ranks, and where that is
     much the prediction at the share that the ranks had."""
     runs = caller.runs(id)

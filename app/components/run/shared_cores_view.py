@@ -8,13 +8,13 @@ from app import services
 from app.components.profile.profile_again import profile_again
 from app.formats import change, percent, sentence
 from app.naming import shared_words
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
 from backend.errors import StageflowError
 from backend.runs.run import Run
 
 
-def shared_cores_view(run: Run, found: Expected) -> None:
+def shared_cores_view(run: Run, found: Expectation) -> None:
     """Nothing where the ranks, and the profiler before them, had their cores to themselves."""
     profiled = found.profile_taken or 0.0
     is_shared = found.cores is not None and found.cores.is_said

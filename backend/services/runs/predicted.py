@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from backend.comparison.shared_cores import Expected, at_share, taken_by_others, takes_turns
+from backend.comparison.shared_cores import Expectation, at_share, taken_by_others, takes_turns
 from backend.errors import InvalidInput
 from backend.pipeline.columns import encode
 from backend.prediction.predict import predicted_program
@@ -33,14 +33,14 @@ def predicted_batches(
     ]
 
 
-def expected(stores: Stores, run: Run) -> Expected:
+def expected(stores: Stores, run: Run) -> Expectation:
     """What was predicted of a training, and what its cores make of it. A run that goes on by
     a fallback is expected to do what the fallback does."""
     spec = run.spec
     if not isinstance(spec, TrainSpec):
-        return Expected()
+        return Expectation()
     if spec.plan_id is None:
-        return Expected(cores=taken_by_others(run.summary.cores, in_turns=False))
+        return Expectation(cores=taken_by_others(run.summary.cores, in_turns=False))
     stored = stores.plans.get(spec.plan_id)
     measured = stores.profiles.get(stored.profile_id).profile
     profile, cluster = kept_in(measured, spec.state_precision), stored.cluster
@@ -52,7 +52,7 @@ def expected(stores: Stores, run: Run) -> Expected:
         slower = at_share(profile, cluster, plan, cores) if cores and cores.is_said else None
     except InvalidInput:  # the plan is for other machines than it was kept for
         cores, slower = taken_by_others(run.summary.cores, in_turns=False), None
-    return Expected(stored.prediction, cores, slower, stored.profile_id, measured.cores_taken)
+    return Expectation(stored.prediction, cores, slower, stored.profile_id, measured.cores_taken)
 
 
 def predicted_rates(runs: Sequence[Run], stores: Stores) -> Mapping[int, float]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from backend.comparison.shared_cores import Expected
+from backend.comparison.shared_cores import Expectation
 from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
 from backend.people.rights import Right
@@ -200,7 +200,7 @@ class RunService:
             self._notifier.notify(run)
         return run
 
-    def expected(self, run: Run) -> Expected:
+    def expected(self, run: Run) -> Expectation:
         """What is laid beside the run's measurement."""
         return expected(self._stores, run)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import local
 from backend.codec import from_json, to_json
-from backend.comparison.shared_cores import Expected, at_share, taken_by_others, takes_turns
+from backend.comparison.shared_cores import Expectation, at_share, taken_by_others, takes_turns
 from backend.prediction.predict import predict
 from backend.profiles.profile import Profile
 from backend.runs.events import CoreUse, read_line, write_line
@@ -81,7 +81,7 @@ def test_shares_are_shares_whatever_is_told(uses: list[CoreUse], in_turns: bool)
     if found is not None:
         assert all(0 <= share <= 1 for share in (found.taken, *found.by_rank.values()))
         assert found.others >= 0
-        assert from_json(Expected, to_json(Expected, Expected(cores=found))).cores == found
+        assert from_json(Expectation, to_json(Expectation, Expectation(cores=found))).cores == found
 
 
 @given(USES)
