@@ -19,6 +19,7 @@ from app.commands import (
     project,
     serve,
     simulate,
+    trackers,
     user,
 )
 from app.terminal import print_error
@@ -35,6 +36,7 @@ app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
 app.add_typer(program.app, name="program")
 app.add_typer(pools.app, name="pool")
+app.add_typer(trackers.app, name="tracker")
 app.add_typer(kept.plans, name="plans")
 app.add_typer(kept.profiles, name="profiles")
 for command in (

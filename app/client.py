@@ -24,6 +24,7 @@ from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
+from backend.runs.history.followed import Followed
 from backend.runs.history.listing import QueuedRun, RunPage
 from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
 from backend.runs.plans import StoredPlan
@@ -172,6 +173,15 @@ class Client:
     def label(self, run_id: int, **labels: Any) -> Run:
         """`starred=`, `note=`, `name=`, `tags=`."""
         return self._send("PATCH", f"/runs/{run_id}", Run, labels)
+
+    def trackers(self, run_id: int) -> list[Followed]:
+        return self._get(f"/runs/{run_id}/trackers", list[Followed])
+
+    def follow(self, run_id: int, tracker: str) -> Followed:
+        return self._send("POST", f"/runs/{run_id}/trackers/{quote(tracker, safe='')}", Followed)
+
+    def stop_following(self, run_id: int, tracker: str) -> Followed:
+        return self._send("DELETE", f"/runs/{run_id}/trackers/{quote(tracker, safe='')}", Followed)
 
     def wait(self, run_id: int, pause: float = 1.0) -> Run:
         """Look every `pause` seconds until the run has ended."""

@@ -11,6 +11,7 @@ from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
+from backend.runs.history.followed import Followed, Following
 from backend.runs.history.records import StoredAttempt
 from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
@@ -44,6 +45,18 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         "sharded state": plan.shard_state,
     }
     return [words for words, is_so in said.items() if is_so]
+
+
+def followed_words(followed: Followed) -> str:
+    """How it goes with a run in a tracker: "followed, 120 points sent"."""
+    states = {
+        Following.ON: "followed",
+        Following.DONE: "all sent",
+        Following.FAILED: "given up",
+        Following.OFF: "stopped",
+    }
+    said = [states[followed.state], f"{count(followed.sent, 'point')} sent"]
+    return ", ".join(said + [f"failure {followed.tries}"] * bool(followed.tries))
 
 
 def planner_name(name: str) -> str:

@@ -12,6 +12,7 @@ from backend.services.people.accounts import AccountService
 from backend.services.people.projects import ProjectService
 from backend.services.people.team import TeamService, TokenService
 from backend.services.runs.dispatch import DispatchService
+from backend.services.runs.following import FollowingService
 from backend.services.runs.labels import LabelService
 from backend.services.runs.plans import PlanService
 from backend.services.runs.pools import PoolService
@@ -19,6 +20,7 @@ from backend.services.runs.profiles import ProfileService
 from backend.services.runs.retention import RetentionService
 from backend.services.runs.runs import RunService
 from backend.services.runs.stores import Stores
+from backend.services.runs.trackers import TrackerService
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.database import Database, open_engine
@@ -28,6 +30,7 @@ from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
 from backend.storage.runs.retention import SqlClearing
+from backend.trackers.catalog import trackers_of
 
 
 class Backend:
@@ -58,7 +61,9 @@ class Backend:
         self.plans = PlanService(stores.plans, listed.plans, stores.profiles, access)
         self.runs = RunService(stores, listed.runs, queue, notifier, settings.node, access)
         self.dispatch = DispatchService(whole, queue, notifier, settings.lease, place)
+        self.following = FollowingService(whole, trackers_of(settings), settings.address, place)
         self.pools = PoolService(whole, notifier, settings.lease, place)
+        self.trackers = TrackerService(stores, trackers_of(settings), access)
         self.labels = LabelService(stores.labels, listed.labels, access)
         self.nodes = stores.nodes
         self.links = LinkService(SqlLinks(database), queue, access)

@@ -42,6 +42,27 @@ def url(text: str) -> str:
     return text
 
 
+TRACKERS = ("tensorboard", "mlflow", "wandb")
+"""The kinds of experiment trackers."""
+
+
+def tracker_kind(address: str) -> str:
+    """What stands in front of an address's first "+" or ":"."""
+    return address.partition(":")[0].partition("+")[0]
+
+
+def tracker_addresses(text: str) -> str:
+    """Addresses of trackers, one of a kind. Raises `ValueError`, without a word of them."""
+    kinds = [tracker_kind(url(word)) for word in text.split()]
+    if set(kinds) - set(TRACKERS):
+        raise ValueError(
+            "no tracker; there are tensorboard, mlflow+http://HOST:PORT and wandb://KEY@/PROJECT"
+        )
+    if len(set(kinds)) < len(kinds):
+        raise ValueError("two trackers of one kind")
+    return text
+
+
 Seconds = Annotated[float, Field(gt=0, le=1e9)]
 """What a clock can wait: thirty years and no more."""
 Amount = Annotated[int, Field(gt=0, le=2**62)]

@@ -8,7 +8,7 @@ import tempfile
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlsplit
 
 from platformdirs import user_state_path
@@ -18,7 +18,15 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
-from backend.setting_values import Amount, Seconds, absolute, folder, folders, url
+from backend.setting_values import (
+    Amount,
+    Seconds,
+    absolute,
+    folder,
+    folders,
+    tracker_addresses,
+    url,
+)
 
 PREFIX = "STAGEFLOW_"
 SECRETS = "STAGEFLOW_SECRETS"
@@ -77,6 +85,9 @@ class Settings(BaseSettings):
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
     notify_internal  hosts, addresses and networks inside that may be told, separated by spaces;
                   otherwise notifications go to the internet alone
+    trackers      experiment trackers in which runs are followed: addresses (guide/trackers.md),
+                  separated by spaces
+    track         which runs are: all but those whose people say no, or only those that are chosen
     heartbeat     seconds between an agent's signs of life
     lease         seconds without one after which a run counts as lost
     stall         seconds within which a rank that works must finish an action, or it counts as
@@ -116,6 +127,8 @@ class Settings(BaseSettings):
     rate: int = Field(default=1200, ge=0)
     notify: str = Field(default="", repr=False)
     notify_internal: str = ""
+    trackers: Annotated[str, AfterValidator(tracker_addresses)] = Field(default="", repr=False)
+    track: Literal["all", "chosen"] = "all"
     heartbeat: Seconds = 5.0
     lease: Seconds = 30.0
     stall: Seconds = 600.0

@@ -14,6 +14,7 @@ from app.api.operations import (
     projects,
     records,
     runs,
+    trackers,
 )
 from app.api.problems import MEDIA
 from app.version import stageflow_version
@@ -23,7 +24,7 @@ DESCRIPTION = (
     "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
     "STAGEFLOW_API_TOKEN is set."
 )
-NOUNS = (definitions, profiles, plans, programs, runs, records, nodes, projects)
+NOUNS = (definitions, profiles, plans, programs, runs, records, trackers, nodes, projects)
 OPERATIONS: tuple[Operation, ...] = tuple(
     route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
 )

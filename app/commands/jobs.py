@@ -21,6 +21,7 @@ from app.commands.options.training import (
     StateOption,
     TargetLossOption,
     TargetOption,
+    TrackOption,
     checkpoint_spec,
     data_spec,
     optimizer_spec,
@@ -45,6 +46,7 @@ from backend.runs.request.spec import (
     StopSpec,
     TrainSpec,
 )
+from backend.runs.request.tracking import asked
 from backend.runs.run import Run
 
 Model = Annotated[
@@ -206,6 +208,7 @@ def run(
     emulate: EmulateOption = 0.0,
     alone: AloneOption = False,
     replan: ReplanOption = True,
+    track: TrackOption = "",
     name: str = "",
     by_hand: ByHandOption = None,
     detach: Detach = False,
@@ -226,8 +229,6 @@ def run(
         stageflow run --plan 1 --precision bfloat16 --state-precision bfloat16-masters
 
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
-
-        stageflow run --plan 4 --weights node:llama/base --weights-partial
 
         stageflow run --plan 4 --weights run:12
     """
@@ -252,6 +253,7 @@ def run(
         whole_nodes=alone,
         replan=replan,
         pool=pool,
+        trackers=asked(track),
         checkpoints=checkpoints,
         stop=stop,
         weights_partial=weights_partial,

@@ -53,14 +53,18 @@ def up(
     exposure.check(settings)
     create_if_new(settings)
     backend = connect(settings)
-    with launch.redis(settings) as redis, launch.dashboard(settings) as dashboard:
+    with (
+        launch.redis(settings) as redis,
+        launch.dashboard(settings) as dashboard,
+        launch.sender(settings) as sender,
+    ):
         out.print(f"Dashboard: {settings.local_address}   state: {settings.home}")
         tell_first_link(backend)
         if not agent:
-            return watch(dashboard, redis)
+            return watch(dashboard, sender, redis)
         with launch.agent(backend) as node:
             out.print(f"Node agent: {settings.node}   stop with Ctrl-C")
-            return watch(dashboard, node, redis)
+            return watch(dashboard, node, sender, redis)
 
 
 def tell_first_link(backend: Backend) -> None:

@@ -10,6 +10,7 @@ from app import visible
 from app.exports.chrome import chrome_trace
 from app.exports.run_document import run_document
 from app.exports.tables import metrics_csv, metrics_parquet, spans_parquet
+from app.exports.tensorboard_events import tensorboard_events
 from app.exports.timeline_page import timeline_page
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
@@ -66,6 +67,7 @@ def _picture(backend: Backend, run: Run) -> bytes:
     return timeline_picture(backend, run)
 
 
+BINARY = "application/octet-stream"
 PARQUET = "application/vnd.apache.parquet"
 EXPORTS = {
     export.name: export
@@ -73,6 +75,7 @@ EXPORTS = {
         Export("json", "Everything, as JSON", ".json", "application/json", _document),
         Export("csv", "Metrics, as CSV", "-metrics.csv", "text/csv; charset=utf-8", metrics_csv),
         Export("parquet", "Metrics, as Parquet", "-metrics.parquet", PARQUET, metrics_parquet),
+        Export("tensorboard", "Metrics, for TensorBoard", ".tfevents", BINARY, tensorboard_events),
         Export("spans", "Timelines, as Parquet", "-spans.parquet", PARQUET, spans_parquet),
         Export("trace", "Timelines, for Perfetto", "-trace.json", "application/json", chrome_trace),
         Export("html", "Timeline, as a page", ".html", "text/html; charset=utf-8", timeline_page),

@@ -169,6 +169,17 @@ def dashboard(settings: Settings) -> Iterator[Kept]:
         yield processes
 
 
+@contextmanager
+def sender(settings: Settings) -> Iterator[Kept]:
+    """The process that sends to the trackers of the settings, where there are some."""
+    if not settings.trackers:
+        yield iter(())
+        return
+    command = [sys.executable, "-m", "app.cli", "tracker", "send"]
+    with _kept("tracker", command, settings, lambda: True) as processes:
+        yield processes
+
+
 def is_healthy(url: str) -> bool:
     """Whether a Stageflow dashboard answers at `url`."""
     try:

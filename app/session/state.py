@@ -71,6 +71,7 @@ class Param(StrEnum):
     MAX_UPDATES = "max-updates"
     MAX_SECONDS = "max-seconds"
     KEEP_BEST = "keep-best"
+    TRACKERS = "trackers"
     RUNS = "runs"
     METRIC = "metric"
     AXIS = "axis"

@@ -7,6 +7,7 @@ from app.components.run.attempt_view import artifact_list, attempt_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
+from app.components.run.tracker_view import tracker_view
 from app.components.run.training_view import training_view
 from app.components.shell.boundary import guarded, run_error_box
 from app.components.shell.layout import card, empty_state, missing, page_header
@@ -62,6 +63,8 @@ def _live(run_id: int, was_final: bool) -> None:
     if artifacts:
         with card("Files"):
             artifact_list(run_id, artifacts)
+    if isinstance(run.spec, TrainSpec):
+        tracker_view(run)
     attempt_view(run)
     with card("Log"):
         log_view(run)

@@ -13,6 +13,7 @@ from backend.storage.tables import metric_tables as metrics
 from backend.storage.tables import node_tables as nodes
 from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
+from backend.storage.tables import tracker_tables as trackers
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
@@ -48,6 +49,7 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
         TagRow,
         metrics.RunMetricRow,
         pools.JobRow,
+        trackers.FollowedRow,
     )
 }
 EVERYBODYS = frozenset(

@@ -21,6 +21,7 @@ PASSWORD = "nine quiet stages"
 WHO = ("nobody", "outsider", "viewer", "editor", "admin", "team")
 MACHINES = {"up", "demo", "worker", "doctor", "db upgrade", "db current"}
 MACHINES |= {"pool local", "pool slurm", "pool kubernetes", "backup", "restore", "move", "simulate"}
+MACHINES |= {"tracker send"}
 """Commands that ask for no role: they need the machine itself, or nothing."""
 
 

@@ -23,6 +23,8 @@ def arguments(place: Place) -> dict[str, list[str]]:
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),
         ("project archive, project restore", [project]),
+        ("tracker list", [run]),
+        ("tracker follow, tracker stop", [run, "tensorboard"]),
         ("user invite, user disable, user enable", ["the viewer"]),
     )
     return {

@@ -15,7 +15,7 @@ from backend.errors import StageflowError
 from tests.app import seed
 from tests.fuzz.mutations import NUMBERS
 
-STARTS_PROCESSES = ("up", "demo", "worker", "doctor", "local", "slurm", "kubernetes")
+STARTS_PROCESSES = ("up", "demo", "worker", "doctor", "local", "slurm", "kubernetes", "send")
 WORDS = (
     *("", "-", "a" * 5000, "../../etc/passwd", ".", "/nowhere/x", "x.py", "bad.json", "any.bin"),
     *("1", "2", "2x8", "1,2", "1-1", "80%", "1GiB", "pipedream", "gpipe", "best", "mlp@1", "a@b"),

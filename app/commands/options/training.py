@@ -42,6 +42,10 @@ EmulateOption = Annotated[
         "links slowed in proportion. Any number of ranks fits on any machine.",
     ),
 ]
+TrackOption = Annotated[
+    str,
+    typer.Option(help="Follow it in these trackers, as mlflow,wandb; or none (default: as set)."),
+]
 EvaluateOption = Annotated[
     int,
     typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),

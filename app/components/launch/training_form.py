@@ -9,6 +9,7 @@ from app.components.launch.data_form import data_form
 from app.components.launch.fields import Fields
 from app.components.launch.place_form import place_form
 from app.components.launch.stop_form import stop_form
+from app.components.launch.tracker_form import tracker_form
 from app.components.launch.weights_form import weights_form
 from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
@@ -84,7 +85,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         evaluate=evaluate,
         data=data_form(spec.data, fields),
     )
-    return place_form(_update_form(stop_form(chosen, fields), fields))
+    return tracker_form(place_form(_update_form(stop_form(chosen, fields), fields)), fields)
 
 
 def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:

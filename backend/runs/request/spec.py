@@ -172,6 +172,7 @@ class TrainSpec:
                  each epoch; 0 = there alone
     round        microbatches of which an epoch has a whole number, beside those of the plan
     pool         whose jobs carry it; None = the nodes' agents
+    trackers     in which it is followed, by name; None = as settings say
     emulate      seconds to wait for each second of compute in the plan's profile, in place of
                  computing (0 = compute); nothing is learned, and an epoch is as long as the
                  segment of a prediction
@@ -207,6 +208,7 @@ class TrainSpec:
     replan: bool = True
     round: int = 1
     pool: PoolSpec | None = None
+    trackers: tuple[str, ...] | None = None
     kind: Literal["train"] = "train"
 
     @property

@@ -72,6 +72,8 @@ class RunService:
         self._access.require(Right.EDIT, "launch", title, definition.project_id)
         planned = foreseen(spec, self._stores)
         run = self._stores.runs.add(title, spec, self._access.actor.name, origin, planned)
+        if isinstance(spec, TrainSpec):
+            self._stores.followed.begin(run.id, self._stores.tracking.chosen(spec.trackers))
         if spec.pool is None:
             with suppress(QueueUnreachable):
                 self._queue.publish(run.id, self._woken(spec))

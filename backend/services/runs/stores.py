@@ -1,5 +1,7 @@
 """The stores that runs are made of."""
 
+from backend.runs.request.tracking import Tracking
+from backend.setting_values import tracker_kind
 from backend.settings import Settings
 from backend.storage.database import Database
 from backend.storage.definitions import SqlDefinitions
@@ -13,6 +15,7 @@ from backend.storage.plans import SqlPlans
 from backend.storage.profiles import SqlProfiles
 from backend.storage.runs.artifacts import SqlArtifacts
 from backend.storage.runs.checkpoints import SqlCheckpoints
+from backend.storage.runs.followed import SqlFollowed
 from backend.storage.runs.labels import SqlLabels
 from backend.storage.runs.logs import SqlLogs
 from backend.storage.runs.metrics import SqlMetrics
@@ -42,6 +45,9 @@ class Stores:
         self.reservations = SqlReservations(database)
         self.labels = SqlLabels(database)
         self.checkpoints = SqlCheckpoints(database, settings.checkpoints_folder)
+        self.followed = SqlFollowed(database)
+        kinds = tuple(map(tracker_kind, settings.trackers.split()))
+        self.tracking = Tracking(kinds, settings.track == "all")
         self.loads = SqlLoads(database)
         self.leases = SqlLeases(database)
         self.pools = SqlPools(database, settings.lease)

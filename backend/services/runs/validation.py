@@ -44,6 +44,7 @@ def validate(spec: RunSpec, stores: Stores) -> None:
             _validate_emulation(spec)
             _validate_plan(spec, stores)
             _validate_nodes(spec, stores)
+            stores.tracking.chosen(spec.trackers)
 
 
 def _validate_training(spec: TrainSpec) -> None:

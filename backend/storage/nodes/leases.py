@@ -39,6 +39,11 @@ class SqlLeases:
             free = f"the name is free after {seconds:.0f} s"
             raise NodeTaken(f"{taken} {other}", f"{advice}: {free}.")
 
+    def is_held(self, name: str) -> bool:
+        """Whether somebody has it now."""
+        live = (LeaseRow.name == name, LeaseRow.until >= DatabaseClock())
+        return self._database.first(select(LeaseRow.holder).where(*live)) is not None
+
     def drop(self, name: str, holder: str) -> None:
         """Let the next one have it at once."""
         with self._database.plain() as connection:

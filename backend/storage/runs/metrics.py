@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from math import isfinite, nan
 
-from sqlalchemy import ColumnElement, delete, func, insert, literal, select, true
+from sqlalchemy import ColumnElement, delete, func, insert, literal, select, true, update
 from sqlalchemy.orm import InstrumentedAttribute
 
 from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
+from backend.runs.history.followed import NamedPoint
 from backend.runs.history.records import MetricPoint
 from backend.storage.database import Database
 from backend.storage.fence import held, hold_once
 from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import MetricRow
+from backend.storage.tables.tracker_tables import FollowedRow
 
 POINT = (MetricRow.step, MetricRow.epoch, MetricRow.value, MetricRow.time)
 
@@ -39,11 +41,15 @@ class SqlMetrics:
                 session.execute(insert(MetricRow), rows)
 
     def forget(self, fence: Fence, step: int) -> None:
-        """Take back the points from `step` on: they will be made again."""
+        """Take back the points from `step` on: they will be made again, maybe under the numbers
+        that these had, which count as sent to no tracker any more."""
         with held(self._database, fence) as session:
             session.execute(
                 delete(MetricRow).where(MetricRow.run_id == fence.run_id, MetricRow.step >= step)
             )
+            newest = session.scalar(select(func.max(MetricRow.id))) or 0
+            ahead = (FollowedRow.run_id == fence.run_id, FollowedRow.position > newest)
+            session.execute(update(FollowedRow).where(*ahead).values(position=newest))
 
     def copy(self, from_run: int, to_run: int, step: int) -> None:
         """Give a run the points that another one has before `step`."""
@@ -60,6 +66,20 @@ class SqlMetrics:
         query = select(*POINT).where(*_of(run_id, name)).order_by(MetricRow.step, MetricRow.id)
         with self._database.read() as session:
             return [_point(*row) for row in session.execute(query)]
+
+    def after(self, run_id: int, position: int, limit: int) -> Sequence[NamedPoint]:
+        """The points of all metrics that were stored behind that one, as they were stored."""
+        mine = MetricRow.run_id + 0 == run_id  # not by its index: the newest rows are wanted
+        query = select(MetricRow.id, MetricRow.name, *POINT).where(mine, MetricRow.id > position)
+        first = select(func.min(MetricRow.id)).where(MetricRow.run_id == run_id)
+        with self._database.read() as session:
+            if not position:
+                query = query.where(MetricRow.id >= (session.scalar(first) or 0))
+            rows = session.execute(query.order_by(MetricRow.id).limit(limit))
+            return [
+                NamedPoint(number, name, step, epoch, nan if value is None else value, moment)
+                for number, name, step, epoch, value, moment in rows
+            ]
 
     def last(self, run_id: int, name: str, count: int = 1) -> Sequence[MetricPoint]:
         """The `count` points with the largest steps, by step."""

@@ -1,0 +1,27 @@
+"""Runs in experiment trackers: where they are followed, begun and stopped."""
+
+from app.api.caller import CurrentCaller
+from app.api.fields import Id
+from app.api.operation import router as operations
+from backend.runs.history.followed import Followed
+
+router = operations()
+
+
+@router.get("/runs/{id:int}/trackers")
+def list_trackers(caller: CurrentCaller, id: Id) -> list[Followed]:
+    """Where a run is followed, and how that goes."""
+    return list(caller.services().trackers.list(id))
+
+
+@router.post("/runs/{id:int}/trackers/{name}")
+def follow_run(caller: CurrentCaller, id: Id, name: str) -> Followed:
+    """Send a run to a tracker that the server's settings name, or go on where that was given up or
+    stopped. An ended run too."""
+    return caller.services().trackers.follow(id, name)
+
+
+@router.delete("/runs/{id:int}/trackers/{name}")
+def stop_run(caller: CurrentCaller, id: Id, name: str) -> Followed:
+    """Send no more of a run to a tracker; what it has stays there."""
+    return caller.services().trackers.stop(id, name)
