@@ -11,6 +11,7 @@ from app.commands.by_hand import ByHandOption, print_command
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
+from app.commands.options.data import data_spec
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
@@ -23,7 +24,6 @@ from app.commands.options.training import (
     TargetOption,
     TrackOption,
     checkpoint_spec,
-    data_spec,
     optimizer_spec,
     stop_spec,
 )

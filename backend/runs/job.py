@@ -27,6 +27,7 @@ class Job:
                 epochs and `samples` samples of the next; `own_checkpoint`: by the same run
                 and plan, so that a stage goes on from its own files alone
     data        path of the data to train on, readable by the ranks ("" = none)
+    tokenizer   path of the tokenizer.json, or its folder, likewise
     watched     what earlier attempts have told of the metric that `spec.stop` names, as far as
                 the checkpoint; on the first host alone
     started     when the run started, in Unix seconds (0 = now)
@@ -52,3 +53,4 @@ class Job:
     data: str = ""
     watched: tuple[float, ...] = ()
     started: float = 0.0
+    tokenizer: str = ""

@@ -6,7 +6,9 @@ from sqlalchemy import update
 
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.runs.request.sample_specs import PictureSpec
 from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
+from backend.runs.request.text_spec import TextSpec
 from backend.storage.tables.tables import ArtifactRow
 from tests.app import seed
 from tests.app.conftest import Open
@@ -87,6 +89,41 @@ def test_data_of_the_node_are_chosen(
         last="keep",
         buckets=(8, 16),
     )
+
+
+def test_a_tokenizer_and_its_samples_are_chosen(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="data").set_value("jsonl").run()
+    page.text_input(key="path").set_value("talk.jsonl")
+    page.text_input(key="tokenizer").set_value("gpt").run()
+    page.toggle(key="packing").set_value(True)
+    page.toggle(key="answers").set_value(True)
+    page.number_input(key="length").set_value(128).run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    text = TextSpec("gpt", packing=True, answers=True)
+    assert spec.data == DataSpec("jsonl", path="talk.jsonl", length=128, text=text)
+
+
+def test_pictures_are_augmented_and_a_wrong_word_starts_nothing(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    page.selectbox(key="data").set_value("digits").run()
+    page.text_input(key="augment").set_value("crop=1, turn=2").run()
+    assert "not augmented by turn" in page.error[0].value
+    before = len(backend.runs.list().runs)
+    button(page, "Start run").click().run()
+    assert len(backend.runs.list().runs) == before
+    page.text_input(key="augment").set_value("crop=1, flip").run()
+    page.text_input(key="normalise").set_value("0.3 / 0.4").run()
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.data.pictures == PictureSpec(1, True, mean=(0.3,), deviation=(0.4,))
 
 
 def test_precision_and_clipping_are_chosen(

@@ -1,5 +1,6 @@
 """The same forty samples, kept in every form of data that takes a file."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,12 @@ def parquet(folder: Path) -> Path:
 def csv(folder: Path) -> Path:
     pyarrow.csv.write_csv(_table(), folder / "mine.csv")
     return folder / "mine.csv"
+
+
+def jsonl(folder: Path) -> Path:
+    lines = [json.dumps(row) for row in _table().to_pylist()]
+    (folder / "mine.jsonl").write_text("\n".join(lines))
+    return folder / "mine.jsonl"
 
 
 def images(folder: Path) -> Path:
@@ -80,6 +87,7 @@ MAKERS: dict[str, Make] = {
     "numpy": numpy,
     "parquet": parquet,
     "csv": csv,
+    "jsonl": jsonl,
     "images": images,
     "huggingface": huggingface,
     "python": python,

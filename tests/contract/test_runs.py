@@ -13,6 +13,7 @@ from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.history.listing import RunFilter
+from backend.runs.request.sample_specs import PictureSpec
 from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
@@ -21,6 +22,7 @@ from backend.runs.request.spec import (
     StopSpec,
     TrainSpec,
 )
+from backend.runs.request.text_spec import TextSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import IllegalMove, RunState
 from backend.services.runs.recovery import AGENT_LOST
@@ -96,6 +98,13 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"data": DataSpec("csv", path="a.csv", held_out=1.0)},
         {"data": DataSpec("csv", path="a.csv", buckets=(8, 4))},
         {"data": DataSpec("text", path="a.txt", length=-1)},
+        {"data": DataSpec("text", path="a.txt", text=TextSpec(packing=True))},
+        {"data": DataSpec("text", path="a.txt", length=0, text=TextSpec("words"))},
+        {"data": DataSpec("numpy", path="a.npz", text=TextSpec("words"))},
+        {"data": DataSpec("text", path="a.txt", text=TextSpec("words", masked=0))},
+        {"data": DataSpec("text", path="a.txt", text=TextSpec("words", template="a" * 65537))},
+        {"data": DataSpec("text", path="a.txt", text=TextSpec("words", "masked", answers=True))},
+        {"data": DataSpec("digits", pictures=PictureSpec(erase=2.0))},
         {"weights_path": "base", "weights_id": 1},
         {"weights_partial": True},
         {"checkpoints": CheckpointSpec(keep=0)},

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from backend.errors import InvalidInput
 from backend.runs.request.spec import DataSpec
+from workers.data.augmentation import augmented
 from workers.data.errors import DataFailed
-from workers.data.forms import huggingface, images, numpy, python, ready, tables, text
+from workers.data.forms import huggingface, images, jsonl, numpy, python, ready, tables, text
 from workers.data.request import DataRequest
 from workers.data.split import DataSet, Split, Subset
 from workers.definitions.definition import LoadedDefinition, LossOfInputs, answers
@@ -26,6 +27,7 @@ CATALOG: dict[str, Source] = {
     "numpy": numpy.load,
     "parquet": tables.parquet,
     "csv": tables.csv,
+    "jsonl": jsonl.load,
     "images": images.load,
     "text": text.load,
     "huggingface": huggingface.load,
@@ -34,22 +36,25 @@ CATALOG: dict[str, Source] = {
 """One function for each of `backend.runs.request.data_forms.FORMS`."""
 
 
-def load(spec: DataSpec, definition: LoadedDefinition, place: str = "") -> DataSet:
-    """The data set that `spec` names, or the definition's default; `place` is the path as this
-    process sees it. Raises `InvalidInput` on an unknown form and `DataFailed` on data that
-    cannot be read or learned from."""
+def load(
+    spec: DataSpec, definition: LoadedDefinition, place: str = "", tokenizer: str = ""
+) -> DataSet:
+    """The data set that `spec` names, or the definition's default; `place` is its path as this
+    process sees it, `tokenizer` that of the tokenizer. Raises `InvalidInput` on an unknown form
+    and `DataFailed` on data that cannot be read or learned from."""
     name = spec.name or definition.data_name
     if name not in CATALOG:
         raise InvalidInput(
             f"there is no data set {name!r}", f"Choose one of {', '.join(sorted(CATALOG))}."
         )
-    request = DataRequest(spec, place, definition)
+    request = DataRequest(spec, place, definition, tokenizer)
     found = CATALOG[name](request)
     if not found.num_train:
         raise DataFailed(f"{found.name} has no samples to train on", "Give data with samples.")
     if not found.num_held_out:
         found = replace(found, held_out=None)
     found = found if name in NO_FILE else _fitted(found, request)
+    found = augmented(found, spec.pictures)
     return found.answered() if isinstance(definition.loss, LossOfInputs) else found
 
 
@@ -70,7 +75,7 @@ def _fitted(found: DataSet, request: DataRequest) -> DataSet:
     if not isinstance(inputs, Tensor) or wanted is None or found.train.lengths is not None:
         return found
     given = tuple(inputs.shape[1:])
-    if given == wanted or _is_sequence(inputs, wanted):
+    if given == wanted or found.vocabulary or _is_sequence(inputs, wanted):
         return found
     if prod(given) != prod(wanted):
         raise DataFailed(

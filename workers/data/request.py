@@ -8,15 +8,17 @@ from workers.data.errors import DataFailed
 from workers.data.pictures import Size
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.errors import DefinitionFailed
+from workers.definitions.samples import Samples
 
 
 @dataclass(frozen=True, slots=True)
 class DataRequest:
-    """`place` is the spec's path as the rank sees it ("" = none)."""
+    """`place` and `tokenizer` are the spec's paths as the rank sees them ("" = none)."""
 
     spec: DataSpec
     place: str
     definition: LoadedDefinition
+    tokenizer: str = ""
 
     @property
     def path(self) -> Path:
@@ -28,16 +30,20 @@ class DataRequest:
         return Path(self.place)
 
     @property
-    def wanted(self) -> tuple[int, ...] | None:
-        """The shape of one input of the definition's example; None where it has no example of
-        one input."""
+    def like(self) -> Samples | None:
+        """The inputs of one sample of the definition's example; None where it has none."""
         if not self.definition.has_example:
             return None
         try:
-            inputs, _ = self.definition.example(1)
+            return self.definition.example(1)[0]
         except DefinitionFailed:
             return None
-        shape = getattr(inputs, "shape", None)
+
+    @property
+    def wanted(self) -> tuple[int, ...] | None:
+        """The shape of one input of the definition's example; None where it has no example of
+        one input."""
+        shape = getattr(self.like, "shape", None)
         return None if shape is None else tuple(shape[1:])
 
     @property

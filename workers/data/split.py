@@ -1,7 +1,7 @@
 """Samples by their number: what every form of data gives, and how a data set is parted."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import torch
@@ -125,11 +125,16 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What is trained on, and what is held out (None: nothing). `name` is for messages."""
+    """What is trained on, and what is held out (None: nothing). `name` is for messages, `notes`
+    are for the run's log. Of tokens: how many a tokenizer knows (None: these are none), and its
+    files, which belong beside the trained model."""
 
     train: Split
     held_out: Split | None
     name: str = "the data"
+    notes: tuple[str, ...] = ()
+    vocabulary: int | None = None
+    companions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def num_train(self) -> int:
@@ -142,7 +147,7 @@ class DataSet:
     def answered(self) -> "DataSet":
         """The same with the inputs beside the targets."""
         held_out = None if self.held_out is None else Answered(self.held_out)
-        return DataSet(Answered(self.train), held_out, self.name)
+        return replace(self, train=Answered(self.train), held_out=held_out)
 
     def first(self, count: int, length: int | None = None) -> Batch:
         """The first `count` samples to train on, from the start again where they are fewer;
@@ -164,9 +169,14 @@ def _fitting(part: Split, length: int | None) -> Tensor:
 
 def divided(whole: Split, share: float, name: str) -> DataSet:
     """A data set with `share` of the samples held out, always the same ones."""
-    order = torch.randperm(len(whole), generator=torch.Generator().manual_seed(0))
-    count = min(round(share * len(whole)), len(whole) - 1)
-    if count <= 0:
+    train, held_out = rows_held_out(len(whole), share)
+    if not len(held_out):
         return DataSet(whole, None, name)
-    held_out, train = order[:count].sort().values, order[count:].sort().values
     return DataSet(Subset(whole, train), Subset(whole, held_out), name)
+
+
+def rows_held_out(count: int, share: float) -> tuple[Tensor, Tensor]:
+    """The numbers of the samples to train on, and of those held out, each in their order."""
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    held_out = max(0, min(round(share * count), count - 1))
+    return order[held_out:].sort().values, order[:held_out].sort().values

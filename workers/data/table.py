@@ -10,6 +10,7 @@ from torch import Tensor
 
 from backend.runs.request.spec import DataSpec
 from workers.data.errors import DataFailed
+from workers.data.fitted import FittedColumns
 from workers.data.pictures import Pictures, Size, size_of
 from workers.data.ragged import Ragged
 from workers.data.split import Split, TensorSplit
@@ -20,15 +21,26 @@ Column = Tensor | list[Tensor] | list[bytes]
 """Values side by side, a list per sample of another length, or pictures."""
 
 
-def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Split:
+def part_of(
+    table: pa.Table,
+    spec: DataSpec,
+    size: Size | None,
+    file: str,
+    fitted: FittedColumns | None = None,
+) -> Split:
     """The samples of a table, a row each: the last column is the target and the others the
-    inputs, unless the spec chooses. Raises `DataFailed`."""
+    inputs, unless the spec chooses. Words among the inputs are categories, as `fitted` has them;
+    without it every row is one to train on. Raises `DataFailed`."""
+    fitted = fitted or FittedColumns(torch.arange(len(table)), spec.table)
     names = table.column_names
     targets = spec.targets or tuple(names[-1:])
     inputs = spec.inputs or tuple(name for name in names if name not in targets)
     _check_names(names, inputs, targets, file)
     answers = _joined([_target(table, name, file) for name in targets], "targets", file)
-    columns = [_column(table, name, file) for name in inputs]
+    words = [name for name in inputs if _is_words(table.column(name).type)]
+    if words:
+        return TensorSplit(_with_words(table, inputs, words, fitted, file), _alike(answers, file))
+    columns = [_column(table, name, file, fitted) for name in inputs]
     if len(columns) == 1 and isinstance(columns[0], list):
         return _of_list(columns[0], answers, size, file)
     whole = [column for column in columns if isinstance(column, Tensor)]
@@ -39,6 +51,48 @@ def part_of(table: pa.Table, spec: DataSpec, size: Size | None, file: str) -> Sp
             "Choose one of these columns with the inputs.",
         )
     return TensorSplit(_joined(whole, "inputs", file), answers)
+
+
+def _is_words(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _with_words(
+    table: pa.Table, inputs: Sequence[str], words: Sequence[str], fitted: FittedColumns, file: str
+) -> Samples:
+    """Numbers side by side with categories: as columns of 1 and 0, or apart from them."""
+    if not len(table):
+        raise DataFailed(f"{file} has no rows", "Give a file with samples.")
+    found: dict[str, Tensor] = {}
+    for name in inputs:
+        if name in words:
+            column = table.column(name)
+            is_coded = pa.types.is_dictionary(column.type)
+            plain = column.cast(column.type.value_type) if is_coded else column
+            found[name] = fitted.of_words(plain, name)
+            continue
+        value = _column(table, name, file, fitted)
+        if not isinstance(value, Tensor):
+            raise DataFailed(
+                f"{file}: {name!r} does not go together with words: it holds lists or pictures",
+                "Choose columns of words and numbers.",
+            )
+        found[name] = value.reshape(len(value), -1).float()
+    if not fitted.takes_numbers_of_words:
+        return torch.cat([found[name] for name in inputs], 1)
+    numbers = [found[name] for name in inputs if name not in words]
+    beside = torch.cat(numbers, 1) if numbers else None
+    return fitted.arranged(beside, [found[name] for name in words])
+
+
+def _alike(answers: Samples | list[Tensor], file: str) -> Samples:
+    if isinstance(answers, list):
+        raise DataFailed(
+            f"{file}: targets of different lengths do not go together with words",
+            "Choose one target of one length.",
+        )
+    return answers
 
 
 def _check_names(
@@ -99,8 +153,11 @@ def _target(table: pa.Table, name: str, file: str) -> Tensor | list[Tensor]:
     return [value for value in values if isinstance(value, Tensor)]
 
 
-def _column(table: pa.Table, name: str, file: str) -> Column:
-    column = table.column(name).combine_chunks()
+def _column(table: pa.Table, name: str, file: str, fitted: FittedColumns | None = None) -> Column:
+    column = table.column(name)
+    if fitted is not None and _is_numbers(column.type):
+        column = fitted.of_numbers(column, name, file)
+    column = column.combine_chunks()
     _check_full(column, name, file)
     kind = column.type
     if isinstance(kind, pa.ExtensionType):
@@ -114,12 +171,16 @@ def _column(table: pa.Table, name: str, file: str) -> Column:
         return pictures
     if pa.types.is_nested(kind):
         return _of_lists(column.to_pylist(), name, file)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+    if not (_is_numbers(kind) or pa.types.is_boolean(kind)):
         raise DataFailed(
             f"{file}: column {name!r} holds {kind}, no numbers",
             "Choose the columns with numbers as inputs.",
         )
     return tensor_of(column.to_numpy(zero_copy_only=False), f"column {name!r}", file)
+
+
+def _is_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _of_lists(rows: list[Any], name: str, file: str) -> Tensor | list[Tensor]:
@@ -139,5 +200,5 @@ def _check_full(column: Any, name: str, file: str) -> None:
     if column.null_count:
         raise DataFailed(
             f"{file}: column {name!r} has {column.null_count} empty cells of {len(column)}",
-            "Fill them, take these rows out, or choose other columns.",
+            "Fill them (--fill puts the mean there), take these rows out, or choose other columns.",
         )

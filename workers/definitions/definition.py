@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from workers.definitions.metrics import Log, Metrics
 from workers.definitions.samples import Answers, Batch, Samples
+from workers.definitions.text_inputs import TextInputs
 from workers.definitions.units import Granularity
 
 Loss = Callable[[Any, Any], Tensor]
@@ -81,6 +82,11 @@ class LoadedDefinition(Protocol):
     @property
     def companions(self) -> Mapping[str, str]:
         """Texts of the files that belong beside trained weights, by name: a config."""
+        ...
+
+    @property
+    def texts(self) -> TextInputs:
+        """What it says of the tokens that it takes."""
         ...
 
     def model(self, seed: int = 0) -> nn.Module:

@@ -67,10 +67,10 @@ class _TrainingRun:
             reporter(Progress("load", 0, 1))
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
         definition = load(Path(job.definition), spec.parameters)
-        self.companions = definition.companions
         self.log, self.metrics = definition.log, definition.metrics
         self.has_loss = True
-        self.data = catalog.load(spec.data, definition, job.data)
+        self.data = catalog.load(spec.data, definition, job.data, job.tokenizer)
+        self.companions = {**self.data.companions, **definition.companions}
         self.cutting = cutting_of(spec)
         self.shape = epoch_shape(spec, self.data, self.cutting)
         check_ranks(world, self.shape)
@@ -92,7 +92,7 @@ class _TrainingRun:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
         if self.is_reporter:
-            self._tell(layers.base.notes)
+            self._tell((*self.data.notes, *layers.base.notes))
 
     def epochs(self) -> int:
         """Train epoch by epoch until the target or the last; how many were done."""

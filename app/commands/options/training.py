@@ -4,13 +4,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import HELD_OUT_LOSS
-from backend.runs.request.data_forms import FORMS
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, StopSpec
-from backend.whole import is_whole
+from backend.runs.request.spec import CheckpointSpec, OptimizerSpec, StopSpec
 
 StateOption = Annotated[
     StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
@@ -50,46 +47,6 @@ EvaluateOption = Annotated[
     int,
     typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),
 ]
-
-
-def data_spec(
-    data: Annotated[
-        str, typer.Option(help=f"FORM or FORM:PATH on the node; forms: {', '.join(FORMS)}.")
-    ] = "",
-    inputs: Annotated[str, typer.Option(help="Input columns, separated by commas.")] = "",
-    targets: Annotated[str, typer.Option(help="Columns that the loss compares with.")] = "",
-    held_out: Annotated[
-        float, typer.Option(min=0, max=0.99, help="Share of samples held out.")
-    ] = 0.2,
-    length: Annotated[int, typer.Option(min=0, help="Bytes per sample of text; 0 = a line.")] = 64,
-    last: Annotated[
-        Literal["drop", "keep"],
-        typer.Option(help="Samples left over: drop them, or keep them in smaller microbatches."),
-    ] = "drop",
-    buckets: Annotated[str, typer.Option(help="Lengths to pad to: 16,32,64.")] = "",
-) -> DataSpec:
-    """What to learn from. Raises `InvalidInput`."""
-    name, _, path = data.partition(":")
-    return DataSpec(
-        name,
-        path=path,
-        inputs=_words(inputs),
-        targets=_words(targets),
-        held_out=held_out,
-        length=length,
-        last=last,
-        buckets=tuple(map(_length, _words(buckets))),
-    )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _length(word: str) -> int:
-    if not is_whole(word):
-        raise InvalidInput(f"--buckets {word} is not a length", "For example: --buckets 16,32,64")
-    return int(word)
 
 
 def optimizer_spec(

@@ -3,9 +3,11 @@
 import streamlit as st
 
 from app.components.launch.fields import Fields
+from app.components.launch.samples_form import pictures_form, text_form
 from app.formats import sentence
 from app.session.state import Param
 from backend.runs.request.data_forms import FORMS
+from backend.runs.request.sample_specs import TableSpec
 from backend.runs.request.spec import DataSpec
 from backend.whole import is_whole
 
@@ -20,12 +22,13 @@ def data_form(spec: DataSpec, fields: Fields) -> DataSpec:
     with left:
         name = fields.choice("Data", NAMES, spec.name, Param.DATA)
     form = FORMS.get(name)
+    if name == "synthetic":
+        with right:
+            return DataSpec(name, fields.whole("Synthetic samples", spec.samples, Param.SAMPLES))
+    if form is None or not form.path:
+        pictures = pictures_form(spec.pictures, fields, form)
+        return DataSpec(name, spec.samples, pictures=pictures)
     with right:
-        if name == "synthetic":
-            samples = fields.whole("Synthetic samples", spec.samples, Param.SAMPLES)
-            return DataSpec(name, samples)
-        if form is None or not form.path:
-            return DataSpec(name, spec.samples)
         path = fields.text(
             "Path on the node",
             spec.path,
@@ -46,15 +49,16 @@ def lengths(text: str) -> tuple[int, ...]:
 
 
 def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
+    form = FORMS[name]
+    columns, tokens = form.columns, text_form(spec.text, fields, form)
     left, right = st.columns(2)
-    columns = FORMS[name].columns
     inputs, targets, length = spec.inputs, spec.targets, spec.length
     with left:
         if columns:
             usual = f"Names of {columns}, separated by commas; empty = all but the targets"
             inputs = words(fields.text("Inputs", ", ".join(inputs), Param.INPUTS, usual))
-        if name == "text":
-            note = "Bytes of a sample; 0 = every line is one"
+        if name == "text" or tokens.tokenizer:
+            note = "Tokens of a sample. Without a tokenizer bytes; 0 = every line is one"
             length = fields.whole("Length", length, Param.LENGTH, note, least=0)
         held_out = fields.whole(
             "Held out, %",
@@ -80,4 +84,17 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
         length=length,
         last="keep" if last == "keep" else "drop",
         buckets=buckets,
+        text=tokens,
+        pictures=pictures_form(spec.pictures, fields, form),
+        table=_table_form(spec.table, fields) if columns and not tokens.tokenizer else TableSpec(),
     )
+
+
+def _table_form(spec: TableSpec, fields: Fields) -> TableSpec:
+    left, right = st.columns(2)
+    with left:
+        note = "They get the mean of the column's other cells; else they are refused"
+        fill = fields.switch("Fill empty cells", spec.fill, Param.FILL, note)
+    with right:
+        note = "Columns of fractions are brought to a mean of 0 and a deviation of 1"
+        return TableSpec(fill, fields.switch("Standardise", spec.standard, Param.STANDARDISE, note))

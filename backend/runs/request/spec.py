@@ -10,6 +10,8 @@ from backend.planning.plan import Plan
 from backend.profiles.profile import Tracing
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
+from backend.runs.request.sample_specs import PictureSpec, TableSpec
+from backend.runs.request.text_spec import TextSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,13 @@ class DataSpec:
     inputs    the columns (arrays) that go into the model; () = what the form takes by default
     targets   those that the loss compares with, likewise
     held_out  share of the samples to evaluate on, where the data have no part for that
-    length    tokens of a sample of text; 0 = a line is a sample
+    length    tokens of a sample of text; 0 = a line is a sample (without a tokenizer)
     last      what becomes of the samples that fill no whole round of microbatches: left out
               ("drop", others in every epoch), or in smaller microbatches ("keep")
     buckets   lengths to which samples of different lengths are padded, ascending
+    text      how texts become samples
+    pictures  what becomes of pictures, and
+    table     of the columns of a table
     """
 
     name: str = ""
@@ -38,6 +43,9 @@ class DataSpec:
     length: int = 64
     last: Literal["drop", "keep"] = "drop"
     buckets: tuple[int, ...] = ()
+    text: TextSpec = field(default_factory=TextSpec)
+    pictures: PictureSpec = field(default_factory=PictureSpec)
+    table: TableSpec = field(default_factory=TableSpec)
 
 
 @dataclass(frozen=True, slots=True)

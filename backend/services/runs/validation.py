@@ -13,16 +13,15 @@ from backend.profiles.what_if import at_microbatch, kept_in
 from backend.runs.dispatch.placement import shares
 from backend.runs.pools.pool import fewest_devices
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import (
     CheckpointSpec,
-    DataSpec,
     ProfileSpec,
     RunSpec,
     StopSpec,
     TrainSpec,
 )
 from backend.runs.request.stopping import is_larger_better
+from backend.services.runs.data_validation import validate_data
 from backend.services.runs.stores import Stores
 
 
@@ -73,7 +72,7 @@ def _validate_training(spec: TrainSpec) -> None:
             f"two targets, accuracy {spec.target_accuracy:g} and loss {spec.target_loss:g}",
             "Stop at one of them.",
         )
-    _validate_data(spec.data)
+    validate_data(spec.data)
 
 
 def _validate_weights(spec: TrainSpec) -> None:
@@ -86,29 +85,6 @@ def _validate_weights(spec: TrainSpec) -> None:
         raise InvalidInput(
             "partial weights are allowed, and there are no weights to begin with",
             "Give a file, a run or a path, or leave that out.",
-        )
-
-
-def _validate_data(data: DataSpec) -> None:
-    form = FORMS.get(data.name)
-    if data.name and form is None:
-        raise InvalidInput(f"no data set {data.name!r}", f"There are {', '.join(FORMS)}.")
-    needs = form.path if form else ""
-    if needs and not data.path:
-        raise InvalidInput(f"data of the form {data.name!r} need a path", f"Give {needs}.")
-    if data.path and not needs:
-        raise InvalidInput(
-            f"data of the form {data.name or 'default'!r} take no path, but {data.path} is given",
-            f"Choose one of {', '.join(name for name, each in FORMS.items() if each.path)}.",
-        )
-    if not 0 <= data.held_out < 1:
-        raise InvalidInput(
-            f"{data.held_out:g} of the samples cannot be held out", "Use a share from 0 to 0.99."
-        )
-    if data.length < 0 or list(data.buckets) != sorted({b for b in data.buckets if b > 0}):
-        raise InvalidInput(
-            f"length {data.length}, buckets {', '.join(map(str, data.buckets))}",
-            "Lengths are above 0, and buckets ascend, such as 16, 32, 64.",
         )
 
 

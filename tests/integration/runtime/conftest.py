@@ -33,13 +33,14 @@ Ended = Callable[..., tuple[list[int], list[Event], str]]
 def write_job(tmp_path: Path) -> WriteJob:
     """A job file for a zoo name or for a definition's text."""
 
-    def write(model: str, spec: RunSpec, data: str = "") -> Path:
+    def write(model: str, spec: RunSpec, data: str = "", tokenizer: str = "") -> Path:
         file = Path(workers.zoo.__file__).parent / f"{model}.py"
         if "\n" in model:
             file = tmp_path / "mine.py"
             file.write_text(HEAD + model)
         size = world_size(spec)
-        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size, data=data)
+        place = {"data": data, "tokenizer": tokenizer}
+        job = Job(1, 1, "test", spec, str(file), str(tmp_path), size, **place)
         (tmp_path / "job.json").write_bytes(to_json(Job, job))
         return tmp_path / "job.json"
 

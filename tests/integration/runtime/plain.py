@@ -26,7 +26,9 @@ class Plain:
     skipped: int
 
 
-def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -> Plain:
+def plain(
+    file: Path, spec: TrainSpec, place: str = "", forgets: bool = False, tokenizer: str = ""
+) -> Plain:
     """`spec` in one process: batches of its plan's microbatches, a mean over their samples.
 
     A microbatch's random numbers begin as those of a run's first stage do, and the held-out samples
@@ -34,7 +36,7 @@ def plain(file: Path, spec: TrainSpec, place: str = "", forgets: bool = False) -
     the state that the factory made: the negative control.
     """
     definition = load(file, spec.parameters)
-    data, cutting = load_data(spec.data, definition, place), cutting_of(spec)
+    data, cutting = load_data(spec.data, definition, place, tokenizer), cutting_of(spec)
     first = Epoch.shuffled(data.train, cutting, spec.seed, 0).inputs(0)
     model = positional(definition.model(spec.seed), first).train()
     rule, rate = spec.optimizer, spec.optimizer.learning_rate

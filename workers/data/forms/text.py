@@ -1,4 +1,4 @@
-"""Text files as bytes: the model learns the next byte of 256."""
+"""Text files: as bytes, of which the model learns the next of 256, or by a tokenizer."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from workers.data.errors import DataFailed
 from workers.data.files import parted
 from workers.data.ragged import Ragged
 from workers.data.request import DataRequest
-from workers.data.split import DataSet, Split, TensorSplit, divided
+from workers.data.split import DataSet, Split, TensorSplit, divided, rows_held_out
+from workers.data.texts.text_data import TextData
 
 
 def load(request: DataRequest) -> DataSet:
@@ -19,6 +20,8 @@ def load(request: DataRequest) -> DataSet:
     out from the end of the text, so that no stretch lies between two of them."""
     train, held_out = parted(request.path, (".txt", ".md", ".text"), FORMS["text"].path)
     length, name = request.spec.length, str(request.path)
+    if request.tokenizer:
+        return _tokenized(request, _bytes(train), _bytes(held_out), name)
     if held_out:
         return DataSet(_part(_bytes(train), length), _part(_bytes(held_out), length), name)
     text = _bytes(train)
@@ -28,6 +31,31 @@ def load(request: DataRequest) -> DataSet:
     rest = text[cut:]
     kept = _part(rest, length) if len(rest) > length else None
     return DataSet(_part(text[:cut], length), kept, name)
+
+
+def _tokenized(request: DataRequest, train: bytes, held_out: bytes, name: str) -> DataSet:
+    """A line is a text; with packing all lines are one, of which the end is held out."""
+    whole, rest = _decoded(train, name), _decoded(held_out, name)
+    if request.spec.text.packing:
+        if not rest:
+            cut = round(len(whole) * (1 - request.spec.held_out))
+            whole, rest = whole[:cut], whole[cut:]
+        return TextData(request, name).of_texts([whole], [rest] if rest.strip() else [])
+    lines = [line for line in whole.splitlines() if line.strip()]
+    kept = [line for line in rest.splitlines() if line.strip()]
+    if not lines:
+        raise DataFailed(f"{name} has no text", "Give a file with lines of text.")
+    if not kept:
+        numbers = rows_held_out(len(lines), request.spec.held_out)
+        lines, kept = ([lines[n] for n in part] for part in numbers)
+    return TextData(request, name).of_texts(lines, kept)
+
+
+def _decoded(text: bytes, name: str) -> str:
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError as fault:
+        raise DataFailed(f"{name} is no text in UTF-8: {fault}", "Save it in UTF-8.") from None
 
 
 def _bytes(files: list[Path]) -> bytes:

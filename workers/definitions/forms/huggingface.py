@@ -18,6 +18,7 @@ from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.tasks import TASKS, ExampleSizes, Task
 from workers.definitions.samples import Batch
+from workers.definitions.text_inputs import TextInputs
 from workers.definitions.units import Granularity
 
 LENGTH = 128
@@ -48,6 +49,16 @@ class HuggingFaceConfig:
     @property
     def companions(self) -> Mapping[str, str]:
         return {"config.json": str(self.config.to_json_string())}
+
+    @property
+    def texts(self) -> TextInputs:
+        text = self.config.get_text_config()
+        return TextInputs(
+            tuple(self._task.inputs),
+            getattr(text, "vocab_size", None),
+            _known(self.config),
+            getattr(self.config, "decoder_start_token_id", None),
+        )
 
     def model(self, seed: int = 0) -> nn.Module:
         return seeded(self.build, seed)
@@ -123,12 +134,18 @@ def _config(file: Path, fields: dict[str, Any]) -> Any:
 
 
 def _longest(config: Any) -> int:
-    """Positions that the model knows: of its decoder where it hears, of its text otherwise."""
+    known = _known(config)
+    return LENGTH if known is None else known
+
+
+def _known(config: Any) -> int | None:
+    """Positions that the model knows: of its decoder where it hears, of its text otherwise; None
+    where it does not say."""
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     fields = ("max_target_positions", "max_position_embeddings")
     known = [found for name in fields if (found := getattr(text, name, None)) and found > 0]
     behind = any(part in text.model_type for part in BEHIND_PADDING)
-    return max(1, int(known[0] if known else LENGTH) - 2 * behind)
+    return max(1, int(known[0]) - 2 * behind) if known else None
 
 
 def _failed(file: Path, error: Exception) -> DefinitionFailed:

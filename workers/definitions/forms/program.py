@@ -16,6 +16,7 @@ from workers.definitions.definition import Loss, cross_entropy
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.mapped_weights import weights_mapped
 from workers.definitions.samples import Batch
+from workers.definitions.text_inputs import TextInputs
 from workers.definitions.units import Granularity
 
 
@@ -32,6 +33,7 @@ class ExportedModel:
     log: ClassVar[None] = None
     metrics: ClassVar[None] = None
     companions: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[TextInputs] = TextInputs()
 
     @property
     def loss(self) -> Loss:

@@ -17,6 +17,7 @@ from workers.definitions.errors import DefinitionFailed, describe, user_tracebac
 from workers.definitions.metrics import Log, Metrics
 from workers.definitions.module_state.module_state import MODULE_NAME
 from workers.definitions.samples import Batch, is_samples, num_samples
+from workers.definitions.text_inputs import TextInputs
 from workers.definitions.units import Granularity
 
 
@@ -32,6 +33,7 @@ class PythonFile:
     granularity: ClassVar[Granularity] = "fine"
 
     companions: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[TextInputs] = TextInputs()
 
     @property
     def data_name(self) -> str:

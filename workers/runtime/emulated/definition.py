@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from workers.definitions.definition import Loss
 from workers.definitions.samples import Batch, Samples
+from workers.definitions.text_inputs import TextInputs
 from workers.definitions.units import Granularity
 
 
@@ -22,6 +23,7 @@ class EmulatedDefinition:
     has_example: bool = False
     granularity: Granularity = "fine"
     companions: ClassVar[Mapping[str, str]] = {}
+    texts: ClassVar[TextInputs] = TextInputs()
     log: ClassVar[None] = None
     metrics: ClassVar[None] = None
 

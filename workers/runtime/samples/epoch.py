@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from workers.data.cutting import Cutting, Group
+from workers.data.drawn import of_epoch
 from workers.data.split import Split
 from workers.definitions.samples import Samples, mapped, tensors
 
@@ -64,6 +65,7 @@ class Epoch:
         """Epoch `number` of a run of `seed`; the samples left over are others in every epoch."""
         generator = torch.Generator().manual_seed(seed * 1_000_003 + number)
         order = torch.randperm(len(part), generator=generator)
+        part = of_epoch(part, seed, number)
         return Epoch(part, cutting.groups(part, order, generator), cutting.microbatch, first)
 
     @staticmethod

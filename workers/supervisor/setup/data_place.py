@@ -1,4 +1,4 @@
-"""Where the files of a run lie on this node (data, weights), and what of that its ranks may see."""
+"""Where a run's files lie on this node (data, tokenizer, weights), and which its ranks may see."""
 
 import os
 import re
@@ -29,6 +29,13 @@ def place_of(spec: RunSpec, settings: Settings) -> str:
     return str(_allowed(spec.data.path, settings))
 
 
+def tokenizer_place(spec: RunSpec, settings: Settings) -> str:
+    """The path of the run's tokenizer; "" where it needs none. Raises `DataNotAllowed`."""
+    if not isinstance(spec, TrainSpec) or not spec.data.text.tokenizer:
+        return ""
+    return str(_allowed(spec.data.text.tokenizer, settings))
+
+
 def weights_place(spec: RunSpec, settings: Settings) -> str:
     """The path of the weights to begin with, where the run names one on this node; else "". Files
     of a folder may be links, as the hub's cache has them, within what is allowed. Raises
@@ -52,15 +59,17 @@ def hub_name(spec: RunSpec, settings: Settings) -> str | None:
 
 
 def shown_of(job: Job) -> tuple[Path, ...]:
-    """What of the machine the ranks see for their data and weights: the file or folder itself, of
-    a Python file the folder in which it lies, and what the links in a folder of weights lead to
-    (the node's files, or what another run has left)."""
+    """What of the machine the ranks see for their data, tokenizer and weights: the file or folder
+    itself, of a Python file the folder in which it lies, and what the links in a folder of weights
+    lead to (the node's files, or what another run has left)."""
     if not isinstance(job.spec, TrainSpec):
         return ()
     shown = []
     if job.data:
         path = Path(job.data)
         shown.append(path.parent if job.spec.data.name == "python" else path)
+    if job.tokenizer:
+        shown.append(Path(job.tokenizer))
     if job.spec.weights_path:
         shown.append(Path(job.weights))
     if job.weights:

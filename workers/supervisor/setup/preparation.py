@@ -15,7 +15,7 @@ from backend.runs.run import Run
 from backend.settings import Settings
 from workers.sandbox.room import Room, work_folder
 from workers.supervisor.ranks import orphans
-from workers.supervisor.setup.data_place import place_of, shown_of, weights_place
+from workers.supervisor.setup.data_place import place_of, shown_of, tokenizer_place, weights_place
 from workers.supervisor.setup.removal import remove
 
 JOB_FILE = "job.json"
@@ -45,6 +45,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         weights=_weights(backend, run.spec, source.parent),
         emulation=_emulation(backend, run.spec),
         data=place_of(run.spec, backend.settings),
+        tokenizer=tokenizer_place(run.spec, backend.settings),
         started=run.started_at.timestamp() if run.started_at else 0.0,
     )
     job_file(job).write_bytes(to_json(Job, job))

@@ -8,12 +8,14 @@ import pytest
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
+from backend.runs.request.text_spec import TextSpec
 from backend.settings import Settings
 from workers.supervisor.setup.data_place import (
     DataNotAllowed,
     hub_name,
     place_of,
     shown_of,
+    tokenizer_place,
     weights_place,
 )
 
@@ -49,6 +51,20 @@ def test_all_else_is_refused(path: str, settings: Settings, tmp_path: Path):
     with pytest.raises(DataNotAllowed, match="that here allows runs to read") as raised:
         place_of(train(path.format(top=tmp_path)), settings)
     assert str(tmp_path / "one") in raised.value.advice
+
+
+def test_a_tokenizer_lies_in_an_open_folder_too(settings: Settings, tmp_path: Path):
+    def spec(path: str) -> TrainSpec:
+        return TrainSpec(1, PLAN, data=DataSpec(text=TextSpec(path)))
+
+    (tmp_path / "one" / "words").mkdir()
+    place = tokenizer_place(spec("words"), settings)
+    assert place == str(tmp_path / "one" / "words")
+    assert tokenizer_place(spec(""), settings) == tokenizer_place(ProfileSpec(1), settings) == ""
+    with pytest.raises(DataNotAllowed):
+        tokenizer_place(spec("../secret"), settings)
+    job = Job(1, 1, "a", spec("words"), "", "", tokenizer=place)
+    assert shown_of(job) == (Path(place),)
 
 
 def test_a_node_opens_nothing_by_itself(tmp_path: Path):
