@@ -30,6 +30,7 @@ from app.components.shell.boundary import error_box, guarded
 from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view
+from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
 from app.session.state import Page
@@ -37,6 +38,7 @@ from backend.errors import StageflowError
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
+from backend.profiles.profile import ONE_LAYER
 from backend.runs.plans import StoredPlan
 
 LINE = "Which layers run where."
@@ -103,6 +105,8 @@ def _workbench(wanted: Wanted, found: Found) -> None:
     question, shown, base = found.question, found.draft, found.base.prediction.plan
     if shown.fault is not None:
         error_box(shown.fault)
+    if one_layer := next((n for n in question.profile.notes if n.startswith(ONE_LAYER)), None):
+        st.info(plain(one_layer), icon=":material/content_cut:")
     if shown.answer is not None:
         figures(plan_figures(shown.answer, question.cluster), "plan")
     with st.container(key="split-plan"):

@@ -1,10 +1,14 @@
 """Plan: empty, proposals, alternatives, clusters good and broken, saving, launching."""
 
+from dataclasses import replace
+
+from app.formats import plain
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import write_cluster
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS
+from backend.profiles.profile import ONE_LAYER, ModelGraph
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
@@ -90,6 +94,19 @@ def test_a_model_that_fits_nowhere_is_said_with_its_numbers(
     assert page.error
     assert not page.exception
     assert page.title[0].value == "Plan"
+
+
+def test_a_model_of_one_layer_says_so_once(backend: Backend, open_page: Open) -> None:
+    whole = seed.a_profile()
+    note = f"{ONE_LAYER}: net.py, line 3: it decides by values."
+    layer = replace(whole.layers[0], name="net")
+    one = replace(whole, graph=ModelGraph.chain((layer,)), notes=(note,))
+    stored = backend.profiles.add(one, backend.definitions.add_zoo("vgg_digits").id)
+    page = open_page(Page.PLAN, profile=stored.id)
+    assert [found.value for found in page.info] == [plain(note)]
+    plans = next(radio for radio in page.radio if radio.label == "Plans")
+    assert len(plans.options) > 1
+    assert not page.exception
 
 
 def test_saving_keeps_the_plan_and_it_opens_again(

@@ -47,6 +47,8 @@ def alternatives(replies: Sequence[Reply], chosen: Answer | None, saved: str = "
 
 def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str) -> None:
     best = max(found.speed for found in shown.values())
+    each = [set(found.answer.reasons) for found in shown.values()]
+    said = set.intersection(*each) if len(each) > 1 else set()
     named = chosen.prediction.plan.planner if chosen else None
     st.session_state[KEY] = SAVED if saved else named
     st.radio(
@@ -56,7 +58,7 @@ def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str)
         format_func=lambda key: _label(
             shown[key].answer.prediction.plan, saved if key == SAVED else planner_name(key)
         ),
-        captions=[_caption(found, best) for found in shown.values()],
+        captions=[_caption(found, best, said) for found in shown.values()],
         label_visibility="collapsed",
         on_change=_choose,
     )
@@ -95,10 +97,12 @@ def _choose() -> None:
             state.put(param, None)
 
 
-def _caption(found: Alternative, best: float) -> str:
+def _caption(found: Alternative, best: float, said: set[str]) -> str:
+    """Its figures and its first reason that is not `said` of all."""
     behind = "best" if found.speed >= best else change(found.speed, best)
     also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
-    decisive = found.answer.reason.split("; ")[0].removesuffix(".")
+    own = (reason for reason in found.answer.reasons if reason not in said)
+    decisive = next(own, found.answer.reason).split("; ")[0].removesuffix(".")
     each = count(found.answer.samples_per_update, "sample")
     return f"**{rate(found.speed)}** · {behind} · {each} per update{also}  \n{plain(decisive)}."
 
