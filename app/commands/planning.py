@@ -11,7 +11,7 @@ from app.commands.options.acting import connect
 from app.commands.options.training import StateOption
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
-from backend.cluster.presets import named_preset, this_machine
+from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
@@ -26,8 +26,8 @@ ClusterFile = Annotated[
     Path | None,
     typer.Option(
         "--cluster",
-        help="Cluster YAML, a preset such as cluster-a:4, or machines of a pool (pool:gpu:2); "
-        "without it this machine's devices.",
+        help="Cluster YAML, a preset with its servers (dgx-h100:4), or machines of a pool "
+        f"(pool:gpu:2); without it this machine's devices. Presets: {', '.join(PRESETS)}.",
     ),
 ]
 Devices = Annotated[
@@ -149,7 +149,7 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
 
 
 def find_cluster(path: Path | None, devices: int) -> Cluster:
-    """From a YAML file, a preset such as "cluster-a:4", a pool's machines ("pool:gpu:2", "pool:gpu"
+    """From a YAML file, a preset such as "dgx-h100:4", a pool's machines ("pool:gpu:2", "pool:gpu"
     for all of them), or so many devices of this machine."""
     if path is None:
         return this_machine(devices)
@@ -159,7 +159,9 @@ def find_cluster(path: Path | None, devices: int) -> Cluster:
         if machines and not is_whole(machines):
             raise InvalidInput(f"{path} names no number of machines", "For example: pool:gpu:2")
         return connect().pools.get(name).room.cluster(int(machines or 0))
-    return read_cluster(str(path) if named_preset(str(path)) else text(path))
+    if is_whole(rest) and not path.exists():
+        return preset(kind, int(rest))
+    return read_cluster(text(path))
 
 
 def text(path: Path) -> str:

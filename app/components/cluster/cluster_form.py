@@ -41,7 +41,10 @@ def cluster_form() -> Cluster | None:
         width=110,
     )
     state.put(Param.CLUSTER, f"{chosen}:{wanted}")
-    return preset(chosen, int(wanted))
+    cluster = preset(chosen, int(wanted))
+    if chosen != "local":
+        st.caption(plain(f"{describe(cluster)}. Source: {PRESETS[chosen].source}"))
+    return cluster
 
 
 def _preset(written: str) -> tuple[str, int]:

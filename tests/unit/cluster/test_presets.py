@@ -1,5 +1,7 @@
 """Clusters known by name."""
 
+from pathlib import Path
+
 import pytest
 
 from backend.cluster.document import read_cluster
@@ -21,6 +23,30 @@ def test_the_papers_clusters_have_their_published_links():
 def test_local_is_one_level_of_cores():
     assert local(3).num_devices == 3
     assert len(local(3).levels) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "between", "gib"),
+    [
+        ("dgx-a100", 300e9, 200e9, 80),
+        ("dgx-h100", 450e9, 400e9, 80),
+        ("dgx-h200", 450e9, 400e9, 141),
+        ("dgx-b200", 900e9, 400e9, 180),
+        ("aws-p4d", 300e9, 50e9, 40),
+        ("aws-p5", 450e9, 400e9, 80),
+        ("azure-nd-a100-v4", 300e9, 200e9, 40),
+        ("azure-nd-h100-v5", 450e9, 400e9, 80),
+        ("gcp-a3-ultra", 450e9, 400e9, 141),
+    ],
+)
+def test_todays_machines_have_one_directions_bandwidth_and_their_memory(name, inside, between, gib):
+    cluster = preset(name, 4)
+    assert [(level.count, level.bandwidth) for level in cluster.levels] == [
+        (8, inside),
+        (4, between),
+    ]
+    assert cluster.device.memory == gib * 2**30
+    assert PRESETS[name].source
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -52,3 +78,18 @@ def test_what_only_looks_like_a_preset_is_read_as_yaml_and_refused(text):
 def test_a_preset_without_servers_is_refused_when_it_is_read():
     with pytest.raises(InvalidInput):
         read_cluster("cluster-a:0")
+
+
+def test_the_guide_says_what_the_presets_are():
+    guide = Path("docs/guide/clusters.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in guide.splitlines()]
+    told = {row[0].strip("`"): row[1:] for row in rows if len(row) == 6 and row[0][0] == "`"}
+    assert set(told) == set(PRESETS) - {"local"}
+    for name, (server, inside, between, gib, source) in told.items():
+        levels, device = preset(name, 4).levels, preset(name, 4).device
+        per_server = levels[0].count if len(levels) == 2 else 1
+        assert server == f"{per_server} {device.name}"
+        assert between == f"{levels[-1].bandwidth / 1e9:g}"
+        assert inside == (f"{levels[0].bandwidth / 1e9:g}" if len(levels) == 2 else "")
+        assert gib == (f"{device.memory / 2**30:g}" if device.memory else "")
+        assert source == PRESETS[name].source

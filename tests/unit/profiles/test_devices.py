@@ -68,9 +68,12 @@ def test_every_row_is_plausible_and_found_by_its_own_names():
         assert row.source
 
 
-def test_the_devices_of_the_cluster_presets_are_in_the_table():
-    named = {entry.build(2).device.name for name, entry in PRESETS.items() if name != "local"}
-    assert all(find(name) for name in named)
+def test_the_devices_of_the_cluster_presets_are_in_the_table_with_their_memory():
+    devices = [entry.build(2).device for name, entry in PRESETS.items() if name != "local"]
+    for device in devices:
+        row, _ = find(device.name)
+        assert device.memory in (None, row.memory)
+        assert device.name == row.title
 
 
 PAIRS = [
