@@ -152,11 +152,17 @@ class Client:
         return self._submitted(f"/runs/{run_id}/retry")
 
     def resume(
-        self, run_id: int, plan_id: int | None = None, epochs: int = 0, *, best: bool = False
+        self,
+        run_id: int,
+        plan_id: int | None = None,
+        epochs: int = 0,
+        *,
+        best: bool = False,
+        learning_rate: float | None = None,
     ) -> Run:
         """Go on from the newest checkpoint, or from that of the best evaluation, as a new run; on
-        another plan where one is given."""
-        body = {"plan_id": plan_id, "epochs": epochs, "best": best}
+        another plan, with other epochs or another rate where these are given."""
+        body = {"plan_id": plan_id, "epochs": epochs, "best": best, "learning_rate": learning_rate}
         return self._submitted(f"/runs/{run_id}/resume", body)
 
     def attempts(self, run_id: int) -> list[StoredAttempt]:

@@ -17,6 +17,7 @@ from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
     EmulateOption,
     EvaluateOption,
+    FurtherRateOption,
     ReplanOption,
     ShardOption,
     StateOption,
@@ -279,6 +280,7 @@ def resume(
     best: Annotated[
         bool, typer.Option("--best", help="From the checkpoint of the best evaluation.")
     ] = False,
+    learning_rate: FurtherRateOption = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -289,9 +291,11 @@ def resume(
         stageflow resume 42
 
         stageflow resume 42 --plan 7 --epochs 20
+
+        stageflow resume 42 --best --lr 1e-4
     """
     backend = connect()
-    resumed = backend.runs.resume(run_id, plan_id, epochs, best=best)
+    resumed = backend.runs.resume(run_id, plan_id, epochs, best=best, learning_rate=learning_rate)
     if detach:
         return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
     with node_agent(backend, resumed.spec.pool):

@@ -1,6 +1,7 @@
 """Launch: a run again with changes, or a training by a kept plan. The link holds every value."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from app.session import state
 from app.session.state import Page, Param
 from backend.prediction.question import Question
 from backend.runs.plans import StoredPlan
+from backend.runs.request.groups import with_decay_as_before
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
@@ -44,7 +46,10 @@ def _again(run: Run) -> None:
     )
     node_notice()
     with card("Values"):
-        run_form(run.spec, run.name, origin=run.id)
+        spec = run.spec
+        if isinstance(spec, TrainSpec):
+            spec = replace(spec, optimizer=with_decay_as_before(spec.optimizer))
+        run_form(spec, run.name, origin=run.id)
 
 
 def _by_plan(plans: Sequence[StoredPlan]) -> None:

@@ -24,10 +24,11 @@ class PlanSizes:
         return float(sum(layer.parameter_bytes for layer in self._layers(stage)))
 
     def optimizer(self, stage: int) -> float:
-        """A velocity, two moments, or nothing; and the masters. Of what is shared one part."""
+        """A velocity, two moments, or nothing; the average of the weights; and the masters. Of
+        what is shared one part."""
         sharers = self.partition.stages[stage].replicas if self.sharded else 1
-        values = optimizer_named(self.rule).values
-        return self._kept.optimizer(values) * self.weights(stage) / sharers
+        state = optimizer_named(self.rule).state(self.profile.state_precision)
+        return state * self.weights(stage) / sharers
 
     def reference(self, stage: int) -> float:
         """As exact as the masters, or the weights where there are none."""

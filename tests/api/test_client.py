@@ -102,7 +102,7 @@ def test_a_run_that_works_cannot_be_retried(served: Served) -> None:
 
 def test_a_run_without_a_checkpoint_cannot_be_resumed(served: Served) -> None:
     with pytest.raises(ApiProblem, match="has no checkpoint") as caught:
-        served.client.resume(served.seeded.failed)
+        served.client.resume(served.seeded.failed, epochs=20, learning_rate=0.25)
     assert (caught.value.status, caught.value.kind) == (409, "NothingToResume")
     (attempt,) = served.client.attempts(served.seeded.failed)
     assert (attempt.number, attempt.outcome) == (1, "failed")

@@ -44,12 +44,13 @@ def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_
     page = open_page(Page.RUN, id=run_id)
     assert "checkpoint after update 30 (epoch 2)" in text_of(page)
     page.number_input(key="resume-epochs").set_value(9)
+    page.number_input(key="resume-rate").set_value(0.25)
     button(page, "Resume the run").click().run()
     resumed = backend.runs.list(limit=1).runs[0]
     assert param(page, "id") == str(resumed.id)
     assert resumed.origin_id == run_id
     assert isinstance(resumed.spec, TrainSpec)
-    assert resumed.spec.epochs == 9
+    assert (resumed.spec.epochs, resumed.spec.optimizer.learning_rate) == (9, 0.25)
     assert resumed.spec.checkpoint_id == backend.runs.checkpoints.list(run_id)[0].id
 
 

@@ -47,9 +47,10 @@ def cancelled(backend: Backend) -> int:
 
 
 def test_a_cancelled_run_is_resumed(stageflow: Command, backend: Backend, cancelled: int):
-    resumed = stageflow("resume", str(cancelled), "--epochs", "20", "--detach", "--json").json
-    run = backend.runs.get(resumed["id"])
+    more = ("--epochs", "20", "--lr", "0.25", "--detach", "--json")
+    run = backend.runs.get(stageflow("resume", str(cancelled), *more).json["id"])
     assert (run.state, run.origin_id, run.spec.epochs) == (RunState.QUEUED, cancelled, 20)
+    assert run.spec.optimizer.learning_rate == 0.25
     refused = stageflow("resume", str(run.id), "--detach")
     assert refused.code == 1
     assert "is queued" in refused.err

@@ -12,19 +12,32 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.spec import DataSpec, OptimizerSpec, ParameterGroup, TrainSpec
 from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_rounding import ROUNDS
 
 HERE = Path(__file__).parent
 MICROBATCH, BATCH, EPOCHS, SEED, SAMPLES = 3, 4, 2, 7, 58
 RATES = {"sgd": 0.2, "momentum": 0.1, "adam": 0.02, "adamw": 0.02}
-EXTRAS = {
+FURTHER_RATES = {"adafactor": 0.05, "lion": 0.01}
+"""Of optimizers that meet a few delicate cases alone."""
+HEADS = "[4dho]*"
+"""Names of what is last in the models."""
+EXTRAS: dict[str, dict[str, Any]] = {
     "": {},
     "decay": {"weight_decay": 0.1},
     "clip": {"clip_norm": 0.05},
     "rates": {"warm_up": 0.5, "decay": "cosine"},
 }
+GROUPS = (ParameterGroup("*.bias", 2.0, 0.3), ParameterGroup(HEADS, 0.5))
+FURTHER_EXTRAS: dict[str, dict[str, Any]] = {
+    "groups": {"weight_decay": 0.1, "decayed": "matrices", "groups": GROUPS},
+    "average": {"ema": 0.8},
+    "clip apart": {"clip_norm": 0.02, "clip_by": "stage"},
+    "one cycle": {"decay": "one-cycle"},
+    "root": {"decay": "inverse-sqrt", "warm_up_updates": 3},
+}
+"""Those that meet a few delicate cases alone."""
 STASHING = ("pipedream", "pipedream-vertical-sync", "pipedream-naive")
 FLUSHING = ("gpipe", "1f1b-flush", "afp", "zb-h1", "zb-h2", "interleaved")
 CUTS = {
@@ -89,6 +102,15 @@ class Case:
         more += [self.state] * self.is_rounded + ["sharded"] * self.sharded
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
+
+    @property
+    def rate(self) -> float:
+        return (RATES | FURTHER_RATES)[self.optimizer]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Of the optimizer beside its name and rate."""
+        return (EXTRAS | FURTHER_EXTRAS)[self.extra]
 
     @property
     def num_ranks(self) -> int:
@@ -167,7 +189,7 @@ class Case:
             num_pipelines=self.num_pipelines,
             shard_state=self.sharded,
         )
-        optimizer = OptimizerSpec(self.optimizer, RATES[self.optimizer], **EXTRAS[self.extra])
+        optimizer = OptimizerSpec(self.optimizer, self.rate, **self.asked)
         data = DataSpec(last=self.last)
         tracing = TRACINGS[self.model] if self.num_stages > 1 else ""
         spec = TrainSpec(
@@ -265,6 +287,25 @@ def _all() -> Iterator[Case]:
     for state in ("float32", "bfloat16-masters"):
         yield Case("chain", "afp", "adam", (2,), num_pipelines=2, state=state, sharded=True)
     yield Case("chain", "afp", "sgd", (1, 1), num_pipelines=2, extra="clip")
+    yield from _further()
+
+
+def _further() -> Iterator[Case]:
+    """Each further optimizer and extra in several stages, where gradients are old and where not,
+    under sharded, rounded and averaged state."""
+    yield Case("residual", "1f1b-flush", "adamw", (2, 1), extra="groups", sharded=True)
+    yield Case("tied", "pipedream", "lion", (1, 1, 1), extra="groups")
+    yield Case("residual", "gpipe", "adafactor", (1, 1, 1), extra="groups")
+    yield Case("chain", "pipedream", "adafactor", (2, 1), extra="clip apart")
+    yield Case("chain", "interleaved", "momentum", (1, 1), 2, extra="clip apart")
+    yield Case("tied", "2bw", "lion", (1, 1), extra="average")
+    yield Case("chain", "afp", "adam", (1, 1), num_pipelines=2, extra="average")
+    yield Case("chain", "afp", "adam", (2,), num_pipelines=2, extra="average", sharded=True)
+    masters = "bfloat16-masters"
+    yield Case("chain", "1f1b-flush", "adamw", (2, 1), extra="average", state=masters, sharded=True)
+    yield Case("chain", "1f1b-flush", "lion", (1, 1), extra="groups", state="bfloat16-state32")
+    yield Case("residual", "pipedream", "adam", (1, 2), extra="one cycle")
+    yield Case("noisy", "zb-h1", "sgd", (1, 1), extra="root")
 
 
 CASES = tuple(dict.fromkeys(_all()))

@@ -11,7 +11,7 @@ where d_s = ceil(sum of r from s on / r_s) are in flight and m make a batch:
     2bw             max(0, floor(k / m) - 1)                       2BW, section 3.1
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -20,15 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tests.contract.runtime_cases import (
-    EPOCHS,
-    EXTRAS,
-    MICROBATCH,
-    RATES,
-    SEED,
-    STASHING,
-    Case,
-)
+from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
+from tests.contract.runtime_optimizers import averaged_model, optimizer_of, rate_factor
 from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
@@ -52,6 +45,7 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
     torch.set_num_threads(1)  # as ranks have: sums by several round otherwise
     pipelines = [_Pipeline(case, versions_count) for _ in range(case.num_pipelines)]
     centre = {name: pipelines[0].averaged(name).clone() for name in pipelines[0].newest()}
+    centre_average = averaged_model(case, centre)
     torch.manual_seed(0)
     train, _ = case.definition().data(not case.is_rounded)
     for number in range(EPOCHS):
@@ -67,9 +61,12 @@ def reference(case: Case, versions_count: bool = True) -> Trained:
                     pipeline.learn(epoch, microbatch)
             if case.num_pipelines > 1:
                 _average(pipelines, centre)
-    weights = pipelines[0].newest()
+                if centre_average:
+                    centre_average.follow(centre)
+    weights = pipelines[0].evaluated()
     if case.num_pipelines > 1:
-        weights = {name: pipelines[0].version(weight) for name, weight in centre.items()}
+        found = centre_average.named() if centre_average else centre
+        weights = {name: pipelines[0].version(weight) for name, weight in found.items()}
     return Trained(weights, pipelines[0].losses)
 
 
@@ -103,7 +100,8 @@ class _Pipeline:
             }
             for stage in range(case.num_stages)
         ]
-        self.optimizers = [self._optimizer(list(p.values())) for p in self.parameters]
+        self.optimizers = [optimizer_of(case, p) for p in self.parameters]
+        self.averages = [averaged_model(case, p) for p in self.parameters]
         self.updates = [0] * case.num_stages
         for stage in range(case.num_stages):
             self._round(stage)
@@ -119,6 +117,12 @@ class _Pipeline:
 
     def newest(self) -> Weights:
         return {n: self.version(p.detach()) for n, p in self.model.named_parameters()}
+
+    def evaluated(self) -> Weights:
+        found = {n: p.detach() for n, p in self.model.named_parameters()}
+        for average in self.averages:
+            found |= average.named() if average else {}
+        return {name: self.version(weight) for name, weight in found.items()}
 
     def copy(self, stage: int) -> Weights:
         return {n: self.version(p.detach()) for n, p in self.parameters[stage].items()}
@@ -144,14 +148,18 @@ class _Pipeline:
         """One microbatch, and the updates that are complete with it."""
         turn, self.turn = self.turn, self.turn + 1
         found = self._gradients(epoch, microbatch, turn)
-        clipped = "clip_norm" in EXTRAS[self.case.extra]
+        most = self.case.asked.get("clip_norm")
+        apart = "clip_by" in self.case.asked
         for stage, r in enumerate(self.case.stage_replicas):
             self.waiting[stage].append(found)
             size = r if self.case.schedule in STASHING else self.case.batch
-            if len(self.waiting[stage]) == size and not clipped:
-                self._update(stage)
-        if clipped and len(self.waiting[0]) == self.case.batch:
-            self._update_clipped(EXTRAS[self.case.extra]["clip_norm"])
+            if len(self.waiting[stage]) == size and (apart or most is None):
+                self._update(stage, self._clipping([stage], most) if most else 1.0)
+        if most and not apart and len(self.waiting[0]) == self.case.batch:
+            stages = range(self.case.num_stages)
+            factor = self._clipping(stages, most)
+            for stage in stages:
+                self._update(stage, factor)
 
     def _version(self, stage: int, turn: int) -> int:
         if self.case.num_pipelines > 1 or not self.versions_count:
@@ -199,16 +207,6 @@ class _Pipeline:
             value = functional_call(part, own, (value,))
         return value
 
-    def _optimizer(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        name, extra = self.case.optimizer, EXTRAS[self.case.extra]
-        parameters = parameters or [nn.Parameter(torch.zeros(1))]  # a stage without weights
-        rate, decay = RATES[name], extra.get("weight_decay", 0.0)
-        if name in ("adam", "adamw"):
-            kind = torch.optim.Adam if name == "adam" else torch.optim.AdamW
-            return kind(parameters, rate, weight_decay=decay)
-        momentum = 0.9 if name == "momentum" else 0
-        return torch.optim.SGD(parameters, rate, momentum, weight_decay=decay)
-
     def _average_gradient(self, stage: int, factor: float = 1.0) -> None:
         """`factor` times the mean of the waiting gradients."""
         waiting = self.waiting[stage]
@@ -224,9 +222,11 @@ class _Pipeline:
     def _update(self, stage: int, factor: float = 1.0) -> None:
         self._average_gradient(stage, factor)
         for group in self.optimizers[stage].param_groups:
-            group["lr"] = RATES[self.case.optimizer] * self._factor(stage)
+            group["lr"] = group["full"] * self._factor(stage)
         self.optimizers[stage].step()
         self._round(stage)
+        if average := self.averages[stage]:
+            average.follow(self.parameters[stage])
         self.updates[stage] += 1
         self.versions[stage].append(self.copy(stage))
         if stage == self.case.num_stages - 1:
@@ -235,24 +235,15 @@ class _Pipeline:
             self.losses.append(total / shares)
         self.waiting[stage] = []
 
-    def _update_clipped(self, most: float) -> None:
-        """The whole model's gradient at the norm that is allowed, by the formula of
+    def _clipping(self, stages: Sequence[int], most: float) -> float:
+        """What brings the gradient of these stages to the norm that is allowed, by the formula of
         torch.nn.utils.clip_grad_norm_."""
-        stages = range(self.case.num_stages)
         sums = [self._summed(stage, name) for stage in stages for name in self.parameters[stage]]
-        count = sum(share for share, _, _ in self.waiting[0])
-        factor = min(1.0, most / (norm(sums) / count + 1e-6))
-        for stage in stages:
-            self._update(stage, factor)
+        count = sum(share for share, _, _ in self.waiting[stages[0]])
+        return min(1.0, most / (norm(sums) / count + 1e-6))
 
     def _factor(self, stage: int) -> float:
-        """Half an epoch of warm-up, then a cosine to the end."""
-        if self.case.extra != "rates":
-            return 1.0
         replicas, batch = self.case.stage_replicas[stage], self.case.batch
         size = replicas if self.case.schedule in STASHING else batch
         total = EPOCHS * self.case.microbatches // self.case.num_pipelines // size
-        warm, at = total / EPOCHS / 2, self.updates[stage]
-        if at < warm:
-            return min(1.0, (at + 1) / warm)
-        return (1 + math.cos(math.pi * (at - warm) / (total - warm))) / 2
+        return rate_factor(self.case, total, self.updates[stage])

@@ -7,7 +7,7 @@ import pytest
 
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
-from backend.errors import NotFound
+from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.checkpoints import (
     ALL_RESTARTS,
@@ -269,10 +269,13 @@ def test_resume_makes_a_new_run_that_begins_with_the_old_curve(backend: Backend,
     with pytest.raises(NotEnded, match="is running"):
         backend.runs.resume(attempt.run.id)
     attempt.finish(RunState.CANCELLED, RunSummary())
-    resumed = backend.runs.resume(attempt.run.id, epochs=20)
+    with pytest.raises(InvalidInput, match="learning rate -1"):
+        backend.runs.resume(attempt.run.id, learning_rate=-1.0)
+    resumed = backend.runs.resume(attempt.run.id, epochs=20, learning_rate=0.25)
     assert isinstance(resumed.spec, TrainSpec)
     (checkpoint,) = backend.runs.checkpoints.list(attempt.run.id)
     assert (resumed.origin_id, resumed.spec.epochs) == (attempt.run.id, 20)
+    assert resumed.spec.optimizer == replace(attempt.run.spec.optimizer, learning_rate=0.25)
     assert resumed.spec.checkpoint_id == checkpoint.id
     assert [p.step for p in backend.runs.metrics.list(resumed.id, "loss")] == [0]
     assert list(again(backend, resumed.id).beginnings()) == [checkpoint]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from backend.errors import InvalidInput
 from backend.pipeline.shape import RankCoordinates, Shape
 from backend.profiles.state_precision import STATE_PRECISIONS
+from backend.runs.request.groups import has
 from backend.runs.request.spec import TrainSpec
 from workers.definitions.loader import LoadedDefinition
 from workers.runtime.compute.model import Layers
@@ -16,6 +17,9 @@ from workers.runtime.messages.queue import MessageQueue
 from workers.runtime.messages.transport import Transport, transport
 from workers.runtime.messages.world import World
 from workers.runtime.state.state import TrainedState, trained_state
+
+SHOWN = 8
+"""Names of weights that a refusal lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def make_rank(
     Raises `InvalidInput` where the plan is for another number of layers or of ranks."""
     check_ranks(world, shape)
     _check_layers(shape, spec, layers)
+    _check_groups(spec, layers)
     bounds = stage_bounds(spec)
     coordinates = shape.coordinates[world.rank]
     kept = STATE_PRECISIONS[spec.state_precision]
@@ -57,7 +62,7 @@ def make_rank(
     if any(stage.loss is None for stage in own.modules.values()):
         import_backward()
     met = groups(world, shape)
-    state = trained_state(spec, coordinates, own.modules, met.replicas)
+    state = trained_state(spec, coordinates, own.modules, met.replicas, own.tied)
     own.forget_first_values()
     varied = {form: variant.specs for form, variant in own.variants.items()}
     specs = bundle_specs(layers.base, bounds)
@@ -82,6 +87,18 @@ def check_ranks(world: World, shape: Shape) -> None:
         raise InvalidInput(
             f"the plan needs {shape.num_ranks} processes, but {world.size} were started"
         )
+
+
+def _check_groups(spec: TrainSpec, layers: Layers) -> None:
+    """Every group has weights: names that are written wrong would else be trained as the others."""
+    names = [name for name, each in layers.base.model.named_parameters() if each.requires_grad]
+    for group in spec.optimizer.groups:
+        if not any(has(group, name) for name in names):
+            raise InvalidInput(
+                f"no trained weight of the model is called {group.names!r}",
+                f"There are {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}. A pattern "
+                "may have *, and a module's path stands for all below it.",
+            )
 
 
 def _check_layers(shape: Shape, spec: TrainSpec, layers: Layers) -> None:

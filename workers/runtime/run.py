@@ -219,6 +219,11 @@ class _TrainingRun:
         self.reporter.log(text + left)
         if self.spec.has_target and self.data.held_out is None:
             self.reporter.log("No samples are held out, so the target is never met.")
+        if share := self.spec.optimizer.ema:
+            self.reporter.log(
+                f"Averaged weights are evaluated and saved: of the average {share:g} stays at each "
+                "update. Checkpoints have both."
+            )
         for note in notes:
             self.reporter.log(note)
 

@@ -79,11 +79,13 @@ class Submitted:
 @dataclass(frozen=True, slots=True)
 class Resumption:
     """`plan_id` of a saved plan to go on with (null = the run's own); `epochs` in all (0 = as
-    many as before); `best`: from the checkpoint of the best evaluation, not from the newest."""
+    many as before); `best`: from the checkpoint of the best evaluation, not from the newest;
+    `learning_rate` from here on (null = as before)."""
 
     plan_id: Id | None = None
     epochs: Epochs = 0
     best: bool = False
+    learning_rate: float | None = None
 
 
 @router.get("/runs")
@@ -142,7 +144,10 @@ def resume_run(caller: CurrentCaller, id: Id, asked: Resumption) -> Submitted:
     """Go on from the newest checkpoint, as a new run; 409 while the run has not ended, and where
     it left none."""
     runs = caller.services().runs
-    return _submitted(runs, runs.resume(id, asked.plan_id, asked.epochs, best=asked.best))
+    resumed = runs.resume(
+        id, asked.plan_id, asked.epochs, best=asked.best, learning_rate=asked.learning_rate
+    )
+    return _submitted(runs, resumed)
 
 
 @router.get("/runs/{id:int}/attempts")

@@ -47,6 +47,9 @@ EvaluateOption = Annotated[
     int,
     typer.Option(min=0, help="Evaluate every so many updates too; 0 = after each epoch alone."),
 ]
+FurtherRateOption = Annotated[
+    float | None, typer.Option("--lr", help="Another learning rate from here on.")
+]
 
 
 def optimizer_spec(

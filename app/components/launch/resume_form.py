@@ -34,10 +34,22 @@ def resume_form(run: Run, barred: str | None) -> None:
         epochs = st.number_input(
             "Epochs in all", least, MOST_EPOCHS, max(run.spec.epochs, least), key="resume-epochs"
         )
+        rate = st.number_input(
+            "Learning rate",
+            1e-6,
+            10.0,
+            run.spec.optimizer.learning_rate,
+            step=0.001,
+            format="%.5g",
+            help="At its full height. A rate that falls goes on where it would be, had these "
+            "epochs and this rate been asked for at first",
+            key="resume-rate",
+        )
         plan = _plan(_others(run.spec))
         best = _best(checkpoints)
         if st.button("Resume the run", type="primary", key="resume-confirmed"):
-            _resumed(run.id, plan, int(epochs), best)
+            changed = None if rate == run.spec.optimizer.learning_rate else rate
+            _resumed(run.id, plan, int(epochs), best, changed)
 
 
 def _best(checkpoints: Sequence[Checkpoint]) -> bool:
@@ -83,7 +95,7 @@ def _plan(others: Sequence[StoredPlan]) -> int | None:
 
 
 @guarded
-def _resumed(run_id: int, plan: int | None, epochs: int, best: bool) -> None:
-    resumed = services.backend().runs.resume(run_id, plan, epochs, best=best)
+def _resumed(run_id: int, plan: int | None, epochs: int, best: bool, rate: float | None) -> None:
+    resumed = services.backend().runs.resume(run_id, plan, epochs, best=best, learning_rate=rate)
     state.notify(f"Run {resumed.id} resumes run {run_id}")
     state.go(Page.RUN, id=resumed.id)

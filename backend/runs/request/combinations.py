@@ -5,8 +5,9 @@ from math import isfinite, lcm
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
-from backend.planning.plan import Plan
+from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
+from backend.runs.request.groups import check_group
 from backend.runs.request.spec import OptimizerSpec, TrainSpec
 
 
@@ -15,11 +16,12 @@ def check_combinations(spec: TrainSpec) -> None:
     go together."""
     _check_schedule(spec)
     _check_optimizer(spec.optimizer)
+    _check_rule(spec.optimizer)
     _check_clipping(spec)
     _check_precision(spec)
     _check_state_precision(spec)
     _check_elasticity(spec)
-    _check_sharding(spec.plan)
+    _check_sharding(spec)
 
 
 def _check_schedule(spec: TrainSpec) -> None:
@@ -66,17 +68,42 @@ def _check_optimizer(optimizer: OptimizerSpec) -> None:
         )
 
 
+def _check_rule(optimizer: OptimizerSpec) -> None:
+    """What some rules have and others have not, and what concerns some of the weights."""
+    kind, betas, eps = optimizer_named(optimizer.name), optimizer.betas, optimizer.eps
+    if betas is not None and (kind.betas is None or not all(0 <= beta < 1 for beta in betas)):
+        raise InvalidInput(
+            f"{kind.title} with betas {betas[0]:g} and {betas[1]:g}",
+            "Adam, AdamW and Lion have two betas, in 0 up to 1.",
+        )
+    if eps is not None and (kind.eps is None or not (isfinite(eps) and eps > 0)):
+        raise InvalidInput(f"{kind.title} with eps {eps:g}", "Adam and AdamW have one, above 0.")
+    if optimizer.warm_up_updates < 0 or (optimizer.warm_up_updates and optimizer.warm_up):
+        raise InvalidInput(
+            f"a warm-up of {optimizer.warm_up_updates} updates and {optimizer.warm_up:g} epochs",
+            "Give one of them.",
+        )
+    if not 0 <= optimizer.ema < 1:
+        raise InvalidInput(
+            f"averaged weights of which {optimizer.ema:g} stay at each update",
+            "Use a share below 1, such as 0.999, or 0 for no average.",
+        )
+    for group in optimizer.groups:
+        check_group(group)
+
+
 def _check_clipping(spec: TrainSpec) -> None:
     most = spec.optimizer.clip_norm
     if most is None:
         return
     if not (isfinite(most) and most > 0):
         raise InvalidInput(f"gradients cannot be clipped to a norm of {most:g}", "Try 1.")
-    if not schedule(spec.plan.schedule).flushes:
+    if spec.optimizer.clip_by == "model" and not schedule(spec.plan.schedule).flushes:
         raise InvalidInput(
             f"schedule {spec.plan.schedule!r} never flushes, so the gradients of all stages are "
             "never known at the same time, nor is their norm",
-            "Use a schedule that flushes, such as '1f1b-flush', or no clipping.",
+            "Clip by each stage's own norm, use a schedule that flushes, such as '1f1b-flush', or "
+            "no clipping.",
         )
 
 
@@ -109,7 +136,13 @@ def _check_elasticity(spec: TrainSpec) -> None:
         )
 
 
-def _check_sharding(plan: Plan) -> None:
+def _check_sharding(spec: TrainSpec) -> None:
+    plan, kind = spec.plan, optimizer_named(spec.optimizer.name)
+    if plan.shard_state and not kind.is_elementwise:
+        raise InvalidInput(
+            f"{kind.title} reads whole matrices, of which a replica with sharded state has a part",
+            "Leave sharding out: it keeps a row and a column of each matrix alone.",
+        )
     if plan.shard_state and max(plan.partition.replicas) == 1:
         raise InvalidInput(
             f"no stage of partition {plan.partition.label} has several replicas, so there is "

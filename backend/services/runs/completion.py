@@ -7,14 +7,15 @@ from backend.definitions.definition import InvalidDefinition
 from backend.definitions.forms import form_of
 from backend.definitions.parameters import checked
 from backend.errors import InvalidInput
+from backend.runs.request.groups import with_usual_decay
 from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.services.runs.stores import Stores
 
 
 def completed(spec: RunSpec, stores: Stores) -> RunSpec:
-    """`spec` with the parameters, granularity and precision of its plan's profile, all parameters
-    checked against the definition. Raises `NotFound` on an id that leads nowhere and
-    `InvalidDefinition` on a parameter or file that does not fit."""
+    """`spec` with the parameters, granularity and precision of its plan's profile and what its
+    weight decay is for, all parameters checked against the definition. Raises `NotFound` on an id
+    that leads nowhere and `InvalidDefinition` on a parameter or file that does not fit."""
     definition = stores.definitions.get(spec.definition_id)
     if form_of(definition.filename) == "weights":
         raise InvalidDefinition(f"{definition.label} are weights", "Choose a model to run.")
@@ -23,6 +24,7 @@ def completed(spec: RunSpec, stores: Stores) -> RunSpec:
             pass
         case TrainSpec():
             spec = _as_planned(spec, stores)
+            spec = replace(spec, optimizer=with_usual_decay(spec.optimizer))
             _check_weights(spec, stores, definition.project_id)
             _check_checkpoint(spec, stores, definition.project_id)
     if not spec.parameters:

@@ -6,6 +6,7 @@ from backend.errors import StageflowError
 from backend.notifications.notifier import Notifier
 from backend.planning.plan import Plan
 from backend.runs.attempts.checkpoints import Checkpoint, may_restart
+from backend.runs.request.groups import with_decay_as_before
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError
 from backend.runs.states import RunState
@@ -44,6 +45,7 @@ def resumption(
     epochs: int,
     plan: Plan | None,
     best: bool,
+    learning_rate: float | None = None,
 ) -> tuple[TrainSpec, Checkpoint]:
     """What a run that goes on with an ended one is asked for, and where it begins; see
     `RunService.resume`. Raises `NothingToResume` and `NotFound`."""
@@ -52,7 +54,12 @@ def resumption(
     if first is None or not isinstance(run.spec, TrainSpec):
         which = "checkpoint of its best evaluation" if best else "checkpoint"
         raise NothingToResume(f"run {run.id} has no {which}", "Launch it again instead.")
-    spec = replace(run.spec, checkpoint_id=first.id, epochs=epochs or run.spec.epochs)
+    rule = with_decay_as_before(run.spec.optimizer)
+    if learning_rate is not None:
+        rule = replace(rule, learning_rate=learning_rate)
+    spec = replace(
+        run.spec, checkpoint_id=first.id, epochs=epochs or run.spec.epochs, optimizer=rule
+    )
     if plan_id is not None:
         plan = stores.plans.get(plan_id).prediction.plan
     return (spec if plan is None else replace(spec, plan=plan, plan_id=plan_id)), first

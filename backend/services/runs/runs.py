@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from backend.comparison.shared_cores import Expectation
 from backend.errors import InvalidInput, StageflowError
@@ -15,6 +16,7 @@ from backend.runs.dispatch.turns import Until
 from backend.runs.history.labels import MAX_NAME
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage
 from backend.runs.history.records import StoredAttempt
+from backend.runs.request.groups import with_decay_as_before
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
@@ -89,7 +91,10 @@ class RunService:
         """The same again, as a new run: an ended one stays what it is. Raises `NotFound`, and
         `NotEnded` where the run may still succeed."""
         run = self._ended(run_id)
-        return self.submit(run.spec, run.name, origin=run_id)
+        spec = run.spec
+        if isinstance(spec, TrainSpec):
+            spec = replace(spec, optimizer=with_decay_as_before(spec.optimizer))
+        return self.submit(spec, run.name, origin=run_id)
 
     def delete(self, run_id: int) -> Run:
         """Take an ended run away for good, with its log, metrics, timelines and files; what it
@@ -217,14 +222,17 @@ class RunService:
         epochs: int = 0,
         plan: Plan | None = None,
         best: bool = False,
+        learning_rate: float | None = None,
     ) -> Run:
         """A new run that goes on from the newest checkpoint of an ended one (or from that of its
         `best` evaluation), on the same plan, or on a saved or given one, up to so many `epochs` in
-        all (0 = as many as before). Raises `NotFound`, `NotEnded`, and `NothingToResume`."""
+        all (0 = as many as before). A rate that falls goes on where it would be, had these epochs
+        and this `learning_rate` (None = as before) been asked for at first. Raises `NotFound`,
+        `NotEnded`, and `NothingToResume`."""
         found = self._stores.runs.get(run_id)
         self._access.check(Right.EDIT, "resume", f"run {run_id}", found.project_id)
         run = self._ended(run_id)
-        spec, first = resumption(run, self._stores, plan_id, epochs, plan, best)
+        spec, first = resumption(run, self._stores, plan_id, epochs, plan, best, learning_rate)
         resumed = self.submit(spec, run.name, origin=run_id)
         if isinstance(run.spec, TrainSpec) and spec.plan == run.spec.plan:
             self._stores.metrics.copy(run_id, resumed.id, first.mark.step)

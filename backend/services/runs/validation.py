@@ -186,7 +186,7 @@ def _check_memory(spec: TrainSpec, profile: Profile, cluster: Cluster) -> None:
     """Raise `PlanDoesNotFit`: the plan may have been made for another optimizer, or for state in
     another precision."""
     kept = kept_in(at_microbatch(profile, spec.plan.microbatch), spec.state_precision)
-    held = memory_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.name)
+    held = memory_parts(kept, spec.plan, steady_shape(spec.plan), spec.optimizer.planned)
     check_memory(held, smallest_devices(cluster, spec.plan.partition))
 
 

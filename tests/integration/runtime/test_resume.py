@@ -17,7 +17,13 @@ from backend.profiles.state_precision import StatePrecision
 from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.spec import (
+    CheckpointSpec,
+    DataSpec,
+    OptimizerSpec,
+    ParameterGroup,
+    TrainSpec,
+)
 from workers.runtime.state.loss_scale import FIRST
 
 pytestmark = pytest.mark.slow
@@ -36,6 +42,16 @@ def loss(output, target):
 PLAIN = MODEL.replace("nn.Dropout(0.2)", "nn.Identity()").replace(
     "nn.BatchNorm1d(8)", "nn.LayerNorm(8)"
 )
+ADAM = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
+OTHERS = {
+    "adafactor": OptimizerSpec("adafactor", 0.05, weight_decay=0.1, decay="inverse-sqrt", ema=0.7),
+    "lion": OptimizerSpec(
+        "lion", 0.01, groups=(ParameterGroup("7", 0.1),), clip_norm=0.1, clip_by="stage", ema=0.7
+    ),
+    "adamw": OptimizerSpec(
+        "adamw", 0.01, weight_decay=0.1, decayed="matrices", decay="one-cycle", ema=0.7
+    ),
+}
 Trained = Callable[..., list[Event]]
 
 
@@ -75,8 +91,8 @@ def trained(write_job, ended, served, tmp_path: Path) -> Trained:
         precision: Literal["float32", "bfloat16", "float16"] = "float32",
         state: StatePrecision = "float32",
         main: str = "",
+        optimizer: OptimizerSpec = ADAM,
     ):
-        optimizer = OptimizerSpec("adam", 0.01, clip_norm=None, decay="cosine", warm_up=0.5)
         spec = TrainSpec(
             1,
             plan,
@@ -152,6 +168,32 @@ def test_a_flush_schedule_goes_on_bit_for_bit(name: str, trained: Trained, tmp_p
     assert losses(rest) == expected
     found = model(tmp_path)
     assert all(torch.equal(found[weight], end[weight]) for weight in end)
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("adafactor", "replicas"), ("lion", "chunks"), ("adamw", "sharded")]
+)
+def test_groups_rates_and_averages_go_on_bit_for_bit(
+    name: str, how: str, trained: Trained, tmp_path: Path
+):
+    """The averaged weights are saved, and those that are trained are others."""
+    whole = trained(FLUSHING[how], optimizer=OTHERS[name])
+    end = model(tmp_path)
+    begin = checkpoints(whole)[3]
+    kept = {key for file in files(begin) for key in load_file(file)}
+    assert any(key.startswith("ema") for key in kept)
+    rest = trained(FLUSHING[how], begin, optimizer=OTHERS[name])
+    expected = {step: value for step, value in losses(whole).items() if step >= begin.step}
+    assert losses(rest) == expected
+    assert all(torch.equal(model(tmp_path)[weight], end[weight]) for weight in end)
+    trained(FLUSHING[how], begin, optimizer=replace(OTHERS[name], ema=0.0))
+    assert not torch.equal(model(tmp_path)["7.weight"], end["7.weight"])
+
+
+def test_a_group_without_weights_is_refused_with_the_names_that_there_are(trained: Trained):
+    wrong = replace(ADAM, groups=(ParameterGroup("head"),))
+    with pytest.raises(AssertionError, match=r"called 'head'.*0\.weight"):
+        trained(FLUSHING["chunks"], optimizer=wrong, main="workers.runtime.main")
 
 
 def test_in_float16_the_scale_of_the_loss_goes_on_too(trained: Trained, tmp_path: Path):

@@ -99,8 +99,8 @@ def test_activations_in_flight_include_the_bundle_that_comes_in():
 
 
 def test_an_unknown_optimizer_names_the_known_ones():
-    with pytest.raises(InvalidInput, match="lion") as refusal:
-        stage_bytes_of(PROFILE, Stage(0, 1, (0,)), 1, 1, "lion")
+    with pytest.raises(InvalidInput, match="shampoo") as refusal:
+        stage_bytes_of(PROFILE, Stage(0, 1, (0,)), 1, 1, "shampoo")
     assert "adam" in refusal.value.advice
 
 

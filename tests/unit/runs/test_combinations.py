@@ -8,7 +8,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.spec import OptimizerSpec, ParameterGroup, TrainSpec
 
 TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
 REPLICATED = Partition((Stage(0, 1, (0, 1)), Stage(1, 2, (2,))))
@@ -34,6 +34,9 @@ def spec(schedule: str, partition: Partition = TWO, optimizer=None, **plan) -> T
         spec("zb-h1", optimizer=OptimizerSpec("adamw", weight_decay=0.1, decay="cosine")),
         spec("gpipe", Partition(TWO.stages, order=(1, 0))),
         replace(spec("gpipe", num_pipelines=2), precision="float16"),
+        spec("pipedream", optimizer=OptimizerSpec(clip_norm=1.0, clip_by="stage")),
+        spec("gpipe", optimizer=OptimizerSpec("lion", betas=(0.95, 0.98), ema=0.999)),
+        spec("2bw", optimizer=OptimizerSpec("adamw", eps=1e-6, warm_up_updates=10)),
         replace(spec("pipedream"), precision="bfloat16"),
         replace(spec("2bw"), precision="bfloat16", state_precision="bfloat16-masters"),
         replace(spec("gpipe"), precision="float16", state_precision="float32-state16"),
@@ -61,6 +64,17 @@ def test_what_runs(allowed: TrainSpec) -> None:
         (spec("gpipe", optimizer=OptimizerSpec(weight_decay=-1.0)), "weight decay -1"),
         (spec("gpipe", optimizer=OptimizerSpec(warm_up=-1.0)), "warm-up of -1"),
         (spec("gpipe", optimizer=OptimizerSpec(decay_factor=0.0)), "a decay by 0"),
+        (spec("gpipe", optimizer=OptimizerSpec(betas=(0.9, 0.99))), "momentum with betas"),
+        (spec("gpipe", optimizer=OptimizerSpec("adam", betas=(0.9, 1.0))), "betas 0.9 and 1"),
+        (spec("gpipe", optimizer=OptimizerSpec("lion", eps=1e-8)), "Lion with eps"),
+        (spec("gpipe", optimizer=OptimizerSpec("adam", eps=0.0)), "Adam with eps 0"),
+        (spec("gpipe", optimizer=OptimizerSpec(ema=1.0)), "of which 1 stay"),
+        (spec("gpipe", optimizer=OptimizerSpec(warm_up=1.0, warm_up_updates=5)), "a warm-up of 5"),
+        (spec("gpipe", optimizer=OptimizerSpec(groups=(ParameterGroup(""),))), "has no names"),
+        (
+            spec("gpipe", REPLICATED, shard_state=True, optimizer=OptimizerSpec("adafactor")),
+            "reads whole matrices",
+        ),
         *(
             (replace(spec("gpipe"), precision=compute, state_precision=kept), f"in {compute}")
             for compute in ("float32", "float16")

@@ -22,11 +22,12 @@ from workers.runtime.messages.groups import led_stages
 from workers.runtime.rank import Rank
 from workers.runtime.samples.segments import round_size
 from workers.runtime.state.loss_scale import LossScale
+from workers.runtime.state.moving_average import AVERAGE
 from workers.runtime.state.shard import Slice
 
 WEIGHT, BUFFER, REFERENCE, SCALE = "weight", "buffer", "reference", "scale"
-OPTIMIZER_STATE = ("velocity", "mean", "square")
-"""The kinds of `Optimizer.state`."""
+OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
+"""The kinds of `Weights.optimizer_state`."""
 
 
 class CheckpointDoesNotFit(StageflowError):

@@ -66,10 +66,11 @@ def _held(rank: Rank) -> dict[int, dict[str, Tensor]]:
     """What this rank answers for of the model's state: parameters and persistent buffers, by
     stage."""
     wanted = rank.stages.layered.model.state_dict().keys()
+    evaluated = {stage: weights.evaluated for stage, weights in rank.state.weights.items()}
     found = {}
     for stage in led_stages(rank.coordinates) if rank.coordinates.pipeline == 0 else ():
         parameters = dict(rank.stages.modules[stage].module.named_parameters())
-        state = parameters | rank.stages.buffers(stage) | rank.state.weights[stage].evaluated
+        state = parameters | rank.stages.buffers(stage) | evaluated[stage]
         found[stage] = {name: tensor.detach() for name, tensor in state.items() if name in wanted}
     return found
 

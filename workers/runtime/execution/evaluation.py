@@ -25,7 +25,7 @@ TOKENS = ""
 
 
 class Evaluation:
-    """One pass over the held-out samples with the newest weights, in evaluation mode.
+    """One pass over the held-out samples with `Weights.evaluated`, in evaluation mode.
 
     `sums` are those of this rank, padding left out; none where it has no last stage. `problem` is
     why there is no loss: one that is made for training may not take what a model gives here. Where
@@ -41,7 +41,8 @@ class Evaluation:
         is_needed: bool = False,
     ) -> None:
         self._world, self._stages, self._messages = rank.world, rank.stages, rank.messages
-        self._weights, self._shape, self._epoch = rank.state.weights, shape, epoch
+        self._weights = {stage: each.evaluated for stage, each in rank.state.weights.items()}
+        self._shape, self._epoch = shape, epoch
         self._metrics, self._is_needed = metrics, is_needed
         self.sums: Sums = {}
         self.problem = ""
@@ -84,7 +85,7 @@ class Evaluation:
             inputs = self._messages.take(needs(action, self._shape))
         else:
             inputs = self._epoch.bundle(microbatch, device)
-        weights = self._weights[number].evaluated
+        weights = self._weights[number]
         try:
             with torch.no_grad():
                 result = stage.run(inputs, weights)

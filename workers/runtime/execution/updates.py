@@ -45,7 +45,8 @@ class Updates:
     @property
     def _is_joint(self) -> bool:
         """Does an update ask for the gradients of all stages first?"""
-        return self._state.clip_norm is not None or self._state.loss_scale is not None
+        is_clipped = self._state.clip_norm is not None and self._state.clip_whole
+        return is_clipped or self._state.loss_scale is not None
 
     @property
     def is_due(self) -> bool:
@@ -69,7 +70,7 @@ class Updates:
             return self._last_reads.get((stage, version), -1) > index
 
         if scale:
-            weights.step(step.version, self.count(step), awaited, scale)
+            weights.step(step.version, self.count(step), awaited, self._own(step, scale))
         else:
             weights.skip(step.version, awaited)
 
@@ -88,10 +89,21 @@ class Updates:
             if step.stage in self._led
         )
         norm = math.sqrt(self._groups.pipeline_total(square))
-        most, loss_scale, scale = self._state.clip_norm, self._state.loss_scale, 1.0
+        loss_scale, scale = self._state.loss_scale, 1.0
         if loss_scale is not None:
             scale = 1 / loss_scale.value
             loss_scale.told(math.isfinite(norm))
             if not math.isfinite(norm):
                 return 0.0
-        return scale if most is None else scale * min(1.0, most / (norm * scale + SMALL))
+        return scale * self._clipped(norm * scale) if self._state.clip_whole else scale
+
+    def _own(self, step: Step, scale: float) -> float:
+        """What brings the gradient of the stage to the norm that is allowed to each."""
+        if self._state.clip_whole or self._state.clip_norm is None:
+            return scale
+        norm = math.sqrt(self._state.weights[step.stage].square(self.count(step)))
+        return scale * self._clipped(norm * scale)
+
+    def _clipped(self, norm: float) -> float:
+        most = self._state.clip_norm
+        return 1.0 if most is None else min(1.0, most / (norm + SMALL))

@@ -1,7 +1,7 @@
 """Optimizers as functions: (weights, gradients) -> new weights, their state kept inside.
 
 With `in_place` the given tensors are changed and returned; nobody may await them then.
-The formulas are those of torch.optim with its default settings. Weight decay meets the
+The formulas are those of torch.optim, and Lion's. Weight decay meets the
 weights that are updated, the newest, whichever version the gradients are of.
 """
 
@@ -11,13 +11,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from backend.runs.request.spec import OptimizerSpec
-
 Tensors = list[Tensor]
-
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
-"""Adam's constants (Kingma and Ba, ICLR 2015, algorithm 1)."""
 
 
 class Optimizer(Protocol):
@@ -110,10 +104,15 @@ class Adam:
     lr * decay * w off the weights instead (AdamW: Loshchilov and Hutter, ICLR 2019)."""
 
     def __init__(
-        self, learning_rate: float, weight_decay: float = 0.0, decoupled: bool = False
+        self,
+        learning_rate: float,
+        weight_decay: float,
+        betas: tuple[float, float],
+        eps: float,
+        decoupled: bool = False,
     ) -> None:
         self.learning_rate, self.weight_decay = learning_rate, weight_decay
-        self.decoupled = decoupled
+        self.betas, self.eps, self.decoupled = betas, eps, decoupled
         self.steps = 0
         self.mean: Tensors = []
         self.square: Tensors = []
@@ -123,7 +122,7 @@ class Adam:
     ) -> Tensors:
         rate = self.learning_rate * factor
         if self.decoupled:
-            weights = _shrunk(weights, 1 - rate * self.weight_decay, in_place)
+            weights = shrunk(weights, 1 - rate * self.weight_decay, in_place)
         else:
             gradients = _decayed(weights, gradients, self.weight_decay)
         direction, correction = self._direction(weights, gradients)
@@ -134,13 +133,14 @@ class Adam:
         """Where to go, but for the bias of the mean, and that bias."""
         self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
         self.steps += 1
-        torch._foreach_lerp_(self.mean, gradients, 1 - BETAS[0])
-        torch._foreach_mul_(self.square, BETAS[1])
-        torch._foreach_addcmul_(self.square, gradients, gradients, 1 - BETAS[1])
+        first, second = self.betas
+        torch._foreach_lerp_(self.mean, gradients, 1 - first)
+        torch._foreach_mul_(self.square, second)
+        torch._foreach_addcmul_(self.square, gradients, gradients, 1 - second)
         scale = torch._foreach_sqrt(self.square)
-        torch._foreach_div_(scale, (1 - BETAS[1] ** self.steps) ** 0.5)
-        torch._foreach_add_(scale, EPSILON)
-        return list(torch._foreach_div(self.mean, scale)), 1 - BETAS[0] ** self.steps
+        torch._foreach_div_(scale, (1 - second**self.steps) ** 0.5)
+        torch._foreach_add_(scale, self.eps)
+        return list(torch._foreach_div(self.mean, scale)), 1 - first**self.steps
 
     @property
     def state(self) -> dict[str, Tensors]:
@@ -151,17 +151,33 @@ class Adam:
         self.steps = updates if self.mean else 0
 
 
-def optimizer_of(spec: OptimizerSpec) -> Optimizer:
-    """A fresh one for one stage."""
-    match spec.name:
-        case "sgd":
-            return SGD(spec.learning_rate, spec.weight_decay)
-        case "momentum":
-            return Momentum(spec.learning_rate, spec.momentum, spec.weight_decay)
-        case "adam":
-            return Adam(spec.learning_rate, spec.weight_decay)
-        case "adamw":
-            return Adam(spec.learning_rate, spec.weight_decay, decoupled=True)
+class Lion:
+    """w -= lr * (sign(b1 * m + (1 - b1) * g) + decay * w); m = b2 * m + (1 - b2) * g (Chen et
+    al., NeurIPS 2023, algorithm 2)."""
+
+    def __init__(
+        self, learning_rate: float, weight_decay: float, betas: tuple[float, float]
+    ) -> None:
+        self.learning_rate, self.weight_decay, self.betas = learning_rate, weight_decay, betas
+        self.mean: Tensors = []
+
+    def update(
+        self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
+    ) -> Tensors:
+        self.mean = self.mean or _zeros(weights)
+        rate, (first, second) = self.learning_rate * factor, self.betas
+        direction = torch._foreach_lerp(self.mean, gradients, 1 - first)
+        torch._foreach_sign_(direction)
+        torch._foreach_lerp_(self.mean, gradients, 1 - second)
+        weights = shrunk(weights, 1 - rate * self.weight_decay, in_place)
+        return _moved(weights, list(direction), -rate, in_place=True)
+
+    @property
+    def state(self) -> dict[str, Tensors]:
+        return {"mean": self.mean} if self.mean else {}
+
+    def load_state(self, state: dict[str, Tensors], updates: int) -> None:
+        self.mean = state.get("mean", [])
 
 
 def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) -> Tensors:
@@ -171,7 +187,8 @@ def _moved(weights: Tensors, direction: Tensors, rate: float, in_place: bool) ->
     return list(torch._foreach_add(weights, direction, alpha=rate))
 
 
-def _shrunk(weights: Tensors, share: float, in_place: bool) -> Tensors:
+def shrunk(weights: Tensors, share: float, in_place: bool) -> Tensors:
+    """`share` of the weights, in their place or in tensors of their own."""
     if in_place:
         torch._foreach_mul_(weights, share)
         return weights

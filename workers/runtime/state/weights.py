@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from backend.runs.request.learning_rate import RateFactor
 from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.state.averaging import Sum, average
-from workers.runtime.state.learning_rate import RateFactor
+from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.optimizers import Optimizer
 from workers.runtime.state.shard import Shard, Slice, whole
 
@@ -27,9 +28,11 @@ class Weights:
     `buckets` hold the gradients of a replicated stage. Without `stash` there is one version
     under every number: a step changes it under the graphs that are alive, as naive pipelining
     does (PipeDream, section 3.3), and their gradients belong to no version. With `masters`, by
-    name, updates and averages are made on these, and versions are rounded from them. With
-    `is_sharded` this rank keeps the optimizer's state and the masters of its `slices` alone, and
-    the replicas, who all hold the sum of the gradients, give each other what they made of theirs.
+    name, updates and averages are made on these, and versions are rounded from them. With a
+    `shard` this rank keeps the optimizer's state, the masters and the moving average of its
+    `slices` alone, and the replicas, who all hold the sum of the gradients, give each other what
+    they made of theirs. The `moving` average follows the newest version, or the reference of the
+    pipelines.
     """
 
     def __init__(
@@ -40,12 +43,13 @@ class Weights:
         stash: bool = True,
         rate: RateFactor = full,
         masters: dict[str, Tensor] | None = None,
-        is_sharded: bool = False,
+        shard: Shard | None = None,
+        moving: MovingAverage | None = None,
     ) -> None:
         self._names = tuple(initial)
         self._optimizer, self._rate, self._stash = optimizer, rate, stash
         self.buckets = buckets
-        self._shard = Shard(buckets) if is_sharded and buckets is not None else None
+        self._shard, self._moving = shard, moving
         self.slices: tuple[Slice, ...] = self._shard.slices if self._shard else whole(initial)
         self.finest = {name: tensor.dtype for name, tensor in (masters or initial).items()}
         self.masters = None
@@ -67,8 +71,8 @@ class Weights:
 
     @property
     def optimizer_state(self) -> dict[str, list[Tensor]]:
-        """As `Optimizer.state` gives it, for the `slices`."""
-        return self._optimizer.state
+        """As `Optimizer.state` gives it, for the `slices`, with the moving average."""
+        return self._optimizer.state | (self._moving.state if self._moving else {})
 
     def restore(
         self,
@@ -85,7 +89,10 @@ class Weights:
         old = self.newest
         self._versions = {0: self._named([exact[n].to(old[n], copy=True) for n in self._names])}
         self._newest, self._updates = 0, updates
-        self._optimizer.load_state(optimizer_state, updates - left_out)
+        rest = {kind: each for kind, each in optimizer_state.items() if kind != AVERAGE}
+        self._optimizer.load_state(rest, updates - left_out)
+        if self._moving is not None:
+            self._moving.load_state(optimizer_state)
 
     def begin(self) -> None:
         """Call the newest version 0 and forget the others."""
@@ -115,8 +122,14 @@ class Weights:
 
     @property
     def evaluated(self) -> dict[str, Tensor]:
-        """What is evaluated and saved, as the model computes with it: the reference of the
-        pipelines, or the newest version."""
+        """What is evaluated and saved, as the model computes with it: the moving average, else the
+        reference of the pipelines, else the newest version. All replicas call it, while no gradient
+        waits."""
+        if self._moving is not None and self._moving.values is not None:
+            found = {name: torch.empty_like(weight) for name, weight in self.newest.items()}
+            with torch.no_grad():
+                self._put(self._moving.values, found)
+            return found
         if self.reference is None:
             return self.newest
         return {name: self.reference[name].to(weight) for name, weight in self.newest.items()}
@@ -171,6 +184,7 @@ class Weights:
             raise AssertionError("the pipelines have no reference yet")
         exact = self.exact
         average(list(exact.values()), list(self.reference.values()), alpha, add_up)
+        self._follow([each.of(self.reference[each.name]) for each in self.slices])
         if self.masters is None:
             return
         with torch.no_grad():
@@ -215,6 +229,8 @@ class Weights:
             own = self.masters or [each.of(named[each.name]) for each in self.slices]
             if own:
                 own = self._optimizer.update(own, gradients, in_place or bool(self.masters), rate)
+            if self.reference is None:
+                self._follow(own)
             if self._shard is None and self.masters is None:
                 new = own
             else:
@@ -222,8 +238,12 @@ class Weights:
                 self._put(own, dict(zip(self._names, new, strict=True)))
         return self.newest if in_place else self._named(new)
 
+    def _follow(self, own: Sequence[Tensor]) -> None:
+        if self._moving is not None:
+            self._moving.follow(own)
+
     def _put(self, own: Sequence[Tensor], into: Mapping[str, Tensor]) -> None:
-        """Put what the replicas made of their slices into a version, rounded as it is."""
+        """Put what the replicas have for their slices into a version, rounded as it is."""
         if self._shard is not None:
             self._shard.gather(own, into)
             return

@@ -15,8 +15,10 @@ from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.spec import OptimizerSpec
 from workers.runtime.messages.gradient_buckets import Buckets
-from workers.runtime.state.optimizers import optimizer_of
+from workers.runtime.state.grouped import optimizer_of
+from workers.runtime.state.moving_average import AVERAGE, MovingAverage
 from workers.runtime.state.rounding import RoundedUpdates, masters, rounded
+from workers.runtime.state.shard import Shard
 from workers.runtime.state.weights import Weights
 
 SHAPES = {"matrix": (24, 17), "bias": (5,), "table": (70, 9), "scale": ()}
@@ -65,17 +67,21 @@ def first(seed: int) -> dict[str, torch.Tensor]:
     return {name: torch.randn(shape, generator=generator) for name, shape in SHAPES.items()}
 
 
-def held(name: str, optimizer: str, group: ThreadGroup | None = None) -> Weights:
+def held(
+    name: str, optimizer: str, group: ThreadGroup | None = None, average: float = 0.0
+) -> Weights:
     """Weights as a rank has them, sharded where there is a group."""
     kind, given_first = STATE_PRECISIONS[name], first(0)
     rule = partial(optimizer_of, OptimizerSpec(optimizer, 0.05, weight_decay=0.1))
     kept = rounded(given_first, kind)
+    buckets = Buckets(kept, group) if group else None
     return Weights(
         kept,
         RoundedUpdates(rule, kind) if kind.is_rounded else rule(),
-        Buckets(kept, group) if group else None,
+        buckets,
         masters=masters(given_first, kind),
-        is_sharded=group is not None,
+        shard=Shard(buckets) if buckets else None,
+        moving=MovingAverage(average) if average else None,
     )
 
 
@@ -109,7 +115,7 @@ def whole(each: list[Weights], tensors_of: Callable[[Weights], list[torch.Tensor
     return {name: tensor.view(SHAPES[name]) for name, tensor in found.items()}
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", [n for n, o in OPTIMIZERS.items() if o.is_elementwise])
 @pytest.mark.parametrize("name", STATE_PRECISIONS)
 @settings(deadline=None, max_examples=6)
 @given(size=st.integers(2, 4), steps=st.lists(st.booleans(), min_size=1, max_size=4))
@@ -187,3 +193,26 @@ def test_another_number_of_replicas_goes_on_to_the_last_bit(name, before, after)
         exact = whole(saved, lambda weights: weights.masters)
     for weights in replicas(after, resumed):
         assert all(torch.equal(weights.newest[n], expected.newest[n]) for n in SHAPES)
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16-masters-state16", "bfloat16"])
+def test_the_average_of_the_weights_is_put_together_from_its_parts(name):
+    """It is in float32, whatever the weights are in, and goes on from its state."""
+    steps = [True, False, True]
+    alone = train(held(name, "adam", average=0.75), steps)
+    wanted = {n: weight.clone() for n, weight in alone.evaluated.items()}
+    values = alone.optimizer_state[AVERAGE]
+    assert {value.dtype for value in values} == {torch.float32}
+    assert not torch.equal(wanted["matrix"], alone.newest["matrix"])
+
+    def evaluated(group: ThreadGroup) -> dict[str, torch.Tensor]:
+        return train(held(name, "adam", group, average=0.75), steps).evaluated
+
+    for found in replicas(3, evaluated):
+        assert all(torch.equal(found[n], wanted[n]) for n in SHAPES)
+    other = held(name, "adam", average=0.75)
+    state = {kind: [t.clone() for t in kept] for kind, kept in alone.optimizer_state.items()}
+    other.restore({n: w.detach() for n, w in alone.exact.items()}, state, len(steps))
+    for each in (alone, other):
+        train(each, [False], begin=3)
+    assert all(torch.equal(alone.evaluated[n], other.evaluated[n]) for n in SHAPES)

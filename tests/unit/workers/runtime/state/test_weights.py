@@ -3,7 +3,7 @@
 import torch
 
 from backend.runs.request.spec import OptimizerSpec
-from workers.runtime.state.optimizers import optimizer_of
+from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.weights import Weights
 
 
