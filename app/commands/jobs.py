@@ -12,6 +12,7 @@ from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
 from app.commands.options.acting import connect
 from app.commands.options.data import data_spec
+from app.commands.options.optimizer import optimizer_spec
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
 from app.commands.options.training import (
@@ -25,7 +26,6 @@ from app.commands.options.training import (
     TargetOption,
     TrackOption,
     checkpoint_spec,
-    optimizer_spec,
     stop_spec,
 )
 from app.commands.options.weights import PartialOption, WeightsOption, beginning
@@ -280,7 +280,7 @@ def resume(
     best: Annotated[
         bool, typer.Option("--best", help="From the checkpoint of the best evaluation.")
     ] = False,
-    learning_rate: FurtherRateOption = None,
+    rate: FurtherRateOption = None,
     detach: Detach = False,
     as_json: Json = False,
 ) -> None:
@@ -290,12 +290,10 @@ def resume(
 
         stageflow resume 42
 
-        stageflow resume 42 --plan 7 --epochs 20
-
-        stageflow resume 42 --best --lr 1e-4
+        stageflow resume 42 --plan 7 --epochs 20 --lr 1e-4
     """
     backend = connect()
-    resumed = backend.runs.resume(run_id, plan_id, epochs, best=best, learning_rate=learning_rate)
+    resumed = backend.runs.resume(run_id, plan_id, epochs, best=best, learning_rate=rate)
     if detach:
         return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
     with node_agent(backend, resumed.spec.pool):

@@ -2,12 +2,21 @@
 
 from dataclasses import replace
 
+import pytest
 from sqlalchemy import update
 
+from app.charts.rate import rate_points
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.request.sample_specs import PictureSpec
-from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
+from backend.runs.request.spec import (
+    DataSpec,
+    OptimizerSpec,
+    ParameterGroup,
+    ProfileSpec,
+    StopSpec,
+    TrainSpec,
+)
 from backend.runs.request.text_spec import TextSpec
 from backend.storage.tables.tables import ArtifactRow
 from tests.app import seed
@@ -52,6 +61,59 @@ def test_evaluations_between_the_ends_of_epochs_are_asked_for(
     assert isinstance(spec, TrainSpec)
     assert spec.evaluate == 50
     assert spec.stop == StopSpec(4, "accuracy", "", 900, 3600.0)
+
+
+def test_how_weights_are_updated_is_asked_for(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    """What a rule has not is not asked of it; the picture says for how many updates it is."""
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    assert "betas" not in [field.key for field in page.text_input]
+    assert "100 updates per epoch: how many there are is known with the data" in text_of(page)
+    page.selectbox(key="data").set_value("synthetic")
+    page.selectbox(key="optimizer").set_value("lion").run()
+    assert "eps" not in [field.key for field in page.text_input]
+    assert "for 64 updates per epoch" in text_of(page)
+    page.text_input(key="betas").set_value("0.95, 0.98")
+    page.text_input(key="groups").set_value("head=10; *.bias=two").run()
+    assert "is no group of weights" in " ".join(found.value for found in page.error)
+    page.text_input(key="groups").set_value("head=10; *.bias=2,0")
+    page.number_input(key="weight-decay").set_value(0.1)
+    page.selectbox(key="decay").set_value("inverse-sqrt")
+    page.number_input(key="warm-up-updates").set_value(50)
+    page.number_input(key="clip").set_value(0.5)
+    page.selectbox(key="clip-by").set_value("stage")
+    page.number_input(key="ema").set_value(0.999).run()
+    assert not page.error
+    button(page, "Start run").click().run()
+    spec = backend.runs.list(limit=1).runs[0].spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.optimizer == OptimizerSpec(
+        "lion",
+        weight_decay=0.1,
+        clip_norm=0.5,
+        decay="inverse-sqrt",
+        warm_up_updates=50,
+        betas=(0.95, 0.98),
+        decayed="matrices",
+        groups=(ParameterGroup("head", 10.0), ParameterGroup("*.bias", 2.0, 0.0)),
+        ema=0.999,
+        clip_by="stage",
+    )
+
+
+def test_the_rate_is_drawn_over_all_updates_that_there_may_be(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    plan = backend.plans.get(seeded.plan).plan
+    spec = TrainSpec(seeded.definition, plan, epochs=5)
+    rule = OptimizerSpec("adam", 0.2, decay="linear", warm_up_updates=10)
+    points = rate_points(replace(spec, optimizer=rule, stop=StopSpec(updates=60)), 20)
+    assert [point["update"] for point in points] == list(range(60))
+    assert points[5]["rate"] == pytest.approx(0.1)
+    assert points[35]["rate"] == pytest.approx(0.1)
+    many = rate_points(replace(spec, epochs=100), 50)
+    assert (len(many), many[-1]["update"]) == (240, 4999)
 
 
 def test_a_profile_is_cloned(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:

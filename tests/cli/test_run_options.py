@@ -4,7 +4,13 @@ from pathlib import Path
 
 from backend.bootstrap import connect
 from backend.runs.request.sample_specs import PictureSpec, TableSpec
-from backend.runs.request.spec import DataSpec, StopSpec, TrainSpec
+from backend.runs.request.spec import (
+    DataSpec,
+    OptimizerSpec,
+    ParameterGroup,
+    StopSpec,
+    TrainSpec,
+)
 from backend.runs.request.text_spec import TextSpec
 from backend.settings import Settings
 from tests.app.seed import a_profile, plan_for
@@ -46,4 +52,37 @@ def test_texts_pictures_and_tables(stageflow: Command, database: None, home: Pat
         text=TextSpec("gpt", "causal", True, True, "{{ messages }}"),
         pictures=PictureSpec(4, True, mean=(0.5,), deviation=(0.25,)),
         table=TableSpec(True, True),
+    )
+
+
+def test_how_weights_are_updated(stageflow: Command, database: None, home: Path) -> None:
+    backend = connect(Settings(home=home))
+    definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
+    plan = plan_for(backend, backend.profiles.add(a_profile(), definition.id, None))
+    begin = ("run", "--plan", str(plan.id), "--detach", "--json")
+    for words, said in (
+        ("--group head", "'head' is no group of weights"),
+        ("--betas 0.9", "--betas 0.9 is not two numbers"),
+        ("--optimizer sgd --betas 0.9,0.99", "SGD with betas 0.9 and 0.99"),
+        ("--clip 1", "Clip by each stage's own norm"),
+    ):
+        assert said in " ".join(stageflow(*begin, *words.split()).err.split())
+    words = "--optimizer adamw --lr 0.002 --betas 0.9,0.95 --eps 1e-6 --weight-decay 0.1 "
+    words += "--group head=10 --group *.bias=2,0 --clip 1 --clip-by stage --decay one-cycle "
+    words += "--warm-up-updates 50 --ema 0.999"
+    spec = backend.runs.get(stageflow(*begin, *words.split()).json["id"]).spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.optimizer == OptimizerSpec(
+        "adamw",
+        0.002,
+        weight_decay=0.1,
+        clip_norm=1.0,
+        decay="one-cycle",
+        warm_up_updates=50,
+        betas=(0.9, 0.95),
+        eps=1e-6,
+        decayed="matrices",
+        groups=(ParameterGroup("head", 10.0), ParameterGroup("*.bias", 2.0, 0.0)),
+        ema=0.999,
+        clip_by="stage",
     )

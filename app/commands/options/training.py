@@ -4,10 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from backend.planning.optimizers import OptimizerName
 from backend.profiles.state_precision import StatePrecision
 from backend.runs.events import HELD_OUT_LOSS
-from backend.runs.request.spec import CheckpointSpec, OptimizerSpec, StopSpec
+from backend.runs.request.spec import CheckpointSpec, StopSpec
 
 StateOption = Annotated[
     StatePrecision, typer.Option(help="Of the weights and the optimizer's state.")
@@ -50,31 +49,6 @@ EvaluateOption = Annotated[
 FurtherRateOption = Annotated[
     float | None, typer.Option("--lr", help="Another learning rate from here on.")
 ]
-
-
-def optimizer_spec(
-    optimizer: Annotated[OptimizerName, typer.Option(help="The update rule.")] = "momentum",
-    learning_rate: Annotated[float, typer.Option("--lr")] = 0.01,
-    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 0.0,
-    clip: Annotated[
-        float | None, typer.Option(min=0, help="Maximum norm of the whole gradient.")
-    ] = None,
-    warm_up: Annotated[
-        float, typer.Option(min=0, help="Epochs in which the rate rises from 0.")
-    ] = 0.0,
-    decay: Annotated[
-        Literal["none", "step", "linear", "cosine"], typer.Option(help="How the rate falls.")
-    ] = "none",
-) -> OptimizerSpec:
-    """How weights are updated."""
-    return OptimizerSpec(
-        optimizer,
-        learning_rate,
-        weight_decay=weight_decay,
-        clip_norm=clip,
-        warm_up=warm_up,
-        decay=decay,
-    )
 
 
 def stop_spec(

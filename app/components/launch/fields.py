@@ -25,11 +25,14 @@ class Fields:
         except OverflowError:  # Streamlit takes the URL's "inf" for a whole number
             return int(st.number_input(label, **look, key=f"launch-{param.value}"))
 
-    def choice(self, label: str, names: Mapping[str, str], value: str, param: Param) -> str:
+    def choice(
+        self, label: str, names: Mapping[str, str], value: str, param: Param, note: str = ""
+    ) -> str:
         """One of the keys of `names`, which says how they are shown."""
         options = list(names)
         index = options.index(value) if value in options else 0
-        return str(st.selectbox(label, options, index, names.__getitem__, **self._key(param)))
+        look: dict[str, Any] = {"help": note or None, **self._key(param)}
+        return str(st.selectbox(label, options, index, names.__getitem__, **look))
 
     def real(
         self,

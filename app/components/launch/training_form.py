@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.components.launch.data_form import data_form
 from app.components.launch.fields import Fields
+from app.components.launch.optimizer_form import optimizer_form
 from app.components.launch.place_form import place_form
 from app.components.launch.stop_form import stop_form
 from app.components.launch.tracker_form import tracker_form
@@ -20,12 +21,6 @@ PRECISIONS = {
     "float32": "float32",
     "bfloat16": "bfloat16 (compute only)",
     "float16": "float16 (compute only, scaled loss)",
-}
-DECAYS = {
-    "none": "constant",
-    "step": "a tenth every 30 epochs",
-    "linear": "linear to 0",
-    "cosine": "cosine to 0",
 }
 
 
@@ -85,42 +80,25 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         evaluate=evaluate,
         data=data_form(spec.data, fields),
     )
-    return tracker_form(place_form(_update_form(stop_form(chosen, fields), fields)), fields)
+    chosen = optimizer_form(stop_form(chosen, fields), fields)
+    return tracker_form(place_form(_precision_form(chosen, fields)), fields)
 
 
-def _update_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
-    """How updates are made beyond the rule and its rate, and in which precision."""
-    rule = spec.optimizer
-    with st.expander("Precision, decay, clipping, warm-up"):
+def _precision_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """In which precision updates are made, and by whom."""
+    with st.expander("Precision, sharded state"):
         left, right = st.columns(2)
     kinds: dict[str, str] = {name: kind.title for name, kind in STATE_PRECISIONS.items()}
     with left:
         precision = fields.choice("Precision", PRECISIONS, spec.precision, Param.PRECISION)
+        sharded = _sharded(spec, fields)
+    with right:
         kept = fields.choice(
             "Precision of state", kinds, spec.state_precision, Param.STATE_PRECISION
         )
-        sharded = _sharded(spec, fields)
-        weight_decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
-        clip = fields.real(
-            "Clip gradients at",
-            rule.clip_norm or 0.0,
-            Param.CLIP,
-            "Norm of the whole model's gradient; 0 = never. For schedules that flush",
-        )
-    with right:
-        warm_up = fields.real("Warm-up, epochs", rule.warm_up, Param.WARM_UP)
-        decay = fields.choice("Rate afterwards", DECAYS, rule.decay, Param.DECAY)
-    changed = replace(
-        rule,
-        weight_decay=weight_decay,
-        clip_norm=clip or None,
-        warm_up=warm_up,
-        decay=cast(Any, decay),
-    )
     return replace(
         spec,
         plan=replace(spec.plan, shard_state=sharded),
-        optimizer=changed,
         precision=cast(Any, precision),
         state_precision=cast(Any, kept),
     )

@@ -1,0 +1,84 @@
+"""The options of `stageflow run` that say how weights are updated."""
+
+from typing import Annotated, Literal
+
+import typer
+
+from backend.errors import InvalidInput
+from backend.planning.optimizers import OptimizerName
+from backend.runs.request.groups import read_groups
+from backend.runs.request.spec import OptimizerSpec, RateDecay
+
+
+def optimizer_spec(
+    optimizer: Annotated[OptimizerName, typer.Option(help="The update rule.")] = "momentum",
+    learning_rate: Annotated[float, typer.Option("--lr", help="Before any factor.")] = 0.01,
+    momentum: Annotated[float, typer.Option(min=0, help="Of the rule momentum.")] = 0.9,
+    betas: Annotated[
+        str, typer.Option(help="Of Adam, AdamW, Lion: 0.9,0.95 (default: the usual ones).")
+    ] = "",
+    eps: Annotated[float | None, typer.Option(help="Of Adam, AdamW (default: 1e-8).")] = None,
+    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 0.0,
+    decayed: Annotated[
+        Literal["", "all", "matrices"],
+        typer.Option(
+            help="What weight decay is for: all weights, or all but norms and biases (default: "
+            "matrices under AdamW, Adafactor and Lion, else all)."
+        ),
+    ] = "",
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group",
+            help="Weights with another rate and decay: NAMES=RATE or NAMES=RATE,DECAY, where RATE "
+            "is a factor; repeatable, the first counts.",
+        ),
+    ] = None,
+    clip: Annotated[float | None, typer.Option(min=0, help="Maximum norm of the gradient.")] = None,
+    clip_by: Annotated[
+        Literal["model", "stage"],
+        typer.Option(help="Whose norm: the whole gradient's, or that of each stage by itself."),
+    ] = "model",
+    warm_up: Annotated[
+        float, typer.Option(min=0, help="Epochs in which the rate rises from 0.")
+    ] = 0.0,
+    warm_up_updates: Annotated[
+        int, typer.Option(min=0, help="The same in weight updates, as transformers counts them.")
+    ] = 0,
+    decay: Annotated[RateDecay, typer.Option(help="How the rate goes on.")] = "none",
+    ema: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            help="Evaluate and save averaged weights, of which this share stays at each update "
+            "(0.999); 0 = those that are trained.",
+        ),
+    ] = 0.0,
+) -> OptimizerSpec:
+    """How weights are updated. Raises `InvalidInput`."""
+    return OptimizerSpec(
+        optimizer,
+        learning_rate,
+        momentum,
+        weight_decay,
+        clip,
+        warm_up,
+        decay,
+        warm_up_updates=warm_up_updates,
+        betas=_betas(betas),
+        eps=eps,
+        decayed=decayed,
+        groups=read_groups(groups or ()),
+        ema=ema,
+        clip_by=clip_by,
+    )
+
+
+def _betas(text: str) -> tuple[float, float] | None:
+    if not text:
+        return None
+    try:
+        first, second = map(float, text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--betas {text} is not two numbers", "For example: 0.9,0.95") from None
+    return first, second

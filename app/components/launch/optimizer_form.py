@@ -1,0 +1,150 @@
+"""How weights are updated beyond the rule and its rate."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import streamlit as st
+
+from app.components.launch.fields import Fields
+from app.components.launch.rate_picture import rate_picture
+from app.formats import plain
+from app.session.state import Param
+from backend.errors import InvalidInput
+from backend.planning.optimizers import OPTIMIZERS
+from backend.runs.request.groups import groups_text, read_groups
+from backend.runs.request.spec import OptimizerSpec, TrainSpec
+
+DECAYS = {
+    "none": "constant",
+    "step": "a tenth every 30 epochs",
+    "linear": "linear to 0",
+    "cosine": "cosine to 0",
+    "one-cycle": "one cycle: up and down",
+    "inverse-sqrt": "inverse square root",
+}
+DECAYED = {
+    "": "usual for the optimizer",
+    "all": "all weights",
+    "matrices": "all but norms and biases",
+}
+CLIP_BY = {"model": "the whole model's gradient", "stage": "each stage's own gradient"}
+
+
+def optimizer_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
+    """`spec` with the values that are chosen, and a picture of its rate."""
+    rule = spec.optimizer
+    with st.expander("Rate over the updates, weight decay, clipping, averaged weights"):
+        picture = st.container()
+        left, right = st.columns(2)
+    with left:
+        rule = _groups(_decay(_rate(rule, fields), fields), fields)
+    with right:
+        rule = _average(_clipping(_constants(rule, fields), fields), fields)
+    chosen = replace(spec, optimizer=rule)
+    with picture:
+        rate_picture(chosen)
+    return chosen
+
+
+def _rate(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    decay = fields.choice("Rate", DECAYS, rule.decay, Param.DECAY)
+    epochs = fields.real("Warm-up, epochs", rule.warm_up, Param.WARM_UP)
+    updates = fields.whole(
+        "Warm-up, updates",
+        rule.warm_up_updates,
+        Param.WARM_UP_UPDATES,
+        "In place of epochs, as transformers counts them: the first update has a rate of 0",
+        least=0,
+    )
+    return replace(rule, decay=cast(Any, decay), warm_up=epochs, warm_up_updates=updates)
+
+
+def _decay(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    decay = fields.real("Weight decay", rule.weight_decay, Param.WEIGHT_DECAY)
+    decayed = fields.choice("Weight decay is for", DECAYED, rule.decayed, Param.DECAYED)
+    return replace(rule, weight_decay=decay, decayed=cast(Any, decayed))
+
+
+def _groups(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    text = fields.text(
+        "Groups of weights",
+        groups_text(rule.groups),
+        Param.GROUPS,
+        "Weights with another rate, and decay, than the others: NAMES=FACTOR or "
+        "NAMES=FACTOR,DECAY, with ; between them. A module's path stands for all below it",
+        placeholder="head=10; *.bias=2,0",
+    )
+    try:
+        return replace(rule, groups=read_groups(text.split(";")))
+    except InvalidInput as fault:
+        st.error(plain(f"{fault}. {fault.advice}"))
+        return rule
+
+
+def _constants(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    """What the chosen rule has; what only another one has is left out."""
+    kind, betas, eps, momentum = OPTIMIZERS[rule.name], None, None, rule.momentum
+    if rule.name == "momentum":
+        momentum = fields.real("Momentum", rule.momentum, Param.MOMENTUM, most=0.9999)
+    if kind.betas is not None:
+        betas = _two(
+            fields.text("Betas", _said(rule.betas), Param.BETAS, placeholder=_said(kind.betas))
+        )
+    if kind.eps is not None:
+        own = _said((rule.eps,) if rule.eps else None)
+        eps = _number(fields.text("Eps", own, Param.EPS, placeholder=f"{kind.eps:g}"))
+    return replace(rule, momentum=momentum, betas=betas, eps=eps)
+
+
+def _clipping(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    clip = fields.real(
+        "Clip gradients at", rule.clip_norm or 0.0, Param.CLIP, "The most of a norm; 0 = never"
+    )
+    by = fields.choice(
+        "By the norm of",
+        CLIP_BY,
+        rule.clip_by,
+        Param.CLIP_BY,
+        "Schedules that never drain know no norm of the whole model",
+    )
+    return replace(rule, clip_norm=clip or None, clip_by=cast(Any, by))
+
+
+def _average(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+    share = fields.real(
+        "Averaged weights (EMA)",
+        rule.ema,
+        Param.EMA,
+        "The share of the average that stays at each update, such as 0.999; 0 = no average. The "
+        "averaged weights are evaluated and saved as the trained model",
+        most=0.99999,
+        step=0.001,
+    )
+    return replace(rule, ema=share)
+
+
+def _said(numbers: Sequence[float] | None) -> str:
+    return ", ".join(f"{number:g}" for number in numbers or ())
+
+
+def _two(text: str) -> tuple[float, float] | None:
+    """None where the usual ones are wanted."""
+    if not text.strip():
+        return None
+    try:
+        first, second = map(float, text.split(","))
+    except ValueError:
+        st.error("Betas are two numbers, such as 0.9, 0.95.")
+        return None
+    return first, second
+
+
+def _number(text: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        st.error("Eps is a number, such as 1e-8.")
+        return None
