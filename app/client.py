@@ -18,6 +18,7 @@ from urllib.request import Request, urlopen
 from app.download import fetch
 from app.server.problem import Problem
 from backend.codec import from_json, to_json
+from backend.comparison.plans import PlanDifferences
 from backend.comparison.shared_cores import Expectation
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
@@ -108,6 +109,10 @@ class Client:
         """Keep a plan, such as `proposal["prediction"]["plan"]`."""
         body = {"profile_id": profile_id, "cluster": cluster, "plan": plan, "name": name}
         return self._send("POST", "/plans", StoredPlan, body)
+
+    def differences(self, plan_id: int, other_id: int) -> PlanDifferences:
+        """What differs between two kept plans: figures, layers that moved, stages."""
+        return self._get(f"/plans/{plan_id}/differences/{other_id}", PlanDifferences)
 
     def rename_plan(self, plan_id: int, name: str) -> StoredPlan:
         return self._send("PATCH", f"/plans/{plan_id}", StoredPlan, {"name": name})

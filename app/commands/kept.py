@@ -7,6 +7,7 @@ import typer
 from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json
+from app.differences import STAGE_COLUMNS, fact_row, fact_title, moved_text, stage_row
 from app.naming import plan_name
 from app.terminal import err, out, print_json, print_table
 
@@ -41,6 +42,30 @@ def list_plans(as_json: Json = False) -> None:
             for kept in found
         ],
     )
+
+
+@plans.command("diff")
+def diff_plans(
+    plan_id: PlanId,
+    other_id: Annotated[int, typer.Argument(help="Number of another one.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Tell what differs between two kept plans, and nothing that is the same."""
+    found = connect().plans.differences(plan_id, other_id)
+    if as_json:
+        return print_json(found)
+    if not (found.facts or found.moved or found.stages):
+        return out.print(f"Plans {plan_id} and {other_id} are the same.", highlight=False)
+    pairs = zip(found.names, (plan_id, other_id), strict=True)
+    names = [f"{name} ({number})" for name, number in pairs]
+    print_table("", ["", *names, "second beside first"], map(fact_row, found.facts))
+    for moved in found.moved:
+        out.print(moved_text(moved), highlight=False)
+    if found.stages:
+        heads = [head for head, _ in STAGE_COLUMNS]
+        print_table("stages that differ", ["stage", *heads], map(stage_row, found.stages))
+    alike = ", ".join(map(fact_title, found.alike))
+    return out.print(f"The same in both: {alike}.", highlight=False)
 
 
 @plans.command("rename")

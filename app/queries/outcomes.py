@@ -104,14 +104,16 @@ def fitting(question: Question, plan: Plan) -> Prediction:
     return question.fitting(plan)
 
 
-def outcome(found: Planned, num_microbatches: int) -> Outcome | Failed:
-    """What the pair does in a segment of about so many microbatches."""
+def outcome(found: Planned, num_microbatches: int, name: str = "") -> Outcome | Failed:
+    """What the pair does in a segment of about so many microbatches; by its own name, or as it
+    is to be called."""
+    name = name or found.name
     unit = microbatch_unit(found.plan)
     number = unit * max(1, round(num_microbatches / unit))
     try:
-        return _outcome(found.question, found.name, found.prediction, number)
+        return _outcome(found.question, name, found.prediction, number)
     except StageflowError as reason:
-        return Failed(found.pair, found.name, reason)
+        return Failed(found.pair, name, reason)
 
 
 @st.cache_resource(show_spinner="Simulating…", max_entries=KEPT, hash_funcs=BY_QUESTION)

@@ -73,6 +73,8 @@ class Param(StrEnum):
     KEEP_BEST = "keep-best"
     TRACKERS = "trackers"
     RUNS = "runs"
+    PLANS = "plans"
+    COMPARED = "of"
     METRIC = "metric"
     AXIS = "axis"
     SMOOTHING = "smoothing"
@@ -156,6 +158,7 @@ class Key(StrEnum):
 
     NOTICE = "notice"
     SELECTED = "selected-runs"
+    TICKED_PLANS = "ticked-plans"
     EDITS = "plan-edits"
     PLANNING = "planning"
     SAVED = "opened-plan"

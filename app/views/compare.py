@@ -1,26 +1,47 @@
-"""Compare: several training runs side by side."""
+"""Compare: training runs, or two plans, side by side."""
 
 import streamlit as st
 
 from app import services
-from app.components.runs.comparison_view import comparison_view, label
+from app.components.comparison.plan_comparison import plan_comparison
+from app.components.comparison.run_comparison import run_comparison
+from app.components.comparison.run_summary import run_names
 from app.components.runs.run_selection import MOST
 from app.components.shell.boundary import guarded
-from app.components.shell.layout import empty_state, page_header
+from app.components.shell.layout import empty_state, page_header, tab_title
 from app.components.shell.pick import pick_several
 from app.server.sessions import refresh_interval
 from app.session import state
-from app.session.state import Page, Param
+from app.session.state import Page, Param, bound
+from backend.errors import NotFound
 from backend.runs.history.listing import RunFilter
+from backend.runs.plans import StoredPlan
 from backend.whole import is_whole
 
 OFFERED, FEW = 200, 3
+RUNS, PLANS = "runs", "plans"
 REFRESH = 3.0
 
 
 def page() -> None:
-    """The runs that ?runs=1,2,3 names, in that order."""
-    page_header("Compare", "What made the difference between runs.")
+    """The runs that ?runs=1,2,3 names, in that order; with ?of=plans the two of ?plans=1,2."""
+    page_header("Compare", "What made the difference between runs, and between two plans.")
+    chosen = st.segmented_control(
+        "Compare",
+        [RUNS, PLANS],
+        default=RUNS,
+        required=True,
+        format_func=str.capitalize,
+        label_visibility="collapsed",
+        **bound(Param.COMPARED),
+    )
+    if chosen == PLANS:
+        _plans()
+    else:
+        _runs()
+
+
+def _runs() -> None:
     service = services.backend().runs
     newest = service.list(RunFilter(kind="train"), OFFERED).runs
     if not newest:
@@ -31,7 +52,10 @@ def page() -> None:
         )
         return
     named = numbers(state.text(Param.RUNS))
-    chosen = _choose(named, {run.id: label(run) for run in newest})
+    found = service.several(named)
+    chosen = _choose(
+        "Runs", named, run_names([*found, *newest]), Param.RUNS, MOST, "Choose two or more"
+    )
     runs = [run for run in service.several(chosen) if run.kind == "train"]
     missing = sorted(set(chosen) - {run.id for run in runs})
     if missing:
@@ -39,10 +63,48 @@ def page() -> None:
     if not runs:
         _offer([run.id for run in newest[:FEW]])
         return
+    names = run_names(runs)
+    tab_title("Compare", *(names[run.id] for run in runs[:FEW]))
     final = all(run.state.is_final for run in runs)
     st.fragment(_live, run_every=None if final else refresh_interval(REFRESH))(
         [run.id for run in runs]
     )
+
+
+def _plans() -> None:
+    service = services.backend().plans
+    kept = {plan.id: plan for plan in service.list()}
+    named = numbers(state.text(Param.PLANS))[:2]
+    if not kept and not named:
+        empty_state("No saved plan yet", "Save two plans, and compare them.", Page.PLAN)
+        return
+    for number in named:
+        if found := _kept(number):
+            kept.setdefault(number, found)
+    names = {plan.id: f"{plan.name} · plan {plan.id}" for plan in kept.values()}
+    chosen = _choose("Plans", named, names, Param.PLANS, 2, "Choose two")
+    if missing := [number for number in chosen if number not in kept]:
+        st.warning(f"No plan {', '.join(map(str, missing))}.", icon=":material/search_off:")
+    elif len(chosen) == 2:
+        first, second = (kept[number] for number in chosen)
+        tab_title("Compare", first.name, second.name)
+        _beside(first, second)
+    else:
+        empty_state(
+            "Choose two plans", "Choose them above, or tick two in the list of saved plans."
+        )
+
+
+def _kept(number: int) -> StoredPlan | None:
+    try:
+        return services.backend().plans.get(number)
+    except NotFound:
+        return None
+
+
+@guarded
+def _beside(first: StoredPlan, second: StoredPlan) -> None:
+    plan_comparison(first, second)
 
 
 def _offer(newest: list[int]) -> None:
@@ -63,21 +125,23 @@ def numbers(text: str) -> list[int]:
     return list(dict.fromkeys(found))[:MOST]
 
 
-def _choose(named: list[int], names: dict[int, str]) -> list[int]:
+def _choose(
+    label: str, named: list[int], names: dict[int, str], param: Param, most: int, hint: str
+) -> list[int]:
     return pick_several(
-        "Runs",
+        label,
         list(dict.fromkeys([*named, *names])),
         named,
-        Param.RUNS,
-        lambda number: names.get(number, f"run {number}"),
-        max_selections=MOST,
-        placeholder="Choose two or more",
+        param,
+        lambda number: names.get(number, f"{label.removesuffix('s').lower()} {number}"),
+        max_selections=most,
+        placeholder=hint,
     )
 
 
 @guarded
 def _live(ids: list[int]) -> None:
-    comparison_view(services.backend().runs.several(ids))
+    run_comparison(services.backend().runs.several(ids))
 
 
 page()

@@ -62,6 +62,8 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert plan.name == "over http"
     assert client.rename_plan(plan.id, "renamed").name == "renamed"
     unused = client.save_plan(served.seeded.profile, cluster, bare)
+    told = client.differences(plan.id, unused.id)
+    assert (told.names, told.facts) == (("renamed", unused.name), ())
     assert client.delete_plan(unused.id) == unused
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")

@@ -67,7 +67,7 @@ def path_of(operation: Operation, place: Place) -> str:
     files = place.inside.runs.artifacts.list(place.found.succeeded)
     name = files[0].name if operation.name == "get_artifact" and files else "loss"
     name = PART if operation.name == "get_checkpoint_file" else name
-    path = operation.path.replace("{id:int}", str(number))
+    path = operation.path.replace("{id:int}", str(number)).replace("{other:int}", str(number))
     return path.replace("{name:path}", name).replace("{name}", name)
 
 

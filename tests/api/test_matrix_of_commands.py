@@ -29,6 +29,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
     )
     return {
         **{name: given for names, given in groups for name in names.split(", ")},
+        "plans diff": [plan, plan],
         "plans rename": [plan, "Monday"],
         "plans delete": [plan, "--yes"],
         "profiles delete": [profile, "--yes"],

@@ -12,6 +12,7 @@ from app.api.operation import router as operations
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
+from backend.comparison.plans import PlanDifferences
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
@@ -186,6 +187,12 @@ def save_plan(caller: CurrentCaller, new: NewPlan) -> StoredPlan:
 def get_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
     """One kept plan with its prediction."""
     return caller.services().plans.get(id)
+
+
+@router.get("/plans/{id:int}/differences/{other:int}")
+def get_plan_differences(caller: CurrentCaller, id: Id, other: Id) -> PlanDifferences:
+    """What differs between two kept plans: figures, layers that moved, stages."""
+    return caller.services().plans.differences(id, other)
 
 
 @router.patch("/plans/{id:int}")

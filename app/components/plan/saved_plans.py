@@ -11,6 +11,7 @@ from app import services
 from app.components.plan.wanted import Wanted
 from app.components.shell.grid import Column, grid, small, text, when
 from app.components.shell.layout import card
+from app.components.shell.tick import tick_box, ticked
 from app.formats import count, plain, rate
 from app.naming import plan_name
 from app.session import state
@@ -35,17 +36,40 @@ def saved_plans() -> None:
         is_long = len(found) > SHOWN and not st.toggle("Show all", **bound(Param.ALL))
         shown = found[:SHOWN] if is_long else found
         models = backend.profiles.models({kept.profile_id for kept in shown})
+        _compare(ticked(Key.TICKED_PLANS) & {kept.id for kept in found})
         grid(
             "plans",
-            (NAME, small("Model", 1.6, lambda kept: models[kept.profile_id]), *COLUMNS),
+            (PICK, NAME, small("Model", 1.6, lambda kept: models[kept.profile_id]), *COLUMNS),
             shown,
         )
 
 
+def _compare(chosen: set[int]) -> None:
+    """The button that lays two ticked plans side by side."""
+    if not chosen:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if st.button(
+            "Compare",
+            icon=":material/compare:",
+            type="primary",
+            disabled=len(chosen) != 2,
+            help="Two plans side by side",
+        ):
+            state.go(Page.COMPARE, of="plans", plans=",".join(map(str, sorted(chosen))))
+        st.caption("Two plans side by side." if len(chosen) == 2 else "Tick two to compare them.")
+        st.button("Clear", type="tertiary", on_click=ticked(Key.TICKED_PLANS).clear)
+
+
+def _pick(stored: StoredPlan) -> None:
+    tick_box(f"Select plan {stored.id}", f"tick-{stored.id}", Key.TICKED_PLANS, {stored.id})
+
+
 def _name(stored: StoredPlan) -> None:
-    page_link(Page.PLAN, f"**{stored.id}** · {plain(stored.name)}", plan=stored.id)
+    page_link(Page.PLAN, f"**{plain(stored.name)}** · plan {stored.id}", plan=stored.id)
 
 
+PICK = Column("", 0.35, _pick)
 NAME = Column("Plan", 2.4, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),

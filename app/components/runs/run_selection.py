@@ -7,6 +7,7 @@ import streamlit as st
 from app import services
 from app.components.shell.allowed import why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.tick import tick_box, ticked
 from app.formats import count
 from app.session import state
 from app.session.state import Key, Page
@@ -20,8 +21,7 @@ GONE = "Their logs, metrics, timelines and files are gone for good; profiles sta
 
 def selected() -> set[int]:
     """The ids, for as long as the visit lasts; on every page of the list."""
-    found: set[int] = st.session_state.setdefault(Key.SELECTED.value, set())
-    return found
+    return ticked(Key.SELECTED)
 
 
 def forget(run_ids: Iterable[int]) -> None:
@@ -31,25 +31,12 @@ def forget(run_ids: Iterable[int]) -> None:
 
 def pick_box(run: Run) -> None:
     """The box in front of a run."""
-    _box(f"Select run {run.id}", f"pick-{run.id}", {run.id})
+    tick_box(f"Select run {run.id}", f"pick-{run.id}", Key.SELECTED, {run.id})
 
 
 def pick_page_box(runs: Sequence[Run]) -> None:
     """The box in the heading: all of this page, or none."""
-    _box("Select all on this page", "pick-page", {run.id for run in runs})
-
-
-def _box(label: str, key: str, ids: set[int]) -> None:
-    """A box that is ticked where all of these runs are."""
-
-    def ticked() -> None:
-        change = selected().update if st.session_state[key] else selected().difference_update
-        change(ids)
-
-    is_ticked = bool(ids) and ids <= selected()
-    if st.session_state.get(key) != is_ticked:  # what is put here overwrites a click on its way
-        st.session_state[key] = is_ticked
-    st.checkbox(label, key=key, label_visibility="collapsed", on_change=ticked)
+    tick_box("Select all on this page", "pick-page", Key.SELECTED, {run.id for run in runs})
 
 
 def selection_bar() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
+from backend.comparison.plans import PlanDifferences, plan_differences
 from backend.people.rights import Right
 from backend.prediction.prediction import Prediction
 from backend.runs.plans import StoredPlan, plan_title
@@ -49,6 +50,12 @@ class PlanService:
     def get(self, plan_id: int) -> StoredPlan:
         """Raises `NotFound`."""
         return self._store.get(plan_id)
+
+    def differences(self, first_id: int, second_id: int) -> PlanDifferences:
+        """What differs between two kept plans. Raises `NotFound`."""
+        first, second = self.get(first_id), self.get(second_id)
+        profiles = [self._profiles.get(kept.profile_id).profile for kept in (first, second)]
+        return plan_differences(first, profiles[0], second, profiles[1])
 
     def list(self, profile_id: int | None = None) -> Sequence[StoredPlan]:
         """Newest first."""

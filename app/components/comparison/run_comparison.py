@@ -1,0 +1,196 @@
+"""Several runs side by side: figures, what differs, curves over one axis."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import streamlit as st
+
+from app import services
+from app.charts.overlay import Curve, overlay, rows
+from app.components.comparison.run_summary import comparison_summary, run_names
+from app.components.comparison.run_timelines import run_timelines
+from app.components.shell.layout import card
+from app.formats import count, plain
+from app.session.state import Param, bound
+from backend.comparison.runs import (
+    CurveAxis,
+    Reached,
+    differing,
+    every,
+    positions,
+    reached,
+    smooth,
+    so_far,
+    updates_per_epoch,
+)
+from backend.errors import NotFound
+from backend.runs.history.records import MetricPoint
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
+from backend.whole import is_whole
+
+POINTS = 1000
+SHARES = ("accuracy",)
+
+
+def run_comparison(runs: Sequence[Run]) -> None:
+    """Everything about runs that are there, one of them at least."""
+    accuracies = {run.id: services.backend().runs.metrics.list(run.id, "accuracy") for run in runs}
+    names = run_names(runs)
+    with card("Summary", "the best of each column is marked"):
+        target = _target(runs, accuracies)
+        firsts: dict[int, Reached | None] = {
+            run.id: reached(run, accuracies[run.id], target) for run in runs
+        }
+        now = [replace(run, summary=so_far(run, _newest(run, accuracies[run.id]))) for run in runs]
+        comparison_summary(now, names, target, firsts)
+    with card("Metrics"):
+        _metrics(runs, names, accuracies)
+    run_timelines(runs, names)
+    with card("Parameters"):
+        _parameters(runs, names)
+
+
+def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
+    """The newest of its metrics, while it works: the loss as the mean of its epoch."""
+    if run.state.is_final:
+        return {}
+    runs = services.backend().runs
+    others = [name for name in runs.metrics.names(run.id) if name not in ("accuracy", "loss")]
+    found = {"accuracy": accuracies} | {name: runs.metrics.last(run.id, name) for name in others}
+    newest = {name: points[-1].value for name, points in found.items() if points}
+    means = runs.metrics.epoch_means(run.id, "loss")
+    return newest | ({"loss": means[0]} if means else {})
+
+
+def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]) -> float:
+    """The accuracy to which the time is taken: what all were asked for, else what all reached."""
+    asked = [r.spec.target_accuracy for r in runs if isinstance(r.spec, TrainSpec)]
+    tops = [max(p.value for p in points) for points in accuracies.values() if points]
+    usual = min([a for a in asked if a is not None] or tops or [0.9])
+    chosen = st.number_input(
+        "Time to accuracy, %",
+        0.0,
+        100.0,
+        float(int(1000 * usual) / 10),
+        step=0.5,
+        format="%.1f",
+        **bound(Param.TARGET),
+        width=200,
+    )
+    return float(chosen) / 100
+
+
+def _metrics(
+    runs: Sequence[Run],
+    names: Mapping[int, str],
+    accuracies: Mapping[int, Sequence[MetricPoint]],
+) -> None:
+    service = services.backend().runs
+    told = sorted({name for run in runs for name in service.metrics.names(run.id)})
+    if not told:
+        st.caption("None of these runs has reported a metric yet.")
+        return
+    with st.container(
+        horizontal=True, vertical_alignment="bottom", gap="medium", key="row-metrics"
+    ):
+        name = st.segmented_control(
+            "Metric",
+            told,
+            default="loss" if "loss" in told else told[0],
+            required=True,
+            **bound(Param.METRIC),
+        )
+        axis = st.segmented_control(
+            "Over",
+            [axis.value for axis in CurveAxis],
+            default=CurveAxis.UPDATES.value,
+            required=True,
+            **bound(Param.AXIS),
+        )
+        weight = st.slider("Smoothing", 0.0, 0.99, 0.0, 0.01, width=200, **bound(Param.SMOOTHING))
+        log = st.toggle("Logarithmic", **bound(Param.LOG))
+    lines = [
+        _line(
+            names[run.id],
+            run,
+            service.metrics.curve(run.id, str(name), POINTS),
+            CurveAxis(axis),
+            weight,
+            accuracies[run.id],
+        )
+        for run in runs
+    ]
+    how = overlay(
+        lines,
+        axis=_title(CurveAxis(axis)),
+        name=str(name),
+        share=name in SHARES,
+        raw=weight > 0,
+        log=log,
+    )
+    alt = f"{name} of {count(len(runs), 'run')} over {axis}"
+    st.vega_lite_chart(rows(lines), how, key=f"overlay-{name}-{axis}", alt=alt)
+
+
+def _line(
+    name: str,
+    run: Run,
+    points: Sequence[MetricPoint],
+    axis: CurveAxis,
+    weight: float,
+    ends: Sequence[MetricPoint],
+) -> Curve:
+    values = [point.value for point in points]
+    x = positions(run, points, axis, updates_per_epoch(ends))
+    return Curve(name, x, values, smooth(values, weight))
+
+
+def _title(axis: CurveAxis) -> str:
+    return "seconds since the start" if axis is CurveAxis.SECONDS else axis.value
+
+
+def _parameters(runs: Sequence[Run], names: Mapping[int, str]) -> None:
+    only = st.toggle("Only what differs", True, **bound(Param.DIFFERING))
+    shown = named(differing(runs) if only else every(runs))
+    if not shown:
+        st.caption("These runs have the same parameters.")
+        return
+    columns: dict[str, list[str]] = {"Parameter": [f"`{name}`" for name in shown]}
+    for place, run in enumerate(runs):
+        columns[plain(names[run.id])] = [plain(values[place]) for values in shown.values()]
+    st.table(columns, hide_index=True)
+
+
+def named(shown: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The same with the names of what parameters refer to by a number: "plan_id" -> "plan"."""
+    found = {}
+    for name, values in shown.items():
+        look_up = REFERRED.get(name)
+        title = name.removesuffix("_id") if look_up else name
+        found[title] = tuple(_called(value, look_up) for value in values) if look_up else values
+    return found
+
+
+def _called(number: str, look_up: Callable[[int], str]) -> str:
+    """As "vgg_digits (3)"; the number alone where there is nothing of it left to see."""
+    if not is_whole(number):
+        return number
+    with suppress(NotFound):
+        return f"{look_up(int(number))} ({number})"
+    return number
+
+
+def _definition(number: int) -> str:
+    found = services.backend().definitions.get(number)
+    return f"{found.name}@{found.version}"
+
+
+REFERRED: Mapping[str, Callable[[int], str]] = {
+    "definition_id": _definition,
+    "weights_id": _definition,
+    "plan_id": lambda number: services.backend().plans.get(number).name,
+    "weights_run": lambda number: services.backend().runs.get(number).name,
+}
+"""The parameters that are numbers of something with a name."""

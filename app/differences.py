@@ -1,0 +1,85 @@
+"""What differs between two plans, in words and figures for eyes."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from app.formats import (
+    NOTHING,
+    change,
+    count,
+    percent,
+    rate,
+    seconds,
+    size,
+)
+from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
+
+FORMS: Mapping[str, Callable[[float | None], str]] = {
+    "throughput": rate,
+    "seconds per minibatch": seconds,
+    "bubble": percent,
+    "peak memory": size,
+    "sent per minibatch": size,
+    "sent per sample": size,
+}
+"""How measured facts are written; the others stand as they are."""
+SAID = 4  # numbers of devices that are listed
+
+
+def fact_title(name: str) -> str:
+    """A fact's name with a capital: "Peak memory"."""
+    return name[:1].upper() + name[1:]
+
+
+def fact_row(fact: PlanFact) -> tuple[str, ...]:
+    """Name, the value of each plan, and by how much the second is more or less."""
+    values = (_text(fact.name, value) for value in (fact.first, fact.second))
+    return fact_title(fact.name), *values, _by(fact)
+
+
+def moved_text(moved: MovedLayers) -> str:
+    """As "features.3 – features.7 (5 layers): stage 0 → stage 1"."""
+    names, number = moved.layers, len(moved.layers)
+    which = names[0] if number == 1 else f"{names[0]} – {names[-1]} ({count(number, 'layer')})"
+    return f"{which}: stage {moved.first} → stage {moved.second}"
+
+
+STAGE_COLUMNS: Sequence[tuple[str, Callable[[PlanStage], str]]] = (
+    ("layers", lambda s: f"{s.first_layer} – {s.last_layer} ({count(s.num_layers)})"),
+    ("replicas", lambda s: count(len(s.devices))),
+    ("devices", lambda s: devices_text(s.devices)),
+    ("compute", lambda s: seconds(s.seconds)),
+    ("memory", lambda s: size(s.memory_bytes)),
+    ("versions", lambda s: count(s.versions)),
+)
+
+
+def stage_row(pair: StagePair) -> tuple[str, ...]:
+    """The stage's number and its columns: one value where both plans have it, else "1 → 2"."""
+    cells = []
+    for _, write in STAGE_COLUMNS:
+        first, second = (write(one) if one else NOTHING for one in (pair.first, pair.second))
+        cells.append(first if first == second else f"{first} → {second}")
+    return str(pair.stage), *cells
+
+
+def devices_text(devices: Sequence[int]) -> str:
+    """The first few by number: "0, 1", "0, 1, 2, 3 and 11 more"."""
+    named = ", ".join(map(str, devices[:SAID]))
+    return named if len(devices) <= SAID else f"{named} and {len(devices) - SAID} more"
+
+
+def _text(name: str, value: Value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value or NOTHING
+    return FORMS[name](value) if name in FORMS else count(int(value))
+
+
+def _by(fact: PlanFact) -> str:
+    first, second = fact.first, fact.second
+    if fact.name not in FORMS or isinstance(first, str) or isinstance(second, str):
+        return ""
+    if fact.name == "bubble":
+        return f"{100 * (second - first):+.1f} points".replace("-", "−")
+    return change(second, first)
