@@ -31,7 +31,6 @@ def page() -> None:
         [RUNS, PLANS],
         default=RUNS,
         required=True,
-        format_func=str.capitalize,
         label_visibility="collapsed",
         **bound(Param.COMPARED),
     )
@@ -54,7 +53,12 @@ def _runs() -> None:
     named = numbers(state.text(Param.RUNS))
     found = service.several(named)
     chosen = _choose(
-        "Runs", named, run_names([*found, *newest]), Param.RUNS, MOST, "Choose two or more"
+        "Runs",
+        named,
+        run_names(list({run.id: run for run in [*found, *newest]}.values())),
+        Param.RUNS,
+        MOST,
+        "Choose two or more",
     )
     runs = [run for run in service.several(chosen) if run.kind == "train"]
     missing = sorted(set(chosen) - {run.id for run in runs})

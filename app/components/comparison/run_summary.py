@@ -64,7 +64,7 @@ def comparison_summary(
         RunMetric(title, 1.0, lambda run: _seconds(firsts.get(run.id)), duration),
         RunMetric("Loss", 0.8, lambda run: run.summary.loss, number, yardstick=Yardstick.METRIC),
         *_own(runs),
-        RunMetric("Throughput", 1.0, lambda run: run.summary.samples_per_second, rate, True, speed),
+        RunMetric("Throughput", 1.2, lambda run: run.summary.samples_per_second, rate, True, speed),
         RunMetric(
             "Per minibatch",
             1.1,
@@ -75,7 +75,7 @@ def comparison_summary(
         RunMetric("Waiting", 0.9, lambda run: run.summary.bubble, percent),
         RunMetric("Duration", 1.0, _took, duration, yardstick=Yardstick.WORK),
     )
-    data_differ = differ_in(runs, Yardstick.METRIC)
+    data_differ = differ_in(runs, Yardstick.DATA)
     colours = {run.id: SERIES[place % len(SERIES)][0] for place, run in enumerate(runs)}
     grid(
         "comparison",
@@ -88,7 +88,7 @@ def comparison_summary(
         ),
         runs,
     )
-    if data_differ or differ_in(runs, Yardstick.UPDATE):
+    if any(differ_in(runs, yardstick) for yardstick in Yardstick):
         st.caption(APART)
 
 
