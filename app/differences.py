@@ -11,6 +11,7 @@ from app.formats import (
     seconds,
     size,
 )
+from app.naming import planner_name
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
 
 FORMS: Mapping[str, Callable[[float | None], str]] = {
@@ -72,7 +73,7 @@ def _text(name: str, value: Value) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value or NOTHING
+        return (planner_name(value) if name == "planner" else value) or NOTHING
     return FORMS[name](value) if name in FORMS else count(int(value))
 
 

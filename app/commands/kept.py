@@ -7,7 +7,7 @@ import typer
 from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json
-from app.differences import STAGE_COLUMNS, fact_row, fact_title, moved_text, stage_row
+from app.differences import STAGE_COLUMNS, fact_row, moved_text, stage_row
 from app.naming import plan_name
 from app.terminal import err, out, print_json, print_table
 
@@ -64,8 +64,7 @@ def diff_plans(
     if found.stages:
         heads = [head for head, _ in STAGE_COLUMNS]
         print_table("stages that differ", ["stage", *heads], map(stage_row, found.stages))
-    alike = ", ".join(map(fact_title, found.alike))
-    return out.print(f"The same in both: {alike}.", highlight=False)
+    return out.print(f"The same in both: {', '.join(found.alike)}.", highlight=False)
 
 
 @plans.command("rename")

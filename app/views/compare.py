@@ -51,15 +51,9 @@ def _runs() -> None:
         )
         return
     named = numbers(state.text(Param.RUNS))
-    found = service.several(named)
-    chosen = _choose(
-        "Runs",
-        named,
-        run_names(list({run.id: run for run in [*found, *newest]}.values())),
-        Param.RUNS,
-        MOST,
-        "Choose two or more",
-    )
+    offered = {run.id: run for run in [*service.several(named), *newest]}
+    names = run_names(list(offered.values()))
+    chosen = _choose("Runs", named, names, Param.RUNS, MOST, "Choose two or more")
     runs = [run for run in service.several(chosen) if run.kind == "train"]
     missing = sorted(set(chosen) - {run.id for run in runs})
     if missing:

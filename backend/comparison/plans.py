@@ -100,6 +100,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
     samples = plan.batch * plan.microbatch
     return {
         "model": profile.name,
+        "profile": kept.profile_id,
         "layers": len(profile.layers),
         "measured on": profile.device,
         "cluster": f"{cluster.num_devices} × {cluster.device.name}",

@@ -1,10 +1,12 @@
 """Compare: none, one, several, some that are not there, live ones."""
 
+from dataclasses import replace
+
 from app.session.state import Page
 from backend.bootstrap import Backend
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import param, text_of
+from tests.app.pages import button, param, text_of
 
 
 def test_without_trainings_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
@@ -62,3 +64,62 @@ def test_runs_without_metrics(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.COMPARE, runs=f"{seeded.cancelled},{seeded.queued}")
     assert "reported a metric yet" in text_of(page)
     assert not page.error
+
+
+def test_timelines_of_runs_stand_below_each_other(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.running},{seeded.failed}")
+    assert "Timelines" in text_of(page)
+    assert page.selectbox(key="compared-epoch").value == 1  # the newest that both have
+    assert "Without a timeline of epoch 2\\: broken loss." in text_of(page)
+    page.selectbox(key="compared-epoch").set_value(3).run()
+    assert param(page, "epoch") == "4"
+    assert "Without a timeline of epoch 4\\: vgg\\_digits again, broken loss." in text_of(page)
+    assert not page.error
+
+
+def test_runs_of_one_name_are_told_apart_by_their_numbers(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.queued},{seeded.running}")
+    page.toggle(key="differing").set_value(False).run()
+    (table,) = page.table
+    numbers = [f"vgg\\_digits · run {n}" for n in (seeded.succeeded, seeded.queued)]
+    assert list(table.value)[1:] == [*numbers, "vgg\\_digits again"]
+    rows = dict(zip(table.value["Parameter"], table.value[numbers[0]], strict=True))
+    assert rows["`plan`"].endswith(f"\\({seeded.plan}\\)")
+    assert rows["`definition`"].startswith("vgg\\_digits@")
+
+
+def test_two_plans_side_by_side(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
+    first = backend.plans.get(seeded.plan)
+    slower = replace(first.prediction, plan=replace(first.plan, schedule="1f1b-flush", batch=4))
+    second = backend.plans.save(seeded.profile, first.cluster, slower, "flushed")
+    page = open_page(Page.COMPARE, of="plans", plans=f"{first.id},{second.id}")
+    (table,) = page.table
+    rows = dict(zip(table.value["Figure"], table.value["Second: flushed"], strict=True))
+    assert rows["Schedule"] == "1f1b-flush"
+    assert "Throughput" not in rows
+    assert "throughput" in text_of(page)  # among what is the same
+    assert "Timelines" in text_of(page)
+    assert not page.error
+    assert not page.exception
+
+
+def test_two_ticked_plans_are_compared(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    first = backend.plans.get(seeded.plan)
+    second = backend.plans.save(seeded.profile, first.cluster, first.prediction, "again")
+    page = open_page(Page.PLAN, profile=seeded.profile)
+    page.checkbox(key=f"tick-{first.id}").check().run()
+    assert button(page, "Compare").disabled
+    page.checkbox(key=f"tick-{second.id}").check().run()
+    assert not button(page, "Compare").disabled
+    page = open_page(Page.COMPARE, of="plans", plans=f"{first.id},{second.id}")
+    assert "These plans are the same." in text_of(page)
+
+
+def test_plans_that_are_not_there_are_named(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.COMPARE, of="plans", plans=f"{seeded.plan},99")
+    assert page.warning[0].value == "No plan 99."
+    assert "Choose two plans" in text_of(open_page(Page.COMPARE, of="plans"))

@@ -100,3 +100,25 @@ def test_a_full_disk_is_said_and_earlier_models_stay(tmp_path: Path) -> None:
 def _on_small_disk(folder: Path, line: str) -> list[str]:
     mounted = f"{SMALL_DISK} {folder} && {line}"
     return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mounted, sys.executable]
+
+
+def test_two_saved_plans_are_told_apart(stageflow: Command, home: Path, plan_id: int) -> None:
+    backend = connect(Settings(home=home))
+    first = backend.plans.get(plan_id)
+    profile = backend.profiles.get(first.profile_id).profile
+    other = next(
+        each
+        for each in seed.predicted(profile, local(2))
+        if each.plan.partition != first.plan.partition
+    )
+    second = backend.plans.save(first.profile_id, first.cluster, other, "another cut")
+    backend.close()
+    told = stageflow("plans", "diff", str(plan_id), str(second.id))
+    assert told.code == 0, told.err
+    assert f"another cut ({second.id})" in told.out
+    assert "The same in both: model," in told.out
+    found = stageflow("plans", "diff", str(plan_id), str(second.id), "--json").json
+    assert found["names"] == [first.name, "another cut"]
+    assert {fact["name"] for fact in found["facts"]} >= {"replicas per stage", "throughput"}
+    assert [pair["stage"] for pair in found["stages"]][:1] == [0]
+    assert stageflow("plans", "diff", str(plan_id), "99").code == 1

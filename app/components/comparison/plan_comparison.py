@@ -7,7 +7,7 @@ import streamlit as st
 from app import services
 from app.components.comparison.outcome_panels import bubbles, timelines
 from app.components.shell.layout import card
-from app.differences import STAGE_COLUMNS, fact_row, fact_title, moved_text, stage_row
+from app.differences import STAGE_COLUMNS, fact_row, moved_text, stage_row
 from app.formats import NOTHING, count, plain
 from app.queries.outcomes import Failed, Outcome, Planned, outcome
 from app.session.links import page_link
@@ -15,7 +15,7 @@ from app.session.state import Page
 from backend.comparison.pairs import KEPT, Pair
 from backend.comparison.plans import PlanDifferences
 from backend.prediction.question import Question
-from backend.prediction.shapes import microbatch_unit
+from backend.prediction.shapes import steady_shape
 from backend.runs.plans import StoredPlan
 
 MOST = 12
@@ -53,7 +53,7 @@ def _facts(first: StoredPlan, second: StoredPlan, found: PlanDifferences) -> Non
     rows = [[plain(cell) or NOTHING for cell in fact_row(fact)] for fact in found.facts]
     st.table(dict(zip(heads, map(list, zip(*rows, strict=True)), strict=True)), hide_index=True)
     if found.alike:
-        st.caption(f"The same in both: {', '.join(map(fact_title, found.alike))}.")
+        st.caption(f"The same in both: {', '.join(found.alike)}.")
 
 
 def _stages(found: PlanDifferences) -> None:
@@ -70,8 +70,11 @@ def _stages(found: PlanDifferences) -> None:
 
 
 def _outcomes(first: StoredPlan, second: StoredPlan) -> Iterator[Outcome]:
-    """What each does with about as many samples; why not, where that cannot be simulated."""
-    samples = max(2 * microbatch_unit(kept.plan) * kept.plan.microbatch for kept in (first, second))
+    """What each does with about as many samples, those from which figures are predicted; why not,
+    where that cannot be simulated."""
+    samples = max(
+        steady_shape(kept.plan).num_microbatches * kept.plan.microbatch for kept in (first, second)
+    )
     profiles = services.backend().profiles
     for kept in (first, second):
         question = Question(profiles.get(kept.profile_id).profile, kept.cluster)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.differences import devices_text, fact_row, moved_text, stage_row
 from backend.cluster.presets import local
-from backend.comparison.plans import MovedLayers, PlanDifferences, plan_differences
+from backend.comparison.plans import MovedLayers, PlanDifferences, PlanFact, plan_differences
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from backend.profiles.profile import Profile
@@ -99,6 +99,9 @@ def test_words() -> None:
     assert devices_text(range(15)) == "0, 1, 2, 3 and 11 more"
     rows = [fact_row(fact) for fact in beside(kept(6), kept(6, recompute=True)).facts]
     assert ("Recomputation", "no", "yes", "") in rows
+    assert fact_row(PlanFact("planner", "pipedream-2bw", "by-hand")) == (
+        *("Planner", "PipeDream-2BW", "Edited by hand", ""),
+    )
     assert next(row for row in rows if row[0] == "Throughput")[3].startswith("−")
     assert {len(row) for row in rows} == {4}
 
