@@ -9,13 +9,14 @@ from backend.comparison.shared_cores import SharedCores
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
+from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
 from backend.runs.history.followed import Followed, Following
 from backend.runs.history.records import StoredAttempt
 from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
-from backend.runs.request.spec import RunSpec
+from backend.runs.request.spec import OptimizerSpec, RunSpec
 from backend.runs.run import Run
 
 SHORT = 11  # characters
@@ -45,6 +46,18 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         "sharded state": plan.shard_state,
     }
     return [words for words, is_so in said.items() if is_so]
+
+
+def rule_words(rule: OptimizerSpec) -> list[str]:
+    """How weights are updated, in words; what is as usual is left out."""
+    said = [f"{OPTIMIZERS[rule.name].title} at {rule.learning_rate:g}"]
+    if rule.groups:
+        said.append(count(len(rule.groups), "group of weights", "groups of weights"))
+    if rule.clip_norm is not None and rule.clip_by == "stage":
+        said.append(f"clipped at {rule.clip_norm:g} by each stage's own norm")
+    if rule.ema:
+        said.append(f"evaluated and saved: averaged weights (EMA {rule.ema:g})")
+    return said
 
 
 def followed_words(followed: Followed) -> str:

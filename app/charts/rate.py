@@ -8,7 +8,7 @@ from backend.runs.request.spec import TrainSpec
 
 X, Y = "update", "rate"
 POINTS = 240
-HEIGHT = 110
+HEIGHT = 150
 
 
 def rate_points(spec: TrainSpec, per_epoch: int) -> list[dict[str, float]]:
@@ -31,7 +31,7 @@ def rate_chart() -> dict[str, Any]:
         "height": HEIGHT,
         "mark": {"type": "line", "color": FORWARD, "strokeWidth": 1.6},
         "encoding": {
-            "x": {"field": X, "type": "quantitative", "title": "update", "axis": axis},
+            "x": {"field": X, "type": "quantitative", "title": None, "axis": axis},
             "y": {
                 "field": Y,
                 "type": "quantitative",

@@ -11,7 +11,7 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import STDOUT, Json, Output, write
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
-from app.naming import attempt_plan, cleared, shared_words
+from app.naming import attempt_plan, cleared, rule_words, shared_words
 from app.terminal import err, out, print_json, print_table
 from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
@@ -86,6 +86,9 @@ def row(run: Run) -> dict[str, Any]:
         "kind": run.kind,
         "state": run.state.value,
         "plan": run.spec.plan.label if isinstance(run.spec, TrainSpec) else None,
+        "optimizer": ", ".join(rule_words(run.spec.optimizer))
+        if isinstance(run.spec, TrainSpec)
+        else None,
         "seed": run.spec.seed if isinstance(run.spec, TrainSpec) else None,
         "accuracy": run.summary.accuracy,
         "metrics": run.summary.metrics,

@@ -69,11 +69,11 @@ def test_how_weights_are_updated_is_asked_for(
     """What a rule has not is not asked of it; the picture says for how many updates it is."""
     page = open_page(Page.LAUNCH, plan=seeded.plan)
     assert "betas" not in [field.key for field in page.text_input]
-    assert "100 updates per epoch: how many there are is known with the data" in text_of(page)
+    assert "for 100 per epoch: how many there are is known with the data" in text_of(page)
     page.selectbox(key="data").set_value("synthetic")
     page.selectbox(key="optimizer").set_value("lion").run()
     assert "eps" not in [field.key for field in page.text_input]
-    assert "for 64 updates per epoch" in text_of(page)
+    assert "for 64 per epoch." in text_of(page)
     page.text_input(key="betas").set_value("0.95, 0.98")
     page.text_input(key="groups").set_value("head=10; *.bias=two").run()
     assert "is no group of weights" in " ".join(found.value for found in page.error)

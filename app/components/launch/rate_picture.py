@@ -21,7 +21,7 @@ def rate_picture(spec: TrainSpec) -> None:
         alt="The learning rate over the weight updates of the run",
     )
     said = "" if known else ": how many there are is known with the data"
-    st.caption(f"The learning rate, drawn for {per_epoch:,} updates per epoch{said}.")
+    st.caption(f"The learning rate over the updates, for {per_epoch:,} per epoch{said}.")
 
 
 def _updates_per_epoch(spec: TrainSpec) -> int:

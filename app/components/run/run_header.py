@@ -13,6 +13,7 @@ from app.components.shell.download import download
 from app.components.shell.layout import page_header
 from app.exports.catalog import EXPORTS, Export
 from app.formats import moment, plain
+from app.naming import rule_words
 from app.session import state
 from app.session.links import page_link
 from app.session.state import Page
@@ -65,7 +66,8 @@ def run_line(run: Run) -> None:
     parts = [f"attempt {run.attempt}"] if run.attempt else []
     parts += [f"**{plain(plan_label(run))}**"]
     parts += [f"state {kept}"] if (kept := _kept(run)) else []
-    parts += [f"seed {run.spec.seed}"] if isinstance(run.spec, TrainSpec) else []
+    if isinstance(run.spec, TrainSpec):
+        parts += [*rule_words(run.spec.optimizer), f"seed {run.spec.seed}"]
     parts += [f"on {plain(run.node)}"] if run.node else []
     if run.started_at:
         parts += [f"started {moment(run.started_at, zone)}", took(run)]
