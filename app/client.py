@@ -17,12 +17,13 @@ from urllib.request import Request, urlopen
 
 from app.download import fetch
 from app.server.problem import Problem
-from backend.codec import from_json, to_json
+from backend.codec import from_json, to_json, to_plain
 from backend.comparison.plans import PlanDifferences
 from backend.comparison.shared_cores import Expectation
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
+from backend.profiles.profile import Profile
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.followed import Followed
@@ -120,6 +121,11 @@ class Client:
     def delete_plan(self, plan_id: int) -> StoredPlan:
         """Take a kept plan away for good; refused where runs were launched by it."""
         return self._send("DELETE", f"/plans/{plan_id}", StoredPlan)
+
+    def add_profile(self, definition_id: int, profile: Profile) -> StoredProfile:
+        """Keep a profile that was measured elsewhere, of a definition that is kept there."""
+        body = {"definition_id": definition_id, "profile": to_plain(Profile, profile)}
+        return self._send("POST", "/profiles", StoredProfile, body)
 
     def delete_profile(self, profile_id: int) -> StoredProfile:
         """Take a profile away for good; refused where plans were made from it."""

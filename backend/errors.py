@@ -14,6 +14,8 @@ class StageflowError(Exception):
         super().__init__(message)
         if advice:
             self.advice = advice
+        if self.advice:
+            self.add_note(self.advice)  # a notebook shows a traceback, and its notes
 
 
 class NotFound(StageflowError):

@@ -7,8 +7,10 @@ import plotly.graph_objects as go
 from app.charts import palette
 from app.charts.frame import figure
 from app.formats import count, percent, size, size_unit
+from backend.cluster.cluster import Cluster
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition
+from backend.prediction.prediction import Prediction
 
 OVER = palette.LIMIT  # more than there is
 
@@ -49,6 +51,16 @@ def memory(cut: Partition, held: Sequence[Holding], limits: Sequence[float | Non
     )
     drawing.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
     return drawing
+
+
+def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:
+    """Per pipeline rank the memory of its smallest device, None where that is not known."""
+    found: list[float | None] = []
+    for stage in prediction.plan.partition.stages[: prediction.plan.partition.pipeline_size]:
+        memories = [cluster.at(device).memory for device in stage.devices]
+        known = [memory for memory in memories if memory is not None]
+        found.append(min(known) if known else None)
+    return found
 
 
 def parts(held: Sequence[Holding]) -> dict[str, str]:

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from app import formats
 from app.commands.by_hand import ByHandOption, print_command
 from app.commands.follow import follow, node_agent
 from app.commands.history import RunId, show
@@ -29,6 +28,7 @@ from app.commands.options.training import (
     stop_spec,
 )
 from app.commands.options.weights import PartialOption, WeightsOption, beginning
+from app.exports.layer_rows import LAYER_HEAD, layer_row
 from app.naming import fallback_words, start_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
@@ -140,18 +140,8 @@ def profile(
         return print_json({"id": stored.id, "run_id": stored.run_id, "profile": stored.profile})
     print_table(
         f"profile {stored.id}: {stored.profile.name}, microbatch {microbatch}",
-        ["layer", "kind", "forward", "backward", "output", "parameters"],
-        [
-            [
-                layer.name,
-                layer.kind,
-                formats.seconds(layer.forward),
-                formats.seconds(layer.backward),
-                formats.size(layer.output_bytes),
-                formats.size(layer.parameter_bytes),
-            ]
-            for layer in stored.profile.layers
-        ],
+        LAYER_HEAD,
+        map(layer_row, stored.profile.layers),
     )
     for note in stored.profile.notes:
         out.print(f"note: {note}", highlight=False)

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.training import StateOption
 from backend.cluster.cluster import Cluster
@@ -35,18 +34,6 @@ Devices = Annotated[
 ]
 Batch = Annotated[
     int | None, typer.Option("--batch", min=1, help="Samples per microbatch of a graph.txt.")
-]
-HEAD = [
-    "plan",
-    "planner",
-    "samples/s",
-    "samples/update",
-    "per minibatch",
-    "vs data parallel",
-    "vs 1 device",
-    "sent",
-    "memory",
-    "gap",
 ]
 
 
@@ -172,23 +159,6 @@ def text(path: Path) -> str:
         raise InvalidInput(
             f"{path} is not text: {fault}", "Give the path of a text file."
         ) from None
-
-
-def row(found: Answer) -> list[str]:
-    """The cells under `HEAD`."""
-    prediction = found.prediction
-    return [
-        prediction.plan.label,
-        prediction.plan.planner,
-        f"{prediction.samples_per_second:,.0f}",
-        f"{found.samples_per_update:,}",
-        formats.seconds(prediction.seconds_per_minibatch),
-        formats.times(found.over_data_parallel) if found.over_data_parallel else "not possible",
-        formats.times(found.over_one_device),
-        formats.size(prediction.sent_bytes),
-        formats.size(max(prediction.memory_bytes)),
-        formats.percent(found.gap),
-    ]
 
 
 def plain(profile: Profile, found: Answer) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import typer
 
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
-from app.commands.planning import HEAD, PlanOptions, options, plain, row
+from app.commands.planning import PlanOptions, options, plain
+from app.exports.answers import HEAD, row
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster

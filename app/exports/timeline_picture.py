@@ -25,7 +25,11 @@ TICKS = 8
 def timeline_picture(backend: Backend, run: Run) -> bytes:
     """The last segment, measured above predicted, as much as the width holds. Raises
     `NotFound` where there is no timeline yet."""
-    found = last_segment(backend, run)
+    return picture(last_segment(backend, run))
+
+
+def picture(found: LastSegment) -> bytes:
+    """The same of any segment."""
     image = Image.new("RGB", (WIDTH, TOP + ROW * found.measured.num_ranks + BOTTOM), PAPER)
     _Page(ImageDraw.Draw(image), found).draw()
     sink = BytesIO()
@@ -59,8 +63,9 @@ class _Page:
     def draw(self) -> None:
         found = self._found
         said = f"microbatches 0 to {self._shown - 1} of {found.num_microbatches}"
+        both = " · measured above predicted" if found.predicted is not None else ""
         self._text((40, 24), found.title, 34)
-        self._text((40, 68), f"{found.line}, {said} · measured above predicted", 22, QUIET)
+        self._text((40, 68), f"{found.line}, {said}{both}", 22, QUIET)
         self._legend()
         self._rows()
         self._axis()

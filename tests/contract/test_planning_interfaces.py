@@ -1,4 +1,4 @@
-"""The page, the REST API and the command give the same answers to the same question.
+"""The page, the REST API, the command and the notebook give the same answers to a question.
 
 The grid is every pair of values of two of its axes: planners, schedules, memory, recomputation,
 microbatches per update, optimizers, precisions of state, profiles and clusters.
@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import stageflow
 from app.cli import app
 from app.client import ApiProblem, Client
 from app.components.plan.wanted import Wanted
@@ -200,6 +201,22 @@ def command(*words: str) -> Any:
     return json.loads(said.getvalue())
 
 
+def in_notebook(wanted: Wanted) -> list[Answer]:
+    """The plan of a notebook that asks the same, and its alternatives."""
+    same = ("planner", "schedule", "memory", "optimizer", "chunks", "pipelines", "device")
+    same += ("measured_on", "precision", "took", "state_precision", "update_times")
+    best = stageflow.plan(
+        wanted.stored.profile,
+        wanted.cluster,
+        microbatches=wanted.batch,
+        recompute=wanted.recompute.value,
+        shard_state=wanted.shard_state.value,
+        also=[kept.profile for kept in wanted.further],
+        **{name: getattr(wanted, name) for name in same},
+    )
+    return [best.answer, *(each.answer for each in best.alternatives)]
+
+
 def of_page(found: Answer) -> dict[str, Any]:
     """An answer as the REST API gives it."""
     values = asdict(replace(found, prediction=None))  # type: ignore[arg-type]
@@ -260,13 +277,14 @@ def outcome(ask: Any) -> Any:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[str(number) for number in range(len(ROWS))])
-def test_three_doors_one_answer(doors: Doors, row: dict[str, Any]) -> None:
+def test_four_doors_one_answer(doors: Doors, row: dict[str, Any]) -> None:
     wanted = doors.wanted(row)
     page = outcome(lambda: map(of_page, rank(wanted.question)))
     words = ["plan", *doors.options(wanted), "--planner", wanted.planner]
     asked = doors.asked_over_http(wanted)
     assert outcome(lambda: doors.client.propose(**asked)) == page
     assert outcome(lambda: map(of_command, command(*words)["plans"])) == page
+    assert outcome(lambda: map(of_page, in_notebook(wanted))) == page
 
 
 @pytest.mark.parametrize("schedule", ["", "interleaved"])

@@ -3,9 +3,8 @@
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.memory import memory, parts
+from app.charts.memory import limits_of, memory, parts
 from app.components.shell.layout import card
-from backend.cluster.cluster import Cluster
 from backend.planning.memory import memory_parts
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -36,13 +35,3 @@ def memory_view(prediction: Prediction, question: Question) -> None:
             alt=ALT,
         )
         st.html(" ".join(LEGEND.format(*each) for each in parts(held).items()))
-
-
-def limits_of(cluster: Cluster, prediction: Prediction) -> list[float | None]:
-    """Per pipeline rank the memory of its smallest device, None where that is not known."""
-    found: list[float | None] = []
-    for stage in prediction.plan.partition.stages[: prediction.plan.partition.pipeline_size]:
-        memories = [cluster.at(device).memory for device in stage.devices]
-        known = [memory for memory in memories if memory is not None]
-        found.append(min(known) if known else None)
-    return found

@@ -1,16 +1,10 @@
 """The stages of a plan as a table: what the partition's picture says, in figures."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import streamlit as st
 
-from app.charts.groups import folds
-from app.formats import NOTHING, seconds, size
+from app.exports.stage_rows import stage_rows
 from backend.cluster.cluster import Cluster
-from backend.planning.plan import Stage
 from backend.prediction.prediction import Prediction
-from backend.profiles.folds import Fold
 from backend.profiles.profile import Profile
 
 
@@ -27,73 +21,3 @@ def stage_table(profile: Profile, cluster: Cluster, prediction: Prediction) -> N
         },
         alt="Layers, devices, seconds and bytes of every stage",
     )
-
-
-def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> dict[str, list[Any]]:
-    """The table by columns."""
-    cut = prediction.plan.partition
-    cuts = profile.graph.cut_bytes
-    parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
-    blocks = shared_blocks(folds(profile.graph), cut.stages)
-    table: dict[str, list[Any]] = {
-        "stage": list(range(len(cut.stages))),
-        "layers": [f"{stage.first}–{stage.stop - 1}" for stage in cut.stages],
-        "from": [part[0].name for part in parts],
-        "to": [part[-1].name for part in parts],
-        **({"blocks": blocks} if any(blocks) else {}),
-        "replicas": [stage.replicas for stage in cut.stages],
-        "devices": [_devices(stage.devices) for stage in cut.stages],
-        "compute": [seconds(spent) for spent in prediction.stage_seconds],
-        "parameters": [size(sum(layer.parameter_bytes for layer in part)) for part in parts],
-        "sends": [
-            size(cuts[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
-            for stage in cut.stages
-        ],
-        "memory": [size(need) for need in prediction.memory_bytes],
-        "versions": list(prediction.versions),
-    }
-    if not profile.graph.is_two_way:
-        back = profile.graph.gradient_bytes
-        table["receives back"] = [
-            size(back[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
-            for stage in cut.stages
-        ]
-    frozen = [sum(layer.frozen_bytes for layer in part) for part in parts]
-    if any(frozen):
-        table["frozen"] = [size(held) for held in frozen]
-    shared = shared_weights(profile, cut.stages)
-    return table | {"shared weights": shared} if any(shared) else table
-
-
-def shared_blocks(found: Sequence[Fold], stages: Sequence[Stage]) -> list[str]:
-    """Per stage, how many blocks of each fold it has: "11 of 32"; "11.5" where it is cut within."""
-    texts: list[list[str]] = [[] for _ in stages]
-    for fold in found:
-        for stage, text in zip(stages, texts, strict=True):
-            layers = min(fold.stop, stage.stop) - max(fold.first, stage.first)
-            if layers > 0:
-                text.append(f"{round(layers / fold.size, 2):g} of {fold.count}")
-    return ["; ".join(text) for text in texts]
-
-
-def shared_weights(profile: Profile, stages: Sequence[Stage]) -> list[str]:
-    """Per stage, the tied weights that other stages read too: as their owner or as a reader."""
-    texts: list[list[str]] = [[] for _ in stages]
-    for tie in profile.graph.tied_weights:
-        owner, *readers = (_home(stages, layer) for layer in (tie.owner, *tie.readers))
-        if others := sorted(set(readers) - {owner}):
-            texts[owner].append(f"owns {tie.weight}, read by {', '.join(map(str, others))}")
-        for reader in others:
-            texts[reader].append(f"reads {tie.weight} of {owner}")
-    return ["; ".join(found) for found in texts]
-
-
-def _home(stages: Sequence[Stage], layer: int) -> int:
-    return next(n for n, stage in enumerate(stages) if stage.first <= layer < stage.stop)
-
-
-def _devices(devices: tuple[int, ...]) -> str:
-    first, last = devices[0], devices[-1]
-    if len(devices) > 2 and devices == tuple(range(first, last + 1)):
-        return f"{first}–{last}"
-    return ", ".join(map(str, devices))

@@ -1,6 +1,6 @@
 """The stages' table tells which weights are tied, and who owns them."""
 
-from app.components.plan.stage_table import shared_weights
+from app.exports.stage_rows import shared_weights
 from backend.planning.plan import Stage
 from backend.profiles.crossing import TiedWeight
 from backend.profiles.profile import Layer, ModelGraph, Profile
