@@ -14,7 +14,7 @@ from app.notebook.profiles import NotebookProfile, read_profile
 from app.notebook.tables import by_columns, heading, paragraphs, table
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
-from backend.cluster.presets import named_preset, this_machine
+from backend.cluster.presets import preset, this_machine
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.cuts import BY_HAND
@@ -28,6 +28,7 @@ from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
 from backend.prediction.trainers.forms import plan_form
 from backend.profiles.profile import Profile
+from backend.whole import is_whole
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -207,9 +208,16 @@ def cluster_of(given: Where) -> Cluster:
     if isinstance(given, int):
         return this_machine(given)
     text = str(given)
-    if named_preset(text) or "\n" in text:
+    name, _, rest = text.partition(":")
+    if "\n" in text:
         return read_cluster(text)
-    return read_cluster(Path(text).read_text() if Path(text).is_file() else text)
+    if Path(text).is_file():
+        return read_cluster(Path(text).read_text())
+    if is_whole(rest):
+        return preset(name, int(rest))
+    raise InvalidInput(
+        f"there is no file {text[:200]!r}", "Give a preset such as dgx-h100:4, a path, or a number."
+    )
 
 
 def _profile(given: Given) -> NotebookProfile:

@@ -80,6 +80,8 @@ def test_clusters_are_given_in_every_form(tmp_path: Path, vgg: Path):
     file.write_text(text)
     plans = [stageflow.plan(vgg, given, **QUICK) for given in (text, file, read_cluster(text))]
     assert len({each.prediction for each in plans}) == 1
+    with pytest.raises(InvalidInput, match="no file 'servers'"):
+        stageflow.plan(vgg, "servers")
     assert stageflow.plan(vgg, 2, cut="10x1-41x1").plan.planner == "by-hand"
     with pytest.raises(InvalidInput, match="recompute is 'perhaps'"):
         stageflow.plan(vgg, 2, recompute="perhaps")
