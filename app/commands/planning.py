@@ -62,6 +62,9 @@ def options(
     update_times: Annotated[
         int, typer.Option(help="How many times as many samples an update may take.")
     ] = 1,
+    search_on: Annotated[
+        bool, typer.Option("--search-on", help="Take up to thirty times the work (minutes).")
+    ] = False,
     optimizer: Annotated[OptimizerName, typer.Option(help="Its state counts as memory.")] = (
         "momentum"
     ),
@@ -120,6 +123,7 @@ def options(
         chunks=chunks,
         pipelines=pipelines,
         update_times=update_times,
+        search_on=search_on,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -190,6 +194,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "gap": found.gap,
         "bottleneck_seconds": found.bottleneck_seconds,
         "planner_seconds": found.planner_seconds,
+        "is_short": found.is_short,
         "samples_per_update": found.samples_per_update,
         "reason": found.reasons[0] if found.reasons else "",
         "reasons": list(found.reasons),

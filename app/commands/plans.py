@@ -72,6 +72,8 @@ def plan(
         faster = less.prediction
         said = f"{less.where}: {faster.plan.label} at {faster.samples_per_second:,.0f} samples/s."
         out.print(said, highlight=False)
+    if words := answers[0].limit_words:
+        out.print(words, highlight=False)
     for note in question.profile.notes:
         out.print(f"note: {note}", highlight=False, style="dim")
     if fewer:

@@ -143,6 +143,7 @@ class Param(StrEnum):
     CHUNKS = "chunks"
     PIPELINES = "pipelines"
     UPDATE_TIMES = "update-times"
+    SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"
     FURTHER = "also"

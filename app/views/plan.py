@@ -17,6 +17,7 @@ from app.components.plan.planning_view import (
     Search,
     are_there,
     leave,
+    limit_note,
     progress_view,
     replies_of,
     searches,
@@ -109,6 +110,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         st.info(plain(one_layer), icon=":material/content_cut:")
     if shown.answer is not None:
         figures(plan_figures(shown.answer, question.cluster), "plan")
+        limit_note(shown.answer, question)
     with st.container(key="split-plan"):
         drawn, beside = st.columns([2.6, 1], gap="medium")
     with drawn:

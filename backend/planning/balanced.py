@@ -2,27 +2,32 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate, cycle
 
 import numpy as np
 
 from backend.cluster.cluster import Cluster, Device
 from backend.planning.cost import Chain, cut_seconds, spans, sync_seconds
-from backend.planning.linear_partition import Table, linear_partition, stops
+from backend.planning.linear_partition import DEEPEST, Table, linear_partition, stops
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
 RECOMPUTED = 4 / 3
 """Compute with recomputation over compute without: forward, forward, backward of two forwards
 (PipeDream-2BW, section 3.3)."""
-DEEPEST = 64
+KEPT = 8
+"""Tables: the planners ask for the same ones again."""
+WIDE = 64
 """Stages of an equal pipeline that is copied: a copy of more is hard to fill."""
 
 
 def gpipe_balanced(profile: Profile, cluster: Cluster) -> Partition:
-    """One stage per device; the sum of the squares of the stages' compute is the smallest, as
-    torchgpipe balances by time (Kim et al., 2020, section 3.2.2: even block partitions)."""
-    return side_by_side(even_stops(profile, min(len(profile.layers), cluster.num_devices)))
+    """One stage per device, up to `DEEPEST`; the sum of the squares of the stages' compute is the
+    smallest, as torchgpipe balances by time (Kim et al., 2020, section 3.2.2: even block
+    partitions)."""
+    count = min(len(profile.layers), cluster.num_devices, DEEPEST)
+    return side_by_side(even_stops(profile, count))
 
 
 def two_bw(
@@ -42,8 +47,8 @@ def two_bw(
 
 
 def widths(profile: Profile, cluster: Cluster) -> Iterator[Partition]:
-    """For each depth up to `DEEPEST` the equal pipeline, copied as often as there is room."""
-    most = min(len(profile.layers), cluster.num_devices, DEEPEST)
+    """For each depth up to `WIDE` the equal pipeline, copied as often as there is room."""
+    most = min(len(profile.layers), cluster.num_devices, WIDE)
     table = _even(profile, most)
     for depth in range(1, most + 1):
         yield copied(stops(table, depth), cluster.num_devices // depth)
@@ -111,6 +116,10 @@ def even_stops(profile: Profile, count: int) -> list[int]:
 
 def _even(profile: Profile, most: int) -> Table:
     """Those of 1 to `most` stages."""
-    compute = Chain(profile, Device()).compute
+    return _squares(tuple(Chain(profile, Device()).compute.tolist()), most)
+
+
+@lru_cache(KEPT)
+def _squares(compute: tuple[float, ...], most: int) -> Table:
     free = np.zeros(len(compute))
-    return linear_partition(np.add, spans(compute) ** 2, [free] * (most - 1))
+    return linear_partition(np.add, spans(np.array(compute)) ** 2, [free] * (most - 1))

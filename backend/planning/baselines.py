@@ -1,13 +1,14 @@
 """What a plan is compared with: one stage everywhere, and one device per stage."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from backend.cluster.cluster import Cluster
-from backend.planning.balanced import side_by_side
+from backend.planning.balanced import KEPT, side_by_side
 from backend.planning.cost import Chain, Floats, cut_seconds, spans
-from backend.planning.linear_partition import Table, linear_partition, stops
+from backend.planning.linear_partition import DEEPEST, Table, linear_partition, stops
 from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Profile
 
@@ -22,7 +23,8 @@ def model_parallel(profile: Profile, cluster: Cluster) -> Partition:
 
     The plan says nothing about time: the same cut with one microbatch in flight is model
     parallelism without pipelining, with a pipeline schedule a compute-balanced pipeline.
-    Links are not considered. Uses as many devices as there are layers, if that is fewer.
+    Links are not considered. Uses as many devices as there are layers, if that is fewer, and
+    `DEEPEST` at most.
     """
     count = _most_stages(profile, cluster)
     free = np.zeros(len(profile.layers) + 1)
@@ -52,9 +54,16 @@ def straight(profile: Profile, cluster: Cluster) -> Partition:
 
 
 def _most_stages(profile: Profile, cluster: Cluster) -> int:
-    return min(len(profile.layers), cluster.num_devices)
+    return min(len(profile.layers), cluster.num_devices, DEEPEST)
 
 
 def _table(profile: Profile, cluster: Cluster, cuts: Sequence[Floats]) -> Table:
     """The smallest bottleneck on each number of devices; `cuts[p]` joins devices p and p + 1."""
-    return linear_partition(np.maximum, spans(Chain(profile, cluster.device).compute), cuts)
+    compute = Chain(profile, cluster.device).compute
+    return _longest(tuple(compute.tolist()), tuple(tuple(cut.tolist()) for cut in cuts))
+
+
+@lru_cache(KEPT)
+def _longest(compute: tuple[float, ...], cuts: tuple[tuple[float, ...], ...]) -> Table:
+    each = [np.array(cut) for cut in cuts]
+    return linear_partition(np.maximum, spans(np.array(compute)), each)

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from backend.planning.cost import Floats
 
+DEEPEST = 128
+"""Stages of a straight pipeline at most: a longer one is hard to fill, and to plan."""
 Table = list[tuple[Floats, NDArray[np.int64]]]
 
 
@@ -18,12 +20,13 @@ def linear_partition(
     `stages[j, s]` is the cost of a stage of layers s..j-1 and `cuts[p][s]` that of the cut in front
     of layer s between stages p and p + 1; `combine` adds them or takes their maximum.
     """
-    best = stages[:, 0]
+    best, rows = stages[:, 0], np.arange(len(stages))
     table: Table = [(best, np.zeros(len(best), dtype=np.int64))]
     for cut in cuts:
         ways = combine(combine(best, cut), stages)
-        best = ways.min(axis=1)
-        table.append((best, ways.argmin(axis=1)))
+        starts = ways.argmin(axis=1)
+        best = ways[rows, starts]
+        table.append((best, starts))
     return table
 
 

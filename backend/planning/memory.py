@@ -237,11 +237,21 @@ class MemoryRule:
         """What 1 to `most` replicas hold: both numbers never grow with the replicas, so only
         those from which on they are smaller are listed."""
         steps: dict[tuple[float, float], int] = {}
-        for replicas in range(1, most + 1):
-            in_flight, versions = self.holds(replicas, after)
-            steps.setdefault((in_flight, versions + self._copies(replicas)), replicas)
+        at = 1
+        while at <= most:
+            held = self.holds(at, after)
+            same = at if self.sharded else self._alike(held, at, most, after)
+            steps.setdefault((held[0], held[1] + self._copies(at)), at)
+            at = same + 1
         held, copies = np.array(list(steps), dtype=np.float64).T
         return Bounds(np.array(list(steps.values()), dtype=np.float64), held, copies)
+
+    def _alike(self, held: tuple[int, int], low: int, high: int, after: int) -> int:
+        """Up to how many replicas, of `low` to `high`, hold the same as `low` of them."""
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.holds(middle, after) == held else (low, middle - 1)
+        return low
 
     def _copies(self, replicas: int) -> float:
         """Copies of the weights beside their versions."""

@@ -39,6 +39,7 @@ class Answer:
     reasons              what holds the plan back, what memory made of it, and what moving a layer
                          would change
     planner_seconds      processor seconds that planning took, simulations included
+    is_short             planning ended at its limit of work; more may find a faster plan
     """
 
     prediction: Prediction
@@ -49,12 +50,26 @@ class Answer:
     bottleneck_seconds: float
     reasons: tuple[str, ...]
     planner_seconds: float
+    is_short: bool = False
 
     @property
     def gap(self) -> float:
         """By how much another plan may be faster at most, as a share of the plan's seconds."""
         seconds = self.prediction.seconds_per_minibatch
         return max(0.0, 1 - self.bound_seconds / seconds) if seconds else 0.0
+
+    @property
+    def limit_words(self) -> str:
+        """What a person should know of how it was found; "" where nothing was left out."""
+        said = []
+        if self.is_short:
+            said.append(
+                f"Planning stopped at its limit of work; the gap is {self.gap:.1%}. Searching on "
+                "may find more."
+            )
+        if not self.prediction.is_simulated:
+            said.append("The plan is too large to simulate: its rate is an estimate, mostly high.")
+        return " ".join(said)
 
     @property
     def samples_per_update(self) -> int:
@@ -138,7 +153,9 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
     return judge(question, question.fitting(question.plan(BY_HAND, partition)))
 
 
-def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:
+def judge(
+    question: Question, prediction: Prediction, seconds: float = 0.0, is_short: bool = False
+) -> Answer:
     """`prediction` beside data parallelism, one device and the lower bound."""
     plan, cluster = prediction.plan, question.cluster
     profile = question.at(plan.microbatch)
@@ -158,13 +175,15 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(_reasons(question, plan)),
         seconds,
+        is_short,
     )
 
 
 def _answer(name: str, question: Question, watch: Watch) -> Answer:
     start = time.process_time()
-    prediction = search(name, question, watch)
-    return judge(question, prediction, time.process_time() - start)
+    work = question.work(watch.check)
+    prediction = search(name, question, watch, work)
+    return judge(question, prediction, time.process_time() - start, work.is_short)
 
 
 def _reasons(question: Question, plan: Plan) -> Iterator[str]:

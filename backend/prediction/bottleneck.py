@@ -36,10 +36,10 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
     replicas between which microbatches go round robin, in each of the parallel pipelines.
     """
     cut = plan.partition
-    compute = _compute(durations, plan)
+    compute, every = _compute(durations, plan), cut.replicas
     found = []
-    for pipeline_rank, replicas in enumerate(cut.replicas):
-        held = range(pipeline_rank, len(cut.stages), cut.pipeline_size)
+    for pipeline_rank, replicas in enumerate(every):
+        held = range(pipeline_rank, len(cut.stages), len(every))
         group = shape.group_of(pipeline_rank)
         update = sum(
             durations.update[s] + durations.all_reduce(s, group) + durations.gathering[s]
@@ -48,7 +48,7 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         found.append(Load("stage", pipeline_rank, busy))
     for number in range(len(cut.stages) - 1):
-        replicas_of = (cut.replicas[stage % cut.pipeline_size] for stage in (number, number + 1))
+        replicas_of = (every[stage % len(every)] for stage in (number, number + 1))
         channels = lcm(*replicas_of) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)

@@ -10,7 +10,9 @@ from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
+from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.work import Work
 from backend.prediction.memory_constrained import memory_constrained_partitions
 from backend.prediction.question import Question
 from backend.prediction.shapes import with_short_rounds
@@ -18,22 +20,22 @@ from backend.prediction.shapes import with_short_rounds
 SPLITS = (1, 2, 4)
 """A minibatch is also tried in twice and four times as many microbatches of a share of the size."""
 WIDEST = 64
-"""Devices up to which equal pipelines of every depth are among the candidates, and small steps from
-the best candidate are tried."""
+"""Devices up to which equal pipelines of every depth are among the candidates; of more those of
+one, two, four, ... stages."""
 
 
-def every_plan(question: Question) -> Iterator[Plan]:
+def every_plan(question: Question, work: Work | None = None) -> Iterator[Plan]:
     """Those of `best`, as far as the question admits them.
 
     Every minibatch has the same samples: `batch` microbatches where the schedule updates once
     per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
-    assumption).
+    assumption). Half of the `work` that is left may go into finding partitions.
     """
-    return filter(question.admits, _every_plan(question))
+    return filter(question.admits, _every_plan(question, (work or question.work()).part(0.5)))
 
 
-def _every_plan(question: Question) -> Iterator[Plan]:
-    whole, chunked = _partitions(question), list(interleaved_partitions(question))
+def _every_plan(question: Question, work: Work) -> Iterator[Plan]:
+    whole, chunked = _partitions(question, work), list(interleaved_partitions(question))
     for split, name in product(SPLITS, question.schedules):
         partitions = chunked if schedule_named(name).chunked else whole
         yield from (plan for p in partitions for plan in _plans(question, p, name, split))
@@ -66,7 +68,8 @@ def double_buffered(question: Question) -> Iterator[list[Plan]]:
 def interleaved_partitions(question: Question) -> Iterator[Partition]:
     """Equal stages, `question.chunks` on each device, for every depth that divides the devices."""
     devices, layers = question.cluster.num_devices, len(question.profile.layers)
-    for depth in range(2, min(devices, layers // question.chunks) + 1):
+    most = min(devices, layers // question.chunks, DEEPEST // question.chunks)
+    for depth in range(2, most + 1):
         if devices % depth == 0:
             yield interleaved(question.profile, depth, devices // depth, question.chunks)
 
@@ -97,16 +100,17 @@ def _plans(question: Question, partition: Partition, name: str, split: int) -> I
         yield Plan("best", partition, name, size // split, question.batch * split)
 
 
-def _partitions(question: Question) -> list[Partition]:
+def _partitions(question: Question, work: Work) -> list[Partition]:
     """Those of all planners, equal pipelines of every depth, and what memory asks for; with rounds
     that are not too long."""
     profile, cluster = question.profile, question.cluster
-    found = dict.fromkeys(memory_constrained_partitions(question, question.schedules))
+    found = dict.fromkeys(memory_constrained_partitions(question, question.schedules, work))
     for name, entry in PLANNERS.items():
         if name != "pipedream":
             with suppress(PlanDoesNotFit):
                 found[entry.plan(profile, cluster)] = None
-    if cluster.num_devices <= WIDEST:
-        for each in widths(profile, cluster):
+    for each in widths(profile, cluster):
+        depth = len(each.stages)
+        if cluster.num_devices <= WIDEST or depth & (depth - 1) == 0:
             found[each] = found[on_neighbours(each)] = None
     return list(dict.fromkeys(map(with_short_rounds, found)))

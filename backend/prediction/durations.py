@@ -52,8 +52,14 @@ class PlanDurations:
 
     def pace(self, stage: int) -> float:
         """Speed of the slowest device that holds `stage`."""
-        devices = self.partition.stages[stage].devices
-        return min(self.cluster.at(device).speed for device in devices)
+        return self._paces[stage]
+
+    @cached_property
+    def _paces(self) -> tuple[float, ...]:
+        at, stages = self.cluster.at, self.partition.stages
+        if not self.cluster.devices:
+            return (self.cluster.device.speed,) * len(stages)
+        return tuple(min(at(device).speed for device in stage.devices) for stage in stages)
 
     def compute(self, rank: int, action: Compute) -> float:
         """Seconds of `action`."""

@@ -17,6 +17,7 @@ from backend.planning.pipedream.ideals import Ideals, own_order
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
+from backend.planning.work import Work, WorkSpent
 from backend.profiles.profile import Profile
 
 NONE = Savings()
@@ -36,25 +37,28 @@ class PlanInputs(Protocol):
 
 
 def memory_constrained_partition(
-    asked: PlanInputs, schedule: str, savings: Savings = NONE
+    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: Work | None = None
 ) -> Partition:
     """The partition with the smallest bottleneck whose stages fit under `schedule`. Raises
-    `PlanDoesNotFit` with the smallest excess."""
-    return memory_constrained_optimum(asked, schedule, savings).partition
+    `PlanDoesNotFit` with the smallest excess, and `WorkSpent`."""
+    return memory_constrained_optimum(asked, schedule, savings, work).partition
 
 
 def memory_constrained_optimum(
-    asked: PlanInputs, schedule: str, savings: Savings = NONE
+    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: Work | None = None
 ) -> Optimum:
     """The same with its bottleneck and proof."""
     rule = memory_rule(asked, schedule, savings)
-    return optimum(asked.profile, asked.cluster, memory=rule)
+    return optimum(asked.profile, asked.cluster, memory=rule, work=work)
 
 
-def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -> list[Partition]:
+def memory_constrained_partitions(
+    asked: PlanInputs, schedules: Sequence[str], work: Work
+) -> list[Partition]:
     """Those under each of `schedules`, with and without recomputation, and with shared state where
     that is allowed; the same memory asked about once, and without those for which nothing fits. A
-    graph with more cuts than are looked at is cut in its own order."""
+    graph with more cuts than are looked at is cut in its own order. Each has an equal share of the
+    `work`; those for which it does not suffice are left out."""
     ways = [Savings(*each) for each in product((False, True), asked.shard_state.tries)]
     rules = {
         _bounds(rule, asked.cluster.num_devices): rule
@@ -68,12 +72,15 @@ def memory_constrained_partitions(asked: PlanInputs, schedules: Sequence[str]) -
     found: dict[Partition, None] = {}
     unlimited, loose = 0.0, set[object]()
     if any(rule and rule.sharded for rule in rules.values()):
-        unlimited = optimum(asked.profile, asked.cluster, cuts=cuts).seconds
-    for key, rule in rules.items():
+        unlimited = optimum(
+            asked.profile, asked.cluster, cuts=cuts, work=work.part(1 / (1 + len(rules)))
+        ).seconds
+    for number, (key, rule) in enumerate(rules.items()):
         if rule and _bounds(replace(rule, sharded=False), asked.cluster.num_devices) in loose:
             continue  # whole state does not make it slower
-        with suppress(PlanDoesNotFit):
-            best = optimum(asked.profile, asked.cluster, memory=rule, cuts=cuts, tells_excess=False)
+        part = work.part(1 / (len(rules) - number))
+        with suppress(PlanDoesNotFit, WorkSpent):
+            best = optimum(asked.profile, asked.cluster, True, rule, cuts, False, part)
             found[best.partition] = None
             if best.seconds <= unlimited * (1 + ROUNDING):
                 loose.add(key)

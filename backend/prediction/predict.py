@@ -10,19 +10,25 @@ from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
+from backend.prediction.estimated import estimated
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
-from backend.prediction.steady import on_cluster, steady
+from backend.prediction.steady import forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
+
+MOST_FORWARDS = 80_000
+"""Forwards of the shortest segment that shows a plan's steady state, above which it is not
+simulated: that takes seconds."""
 
 
 def predict(
     profile: Profile, cluster: Cluster, plan: Plan, optimizer: str = "momentum"
 ) -> Prediction:
     """What `plan` does on `cluster` in its steady state, on microbatches of its size: as
-    `profile` has them, else in proportion.
+    `profile` has them, else in proportion. A plan with very many stages and devices is
+    `estimated`.
 
     Raises `PlanDoesNotFit` where a stage needs more memory than a device has, `InvalidInput`
     where the plan is not one for this profile, cluster and schedule.
@@ -34,10 +40,13 @@ def predict(
     rule.check(shape)
     held = memory_parts(profile, plan, shape, optimizer)
     check_memory(held, smallest_devices(cluster, plan.partition))
+    memory = tuple(holding.total for holding in held)
+    if forwards(plan, shape) > MOST_FORWARDS:
+        durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+        return estimated(durations, plan, shape, memory)
     found = steady(profile, cluster, plan, shape)
     # the slope of a finite segment may still hold a little of its beginning
     seconds = plan.batch * max(found.seconds, busiest(found.durations, plan, shape))
-    memory = tuple(holding.total for holding in held)
     return described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
 
 

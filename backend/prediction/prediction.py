@@ -21,6 +21,7 @@ class Prediction:
     stage_seconds          compute seconds of one microbatch per stage (not divided by replicas)
     staleness              updates between a stage's forward and the newest weights, worst stage
     versions               weight versions alive per stage
+    is_simulated           False where the plan is too large for that: then its bounds stand for it
     """
 
     plan: Plan
@@ -32,3 +33,4 @@ class Prediction:
     stage_seconds: tuple[float, ...]
     staleness: int
     versions: tuple[int, ...]
+    is_simulated: bool = True

@@ -16,6 +16,7 @@ from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
+from backend.planning.work import Work, WorkSpent
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
@@ -31,6 +32,9 @@ OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
 """Schedules of planners that were made for one; the others plan for PipeDream's."""
 MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
+LIMIT, FURTHER = 4e6, 30
+"""Work of a planner (`backend.planning.work`), and how many times of it where somebody asks for
+more."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Question:
     schedule   a name of the catalog; "" for the planner's own, and for any that `best` likes
     batch      microbatches per update of a schedule that updates once per batch
     update_times   how many times as many samples an update of such a schedule may take
+    search_on      the search may do `FURTHER` times the work
     optimizer  whose state counts as memory
     recompute, shard_state   whether activations are computed again, and whether the optimizer's
                state of a stage is sharded over its replicas
@@ -66,6 +71,7 @@ class Question:
     further: tuple[Profile, ...] = ()
     like: Plan | None = None
     update_times: int = 1
+    search_on: bool = False
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -131,6 +137,10 @@ class Question:
         found = [member.name for member in executable_schedules()]
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
 
+    def work(self, stop: Callable[[], None] = lambda: None) -> Work:
+        """What a search may do to answer it."""
+        return Work(LIMIT * (FURTHER if self.search_on else 1), stop)
+
     @property
     def samples(self) -> int:
         """Those of an update of `batch` microbatches."""
@@ -191,7 +201,7 @@ class Question:
         least, *others = self.savings
         try:
             return self.predict(plan(least))
-        except PlanDoesNotFit as fault:
+        except (PlanDoesNotFit, WorkSpent) as fault:
             found = [each for savings in others if (each := self._fitting(plan, savings))]
             if not found:
                 raise fault
@@ -200,7 +210,7 @@ class Question:
     def _fitting(self, plan: Callable[[Savings], Plan], savings: Savings) -> Prediction | None:
         try:
             return self.predict(plan(savings))
-        except PlanDoesNotFit:
+        except (PlanDoesNotFit, WorkSpent):
             return None
 
 

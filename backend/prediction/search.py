@@ -14,9 +14,9 @@ from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
+from backend.planning.work import Work
 from backend.prediction.bottleneck import drains, most_samples
 from backend.prediction.candidates import (
-    WIDEST,
     double_buffered,
     every_plan,
     interleaved_partitions,
@@ -26,10 +26,11 @@ from backend.prediction.improvement import nearby
 from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
-from backend.prediction.shapes import with_short_rounds
+from backend.prediction.shapes import steady_shape, with_short_rounds
+from backend.prediction.steady import forwards
 
-MOST_STEPS = 10_000
-"""Stages times devices of the plans that are simulated to improve the best candidate."""
+PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
+"""Work of a prediction: once, per forward that is simulated, and per stage."""
 STEP = 1e-4
 """A step that gains a smaller share is not taken."""
 SIMILAR = 1e-9
@@ -64,15 +65,20 @@ Found = tuple[float, int, Prediction]
 """Samples/s, the number of the candidate, and its prediction."""
 
 
-def search(name: str, question: Question, watch: Watch = UNWATCHED) -> Prediction:
+def search(
+    name: str, question: Question, watch: Watch = UNWATCHED, work: Work | None = None
+) -> Prediction:
     """The plan of the planner `name` with what it will do, of the sizes of update that the question
-    admits the faster one. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the
-    schedule, and `PlanningStopped`."""
+    admits the faster one. What the `work` (by default the question's) does not suffice for is left
+    out. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the schedule,
+    `WorkSpent` and `PlanningStopped`."""
+    work = work or question.work(watch.check)
     found: Found | None = None
     fault: StageflowError | None = None
-    for number, sized in enumerate(question.sizes):
+    sizes = question.sizes
+    for number, sized in enumerate(sizes):
         try:
-            prediction = _sized(name, sized, watch)
+            prediction = _sized(name, sized, watch, work.part(1 / (len(sizes) - number)))
         except StageflowError as error:
             fault = fault or error
         else:
@@ -83,38 +89,40 @@ def search(name: str, question: Question, watch: Watch = UNWATCHED) -> Predictio
     raise fault
 
 
-def _sized(name: str, question: Question, watch: Watch) -> Prediction:
+def _sized(name: str, question: Question, watch: Watch, work: Work) -> Prediction:
     """The same of updates that are as large as is asked."""
     watch.check()
     chunked = question.schedule and schedule_named(question.schedule).chunked
     if name == "best":
-        found = _fastest(name, question, every_plan(question), watch)
-        is_small = question.cluster.num_devices <= WIDEST
-        return _improved(question, found, watch) if is_small else found
+        plans = list(every_plan(question, work))
+        return _improved(question, _fastest(name, question, plans, watch, work), watch, work)
     if name == "avgpipe":
-        return _avgpipe(question, watch)
+        return _avgpipe(question, watch, work)
     if chunked:
-        return _fastest(name, question, _chunked(name, question), watch)
+        return _fastest(name, question, _chunked(name, question), watch, work)
     if name == "pipedream-2bw":
-        return _two_bw(question, watch)
+        return _two_bw(question, watch, work)
     if name == "pipedream":
-        return _pipedream(question)
+        return _pipedream(question, work)
     partition = PLANNERS[name].plan(question.profile, question.cluster)
     return question.fitting(question.plan(name, partition))
 
 
-def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch) -> Prediction:
+def _fastest(
+    name: str, question: Question, plans: Iterable[Plan], watch: Watch, work: Work
+) -> Prediction:
     """The plan with the most simulated samples/s of those that fit, the first one of equals.
 
     Best first: candidates are simulated in the order of their bounds, until no bound is above
-    the best rate found. What does not fit the memory comes again with every way to save some. What
-    late weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
+    the best rate found or the work is spent. What does not fit the memory comes again with every
+    way to save some. What late weights do to learning is not weighed. Raises `PlanDoesNotFit` and
+    `PlanningStopped`.
     """
     watch.progress(name, 0, 0)
     found: Found | None = None
     fault: StageflowError | None = None
     least, *others = question.savings
-    bound, ways = _bounds(question), 1 + len(others)
+    bound, ways = _bounds(question, work), 1 + len(others)
     listed = enumerate(dict.fromkeys(map(least.of, plans)))
     queue = [(-bound(plan), ways * number, plan) for number, plan in listed]
     heapify(queue)
@@ -122,9 +130,11 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
         watch.progress(name, done, done + len(queue))
         if not queue or (found and _is_settled(found, *queue[0][:2])) or watch.stop():
             break
+        if found and work.is_spent:
+            break
         _, number, plan = heappop(queue)
         try:
-            prediction = question.predict(plan)
+            prediction = _predicted(question, plan, work)
         except PlanDoesNotFit as error:
             fault = fault or error
             if number % ways == 0:
@@ -142,21 +152,34 @@ def _fastest(name: str, question: Question, plans: Iterable[Plan], watch: Watch)
     raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
 
 
-def _improved(question: Question, best: Prediction, watch: Watch) -> Prediction:
+def _predicted(question: Question, plan: Plan, work: Work) -> Prediction:
+    """`plan` simulated, at its cost. Raises as `Question.predict`."""
+    work.count(PREDICTING + STAGE * len(plan.partition.stages))
+    found = question.predict(plan)
+    if found.is_simulated:
+        work.count(FORWARD * forwards(plan, steady_shape(plan)))
+    return found
+
+
+def _improved(question: Question, best: Prediction, watch: Watch, work: Work) -> Prediction:
     """`best`, or a faster plan that small steps lead to, each of which is simulated. Ends where no
-    step helps, after so much work (`MOST_STEPS`), or when it is stopped."""
-    bound, left = _bounds(question), MOST_STEPS
+    step helps, where the work is spent, or when it is stopped."""
+    bound = _bounds(question, work)
     devices, tried = question.cluster.num_devices, {best.plan}
-    while left > 0:
-        steps = [plan for plan in nearby(best.plan, devices) if plan not in tried]
-        steps = [plan for plan in steps if question.admits(plan)]
+    while not work.is_spent:
+        steps = []
+        for plan in nearby(best.plan, devices):
+            work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
+            if work.is_spent:
+                return best
+            if plan not in tried and question.admits(plan):
+                steps.append(plan)
         for plan in sorted(steps, key=bound, reverse=True):
-            if left <= 0 or bound(plan) <= best.samples_per_second * (1 + STEP) or watch.stop():
+            if work.is_spent or bound(plan) <= best.samples_per_second * (1 + STEP) or watch.stop():
                 return best
             tried.add(plan)
-            left -= 1 + len(plan.partition.stages) * plan.partition.num_devices
             try:
-                found = question.predict(plan)
+                found = _predicted(question, plan, work)
             except StageflowError:
                 continue
             if found.samples_per_second > best.samples_per_second * (1 + STEP):
@@ -180,13 +203,16 @@ def _better(old: Found | None, new: Found) -> Found:
     return new if new[0] >= old[0] * (1 - SIMILAR) and new[1] < old[1] else old
 
 
-def _bounds(question: Question) -> Callable[[Plan], float]:
+def _bounds(question: Question, work: Work) -> Callable[[Plan], float]:
     """The bound of a plan; those that differ in a schedule alone that is bounded alike are counted
-    once."""
+    once. Infinite once the work is spent: what is not bounded is not left out for its bound."""
     alike: dict[tuple[bool, bool], str] = {}
 
     @cache
     def bound(same: Plan) -> float:
+        if work.is_spent:
+            return inf
+        work.count(PREDICTING / 3 + STAGE * len(same.partition.stages))
         profile = question.at(same.microbatch)
         gain = question.gain if same.num_pipelines > 1 else 1.0
         try:
@@ -203,7 +229,7 @@ def _bounds(question: Question) -> Callable[[Plan], float]:
     return found
 
 
-def _avgpipe(question: Question, watch: Watch) -> Prediction:
+def _avgpipe(question: Question, watch: Watch, work: Work) -> Prediction:
     """AvgPipe on a straight pipeline: the number of parallel pipelines, microbatches and advance
     with the most simulated samples/s within the memory (Chen et al., PPoPP 2023; our tuning).
 
@@ -217,16 +243,17 @@ def _avgpipe(question: Question, watch: Watch) -> Prediction:
             f"avgpipe puts pipelines beside each other, schedule {question.schedule!r} is for one",
             f"Use schedule {known}, or another planner.",
         )
-    return _fastest("avgpipe", question, plans, watch)
+    return _fastest("avgpipe", question, plans, watch, work)
 
 
-def _pipedream(question: Question) -> Prediction:
+def _pipedream(question: Question, work: Work) -> Prediction:
     """PipeDream's partition within the memory, which is saved where none fits without; with fewer
     replicas where its rounds would be too long to train or to simulate."""
 
     def plan(savings: Savings) -> Plan:
         schedule = question.plan("pipedream", whole).schedule
-        cut = with_short_rounds(memory_constrained_partition(question, schedule, savings))
+        share = work.part(0.5)
+        cut = with_short_rounds(memory_constrained_partition(question, schedule, savings, share))
         return savings.of(question.plan("pipedream", cut))
 
     whole = data_parallel(question.profile, question.cluster)
@@ -246,7 +273,7 @@ def _chunked(name: str, question: Question) -> Iterator[Plan]:
             yield question.plan(name, partition)
 
 
-def _two_bw(question: Question, watch: Watch) -> Prediction:
+def _two_bw(question: Question, watch: Watch, work: Work) -> Prediction:
     """The largest microbatch that fits, then width, depth and recomputation with the most
     simulated samples/s (ICML 2021, section 3.3), of updates of the samples that are asked for."""
     fault: PlanDoesNotFit | None = None
@@ -254,7 +281,7 @@ def _two_bw(question: Question, watch: Watch) -> Prediction:
         if not plans:
             continue
         try:
-            return _fastest("pipedream-2bw", question, plans, watch)
+            return _fastest("pipedream-2bw", question, plans, watch, work)
         except PlanDoesNotFit as error:
             fault = fault or error
     raise fault or PlanDoesNotFit(

@@ -68,6 +68,12 @@ def steady(profile: Profile, cluster: Cluster, plan: Plan, whole: Shape) -> Stea
     return Steady(found, timeline, durations, slope)
 
 
+def forwards(plan: Plan, whole: Shape) -> int:
+    """Those of the shortest segment that is simulated."""
+    shortest = lengths(whole, microbatch_unit(plan), drains(plan.schedule))[0]
+    return shortest * whole.num_stages
+
+
 def on_cluster(
     program: Program, profile: Profile, cluster: Cluster, plan: Plan
 ) -> tuple[Timeline, PlanDurations]:

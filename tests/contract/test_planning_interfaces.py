@@ -87,6 +87,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"chunks": 3},
         {"pipelines": 1},
         {"update_times": 3},
+        {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
         {"device": "A100", "measured_on": "V100"},
@@ -153,6 +154,7 @@ class Doors:
             "also": [kept.id for kept in wanted.further],
             "lanes_took": wanted.took,
             "update_times": wanted.update_times,
+            "search_on": wanted.search_on,
         } | more
 
     def options(self, wanted: Wanted) -> list[str]:
@@ -166,6 +168,7 @@ class Doors:
             *("--state-precision", wanted.state_precision),
             *("--shard-state", wanted.shard_state.value),
             *("--update-times", str(wanted.update_times)),
+            *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
             *(("--pipelines-took", *map(str, wanted.took)) if wanted.took else ()),
@@ -255,7 +258,7 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     partition = {"stages": stages, "order": found["order"], "chunks": found["chunks"]}
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
-    same += ("samples_per_update",)
+    same += ("samples_per_update", "is_short")
     return {
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},

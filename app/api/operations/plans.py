@@ -56,6 +56,7 @@ class PlanRequest:
     shard_state  over the replicas of a stage, likewise
     chunks       stages on a device under a schedule that interleaves
     update_times how many times the samples of `batch` microbatches an update may take
+    search_on    the search may take thirty times its usual work (minutes)
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
@@ -84,13 +85,15 @@ class PlanRequest:
     state_precision: StatePrecision = "float32"
     shard_state: MemorySaving = MemorySaving.AUTO
     update_times: int = 1
+    search_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
     with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
-    `samples_per_update` are those of the layer whose update takes most."""
+    `samples_per_update` are those of the layer whose update takes most; with `is_short` planning
+    ended at its limit of work, and searching on may find more."""
 
     prediction: Prediction
     speedup: float | None
@@ -103,6 +106,7 @@ class Proposal:
     bottleneck_seconds: float
     planner_seconds: float
     samples_per_update: int
+    is_short: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         chunks=asked.chunks,
         pipelines=asked.pipelines,
         update_times=asked.update_times,
+        search_on=asked.search_on,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -105,7 +105,7 @@ def _updates() -> dict[str, Any]:
         "updates are faster, and learn otherwise. 1: no more than the microbatches per update.",
         width="stretch",
     )
-    return {"update_times": times}
+    return {"update_times": times, "search_on": state.text(Param.SEARCH_ON) == "1"}
 
 
 def _pipelines() -> dict[str, Any]:

@@ -12,8 +12,9 @@ from app.formats import count
 from app.naming import planner_name
 from app.queries import planner
 from app.queries.background import Background, Visitor
-from app.session.state import Key
-from backend.prediction.answer import Reply
+from app.session import state
+from app.session.state import Key, Param
+from backend.prediction.answer import Answer, Reply
 from backend.prediction.question import Question
 
 AT_ONCE, REFRESH = 0.6, 0.5  # seconds
@@ -119,6 +120,20 @@ def stopped_note(found: Sequence[Search]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="stopped"):
         st.warning(f"Planning was cancelled{tried}. {said}", icon=":material/stop_circle:")
         st.button("Plan again", icon=":material/restart_alt:", on_click=_forget, args=(ended,))
+
+
+def limit_note(found: Answer, question: Question) -> None:
+    """That the search came to its limit, and the way to go on with it."""
+    if not (words := found.limit_words):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", key="limit"):
+        st.info(words, icon=":material/hourglass_bottom:")
+        if found.is_short and not question.search_on:
+            st.button("Search on", icon=":material/play_arrow:", on_click=_search_on)
+
+
+def _search_on() -> None:
+    state.put(Param.SEARCH_ON, "1")
 
 
 def _forget(ended: Sequence[Search]) -> None:

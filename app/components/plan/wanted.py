@@ -46,6 +46,7 @@ class Wanted:
     precision: str = ""
     state_precision: StatePrecision = "float32"
     update_times: int = 1
+    search_on: bool = False
 
     @property
     def question(self) -> Question:
@@ -62,6 +63,7 @@ class Wanted:
             chunks=self.chunks,
             pipelines=self.pipelines,
             update_times=self.update_times,
+            search_on=self.search_on,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -98,6 +100,7 @@ class Wanted:
             Param.CHUNKS: self.chunks,
             Param.PIPELINES: self.pipelines,
             Param.UPDATE_TIMES: self.update_times,
+            Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
             Param.FURTHER: ",".join(str(kept.id) for kept in self.further),
@@ -132,6 +135,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"up to {wanted.pipelines} parallel pipelines"
         case "update_times":
             return f"updates of up to {wanted.update_times} times the samples"
+        case "search_on":
+            return "searched on"
         case "took":
             alone, together = wanted.took or (0.0, 0.0)
             return f"pipelines took {seconds(alone)} and {seconds(together)}"

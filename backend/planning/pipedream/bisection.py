@@ -6,6 +6,7 @@ from backend.planning.cost import ROUNDING
 from backend.planning.pipedream.feasibility import feasible
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.plan import Partition
+from backend.planning.work import WorkSpent
 
 CLOSE = 1e-4
 """Bisect until upper and lower bound are this close; then jump from plan to better plan."""
@@ -35,14 +36,18 @@ class Optimum:
 
 def improved(space: PlanSpace, start: Partition, seconds: float, bound: float) -> Optimum:
     """The best partition of `space`, `start` of `seconds` or another, where no plan is faster than
-    `bound`. The new bound holds for the plans of `space` alone."""
+    `bound`. The new bound holds for the plans of `space` alone. Ends early where the work is
+    spent."""
     best, low = start, bound
     while seconds > low * (1 + ROUNDING):
         near = seconds <= low * (1 + CLOSE)
         if near and not space.ideals.complete:
             break
         limit = seconds * (1 - ROUNDING) if near else low + (seconds - low) / 2
-        pieces = feasible(space, limit)
+        try:
+            pieces = feasible(space, limit)
+        except WorkSpent:
+            break
         if pieces is not None:
             best = space.partition(pieces)
             seconds = min(limit, space.seconds(best))
@@ -57,8 +62,9 @@ def infeasible_below(space: PlanSpace, low: float, high: float) -> float:
     """The largest time found from `low` to `high` within which `space` has no plan."""
     while high > low * (1 + CLOSE_BOUND):
         middle = low + (high - low) / 2
-        if feasible(space, middle) is None:
-            low = middle
-        else:
-            high = middle
+        try:
+            pieces = feasible(space, middle)
+        except WorkSpent:
+            break
+        low, high = (middle, high) if pieces is None else (low, middle)
     return low

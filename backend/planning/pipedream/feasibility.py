@@ -21,6 +21,9 @@ from backend.planning.pipedream.plan_space import Piece, PlanSpace
 Ints = NDArray[np.int64]
 FAR = 100
 """More levels than a cluster has: no way."""
+START, ENTRY, STEP, PER_CUT, PER_BOUND = 100.0, 0.002, 40.0, 0.1, 0.04
+"""Work of a search: once, per entry of its table, per stop and taken devices, per cut in front of
+that, and per such cut and number of replicas that hold different memory."""
 FEWEST_COPIED = 4.0
 """Devices of the smallest pipeline that is copied: two stages on two machines."""
 
@@ -100,6 +103,7 @@ class LayingOut:
             return None
         else:
             self.table[last, 0] = 0
+        self.space.work.spend(START + ENTRY * self.table.size)
         for stop in self.open[::-1].tolist():
             if stop == 0:
                 break
@@ -132,11 +136,13 @@ class LayingOut:
         firsts = self._firsts(stop, taken[0])
         if not len(firsts):
             return
+        self.space.work.spend(STEP + PER_CUT * len(firsts))
         weights = self.space.ideals.weights(firsts, stop)
         fewest = [] if self.uneven else self._fewest(firsts, stop, taken[0], weights)
         for count in taken:
             if self.space.memory and count != taken[0] and not (self.uneven or self.space.relaxed):
                 fewest = self._fewest(firsts, stop, count, weights)
+            self.space.work.spend(STEP + PER_CUT * len(firsts))
             if self.uneven:
                 self._place_uneven(firsts, stop, count, weights)
                 continue
@@ -162,6 +168,7 @@ class LayingOut:
         if space.memory is not None:
             used = self.copies * taken + int(self.others[stop, taken])
             bounds = space.bounds(self._least_after(stop) if space.relaxed else used, self.copies)
+            space.work.spend(STEP + PER_BOUND * len(firsts) * len(bounds.replicas))
             least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
             least = np.ceil(least / self.copies)
         found = []
@@ -228,6 +235,7 @@ class LayingOut:
             for end in range(start + 1, self.num_devices + 1):
                 count, level = end - start, self._climb(start, end - 1)
                 pace = min(self.paces[start:end])
+                space.work.spend(STEP + PER_CUT * len(firsts))
                 if space.memory is not None:
                     least = self._least_uneven(firsts, stop, taken, start, end)
                 seconds = stage_seconds(

@@ -1,5 +1,6 @@
 """Plans within a memory limit: side by side, or one pipeline copied over machines."""
 
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 
@@ -9,23 +10,32 @@ from backend.planning.pipedream.feasibility import feasible
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.pipedream.variants import with_variants
 from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.planning.work import WorkSpent
 from backend.units import bytes_text
 
 
 def constrained(space: PlanSpace, bound: float) -> Optimum:
     """The best plan of `space` that fits its memory; no plan is faster than `bound`. Raises
-    `PlanDoesNotFit`."""
+    `PlanDoesNotFit`, and `WorkSpent` where neither a plan nor that there is none was found."""
     found: list[Optimum] = []
-    if start := _first_that_fits(space):
-        found.append(improved(space, start, space.seconds(start), bound))
-    proved = found[0].lower_bound if found else bound
+    part, proved = space.with_share(0.4), bound
+    with suppress(WorkSpent):
+        if start := _first_that_fits(part):
+            found.append(improved(part, start, space.seconds(start), bound))
+            proved = found[0].lower_bound
     for level in range(1, len(space.cluster.levels)):
-        if copied := _copied(space, level):
-            found.append(Optimum(copied, space.seconds(copied), bound))
+        with suppress(WorkSpent):
+            if copied := _copied(space.with_share(0.4), level):
+                found.append(Optimum(copied, space.seconds(copied), bound))
     if not found:
-        raise _does_not_fit(space) if space.tells_excess else PlanDoesNotFit("no partition fits")
+        if part.work.is_short:
+            raise WorkSpent("planning came to its limit before it had a plan that fits")
+        if space.tells_excess:
+            with suppress(WorkSpent):
+                raise _does_not_fit(space)
+        raise PlanDoesNotFit("no partition fits")
     fastest = min(found, key=lambda one: one.seconds)
-    best = with_variants(space, replace(fastest, lower_bound=bound))
+    best = with_variants(space.with_share(0.6), replace(fastest, lower_bound=bound))
     if space.is_exact and len(space.cluster.levels) == 1:
         bound = proved
     elif space.is_exact:

@@ -1,6 +1,6 @@
 """All plans of one question: where to cut, on what to place, what to keep within."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +13,7 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import Cells
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.plan import Partition, Stage
+from backend.planning.work import Work
 
 Ints = NDArray[np.int64]
 
@@ -32,7 +33,7 @@ class Piece:
 class PlanSpace:
     """With `relaxed` of memory only that is asked which no plan escapes, for a lower bound: idle
     devices and copied pipelines are thought of. `tells_excess`: a plan that does not fit is said
-    with the smallest memory that would do, which takes a bisection."""
+    with the smallest memory that would do, which takes a bisection. A search counts its `work`."""
 
     ideals: Ideals | Cells
     cluster: Cluster
@@ -40,6 +41,11 @@ class PlanSpace:
     memory: MemoryRule | None = None
     relaxed: bool = False
     tells_excess: bool = True
+    work: Work = field(default_factory=Work, compare=False)
+
+    def with_share(self, share: float) -> "PlanSpace":
+        """The same for a search that may do that share of the work that is left."""
+        return replace(self, work=self.work.part(share))
 
     @property
     def is_exact(self) -> bool:

@@ -43,12 +43,15 @@ from backend.planning.pipedream.memory_constrained import constrained
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.pipedream.tie_breaking import tidy
 from backend.planning.plan import Partition, PlanDoesNotFit
+from backend.planning.work import Work, WorkSpent
 from backend.profiles.profile import Profile
 
 NEAR = 1e-3
 """A plan whose gap is no larger is not improved on where there are too many cuts for a proof."""
 FEWER = 400
 """Cuts under a memory limit where not all are looked at anyway: each costs more there."""
+MANY = 1_000_000
+"""Cuts times devices above which not all are looked at under a memory limit."""
 
 
 def pipedream(profile: Profile, cluster: Cluster) -> Partition:
@@ -67,6 +70,7 @@ def optimum(
     memory: MemoryRule | None = None,
     cuts: Ideals | None = None,
     tells_excess: bool = True,
+    work: Work | None = None,
 ) -> Optimum:
     """The best partition, with its bottleneck and a lower bound to all others.
 
@@ -75,14 +79,20 @@ def optimum(
     machines is never faster than its layers as one stage there (its ring is no longer and its
     work is even), so copies are looked at only where `memory` forbids that. Unequal devices are
     taken in some orders (`device_orders`). Raises `PlanDoesNotFit` where nothing keeps within
-    `memory`: with the smallest excess, unless not `tells_excess`.
+    `memory`: with the smallest excess, unless not `tells_excess`; and `WorkSpent` where the `work`
+    did not suffice for any plan. Where it did not suffice for the best one, the gap is larger.
     """
+    work = work or Work()
     found: list[Optimum] = []
-    faults: list[PlanDoesNotFit] = []
-    for order in device_orders(cluster):
+    faults: list[PlanDoesNotFit | WorkSpent] = []
+    orders = list(device_orders(cluster))
+    for number, order in enumerate(orders):
+        part = work.part(1 / (len(orders) - number))
         try:
-            best = _optimum(profile, permuted(cluster, order), overlap, memory, cuts, tells_excess)
-        except PlanDoesNotFit as fault:
+            best = _optimum(
+                profile, permuted(cluster, order), overlap, memory, cuts, tells_excess, part
+            )
+        except (PlanDoesNotFit, WorkSpent) as fault:
             faults.append(fault)
             continue
         found.append(replace(best, partition=with_own_numbers(best.partition, order)))
@@ -98,6 +108,7 @@ def _optimum(
     memory: MemoryRule | None,
     cuts: Ideals | None,
     tells_excess: bool,
+    work: Work,
 ) -> Optimum:
     """The same for the devices in the cluster's order."""
     bound = floor_seconds(profile, cluster, overlap)
@@ -108,7 +119,7 @@ def _optimum(
         return Optimum(single, seconds, seconds)
 
     def space(cuts: Ideals | Cells, relaxed: bool = False) -> PlanSpace:
-        return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess)
+        return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess, work)
 
     if cuts := cuts or all_ideals(profile):
         return _among(space(cuts), single, bound)
@@ -118,13 +129,16 @@ def _optimum(
 def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
     """The best plan of `space`, `start` (which may not fit) or another; its bound holds for all
     plans."""
-    free = replace(space, memory=None)
+    share = 1.0 if space.memory is None else 0.3
+    free = replace(space, memory=None, work=space.work.part(share))
     best = improved(free, start, free.seconds(start), bound)
     bound = best.lower_bound if space.is_exact else bound
     profile, cluster, memory = space.ideals.profile, space.cluster, space.memory
     plan = tidy(profile, cluster, best.partition, best.seconds, space.overlap)
     if memory is None or memory.fits(profile, cluster, plan):
         return Optimum(plan, best.seconds, bound)
+    if isinstance(space.ideals, Ideals) and len(space.ideals) * cluster.num_devices > MANY:
+        space = replace(space, ideals=space.ideals.lightest(FEWER))
     return constrained(space, bound)
 
 

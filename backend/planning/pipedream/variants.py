@@ -16,6 +16,7 @@ from backend.planning.pipedream.feasibility import FAR, LayingOut, feasible
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.plan_space import Piece, PlanSpace
 from backend.planning.plan import Partition, Stage
+from backend.planning.work import WorkSpent
 
 Within = Callable[[float], Partition | None]
 """A plan of some kind within so many seconds, if the search finds one."""
@@ -32,6 +33,8 @@ def with_variants(space: PlanSpace, best: Optimum) -> Optimum:
         return best
     most = MOST_WORK // (len(space.ideals) * cluster.num_devices)
     for within in islice(_kinds(space), most):
+        if space.work.is_spent:
+            break
         best = _improved(space, within, best)
     return best
 
@@ -42,7 +45,10 @@ def _improved(space: PlanSpace, within: Within, best: Optimum) -> Optimum:
     limit = best.seconds * (1 - CLOSE_BOUND)
     is_first = True
     while best.seconds > low * (1 + CLOSE_BOUND):
-        found = within(limit)
+        try:
+            found = within(limit)
+        except WorkSpent:
+            break
         if found and _is_better(space, found, best):
             best = replace(best, partition=found, seconds=space.seconds(found))
         elif is_first:

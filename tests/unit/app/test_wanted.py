@@ -44,6 +44,7 @@ def test_every_field_reaches_the_question():
         further=(stored(HALF, 2),),
         state_precision="bfloat16-masters",
         update_times=4,
+        search_on=True,
     )
     asked = Question(
         CPU,
@@ -57,6 +58,7 @@ def test_every_field_reaches_the_question():
         chunks=3,
         pipelines=2,
         update_times=4,
+        search_on=True,
         further=(HALF,),
     )
     assert wanted.question == asked.under(
@@ -65,7 +67,7 @@ def test_every_field_reaches_the_question():
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
         *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
-        *("state_precision", "shard_state", "update_times"),
+        *("state_precision", "shard_state", "update_times", "search_on"),
     }
 
 
@@ -84,7 +86,9 @@ def test_what_is_set_is_said():
     assert said == "2 set: memory 4.00 GiB, recomputation never"
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""
     wanted = replace(wanted, state_precision="bfloat16-masters", shard_state=MemorySaving.ALWAYS)
-    every = replace(wanted, chunks=3, took=(1.0, 2.0), further=(stored(HALF),), device="h100")
+    every = replace(
+        wanted, search_on=True, chunks=3, took=(1.0, 2.0), further=(stored(HALF),), device="h100"
+    )
     said = options_text(
         replace(every, measured_on="v100", precision="tf32", pipelines=2, update_times=4)
     )
@@ -98,6 +102,7 @@ def test_what_is_set_is_said():
         "state bfloat16, float32 masters",
         "sharded state always",
         "updates of up to 4 times the samples",
+        "searched on",
     ):
         assert words in said
 

@@ -1,0 +1,66 @@
+"""How much a search may do: counted and not timed, so that a question has one answer anywhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from typing import Optional
+
+from backend.errors import StageflowError
+
+
+class WorkSpent(StageflowError):
+    """A search came to its limit before it had anything."""
+
+    advice = "Search on, use fewer devices, or ask for one planner and one schedule."
+
+
+@dataclass
+class Work:
+    """About a millionth of a second of one core each (what a step costs is an estimate).
+
+    most   the limit
+    stop   asked meanwhile; raises where somebody ended the search
+    whole  of which this is a part
+    done   how much was done
+    is_short   whether something was left out for the limit
+    """
+
+    most: float = inf
+    stop: Callable[[], None] = lambda: None
+    whole: Optional["Work"] = None
+    done: float = 0.0
+    is_short: bool = False
+
+    @property
+    def left(self) -> float:
+        return max(0.0, self.most - self.done)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether none is left; what is not done for that reason is left out."""
+        if self.left <= 0:
+            self.leave_out()
+        return self.left <= 0
+
+    def spend(self, amount: float) -> None:
+        """Count `amount` before it is done. Raises `WorkSpent` where none was left."""
+        self.stop()
+        if self.is_spent:
+            raise WorkSpent("planning came to its limit before it had a plan")
+        self.count(amount)
+
+    def count(self, amount: float) -> None:
+        """The same of what is done in any case."""
+        self.done += amount
+        if self.whole:
+            self.whole.count(amount)
+
+    def leave_out(self) -> None:
+        """Remember that something was."""
+        self.is_short = True
+        if self.whole:
+            self.whole.leave_out()
+
+    def part(self, share: float) -> "Work":
+        """That share of what is left, for a part of the search."""
+        return Work(share * self.left, self.stop, self)

@@ -1,0 +1,54 @@
+"""Planning within its limit of work, and plans that are too large to simulate."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Level
+from backend.planning.balanced import widths
+from backend.planning.plan import Plan
+from backend.prediction import predict, question
+from backend.prediction.answer import rank
+from backend.prediction.question import Question
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3 * (1 + n % 4), 2e-3, 2**20, 2**22) for n in range(24))
+ASKED = Question(
+    Profile("p", ModelGraph.chain(LAYERS), 8),
+    Cluster((Level(4, 1e10), Level(4, 1e9))),
+    planner="best",
+)
+
+
+def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much_or_more(
+    monkeypatch,
+):
+    monkeypatch.setattr(question, "LIMIT", 5e4)
+    [short] = rank(ASKED)
+    assert short.is_short
+    assert "the gap is" in short.limit_words
+    assert replace(short, planner_seconds=0) == replace(rank(ASKED)[0], planner_seconds=0)
+    monkeypatch.setattr(question, "FURTHER", 1000)
+    [longer] = rank(replace(ASKED, search_on=True))
+    assert not longer.is_short
+    assert longer.limit_words == ""
+    assert longer.prediction.samples_per_second >= short.prediction.samples_per_second
+
+
+@pytest.mark.parametrize("schedule", ["pipedream", "1f1b-flush", "2bw"])
+def test_what_is_not_simulated_is_estimated(schedule, monkeypatch):
+    """Bytes and memory are those of the simulation, the rate is not far from it."""
+    plans = [
+        Plan("x", cut, schedule, 8, 1 if schedule == "pipedream" else 16)
+        for cut in widths(ASKED.profile, ASKED.cluster)
+    ][:6]
+    simulated = [ASKED.predict(plan) for plan in plans]
+    monkeypatch.setattr(predict, "MOST_FORWARDS", 0)
+    for one in simulated:
+        other = ASKED.predict(one.plan)
+        assert not other.is_simulated
+        assert other.sent_bytes == pytest.approx(one.sent_bytes)
+        assert (other.memory_bytes, other.versions) == (one.memory_bytes, one.versions)
+        assert 0.8 <= other.samples_per_second / one.samples_per_second <= 3
+    [found] = rank(ASKED)
+    assert "too large to simulate" in found.limit_words
