@@ -15,7 +15,7 @@ class WorkSpent(StageflowError):
 
 
 @dataclass
-class Work:
+class SearchWork:
     """About a millionth of a second of one core each (what a step costs is an estimate).
 
     most   the limit
@@ -27,7 +27,7 @@ class Work:
 
     most: float = inf
     stop: Callable[[], None] = lambda: None
-    whole: Optional["Work"] = None
+    whole: Optional["SearchWork"] = None
     done: float = 0.0
     is_short: bool = False
 
@@ -61,6 +61,6 @@ class Work:
         if self.whole:
             self.whole.leave_out()
 
-    def part(self, share: float) -> "Work":
+    def part(self, share: float) -> "SearchWork":
         """That share of what is left, for a part of the search."""
-        return Work(share * self.left, self.stop, self)
+        return SearchWork(share * self.left, self.stop, self)

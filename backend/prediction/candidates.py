@@ -12,7 +12,7 @@ from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
 from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
-from backend.planning.work import Work
+from backend.planning.work import SearchWork
 from backend.prediction.memory_constrained import memory_constrained_partitions
 from backend.prediction.question import Question
 from backend.prediction.shapes import with_short_rounds
@@ -24,7 +24,7 @@ WIDEST = 64
 one, two, four, ... stages."""
 
 
-def every_plan(question: Question, work: Work | None = None) -> Iterator[Plan]:
+def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[Plan]:
     """Those of `best`, as far as the question admits them.
 
     Every minibatch has the same samples: `batch` microbatches where the schedule updates once
@@ -34,7 +34,7 @@ def every_plan(question: Question, work: Work | None = None) -> Iterator[Plan]:
     return filter(question.admits, _every_plan(question, (work or question.work()).part(0.5)))
 
 
-def _every_plan(question: Question, work: Work) -> Iterator[Plan]:
+def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
     whole, chunked = _partitions(question, work), list(interleaved_partitions(question))
     for split, name in product(SPLITS, question.schedules):
         partitions = chunked if schedule_named(name).chunked else whole
@@ -100,7 +100,7 @@ def _plans(question: Question, partition: Partition, name: str, split: int) -> I
         yield Plan("best", partition, name, size // split, question.batch * split)
 
 
-def _partitions(question: Question, work: Work) -> list[Partition]:
+def _partitions(question: Question, work: SearchWork) -> list[Partition]:
     """Those of all planners, equal pipelines of every depth, and what memory asks for; with rounds
     that are not too long."""
     profile, cluster = question.profile, question.cluster

@@ -17,7 +17,7 @@ from backend.planning.pipedream.ideals import Ideals, own_order
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
-from backend.planning.work import Work, WorkSpent
+from backend.planning.work import SearchWork, WorkSpent
 from backend.profiles.profile import Profile
 
 NONE = Savings()
@@ -37,7 +37,7 @@ class PlanInputs(Protocol):
 
 
 def memory_constrained_partition(
-    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: Work | None = None
+    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: SearchWork | None = None
 ) -> Partition:
     """The partition with the smallest bottleneck whose stages fit under `schedule`. Raises
     `PlanDoesNotFit` with the smallest excess, and `WorkSpent`."""
@@ -45,7 +45,7 @@ def memory_constrained_partition(
 
 
 def memory_constrained_optimum(
-    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: Work | None = None
+    asked: PlanInputs, schedule: str, savings: Savings = NONE, work: SearchWork | None = None
 ) -> Optimum:
     """The same with its bottleneck and proof."""
     rule = memory_rule(asked, schedule, savings)
@@ -53,7 +53,7 @@ def memory_constrained_optimum(
 
 
 def memory_constrained_partitions(
-    asked: PlanInputs, schedules: Sequence[str], work: Work
+    asked: PlanInputs, schedules: Sequence[str], work: SearchWork
 ) -> list[Partition]:
     """Those under each of `schedules`, with and without recomputation, and with shared state where
     that is allowed; the same memory asked about once, and without those for which nothing fits. A

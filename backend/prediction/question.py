@@ -16,7 +16,7 @@ from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import MemorySaving, Savings
-from backend.planning.work import Work, WorkSpent
+from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.parallel_pipelines import gain_of_sharing, with_gain
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
@@ -137,9 +137,9 @@ class Question:
         found = [member.name for member in executable_schedules()]
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
 
-    def work(self, stop: Callable[[], None] = lambda: None) -> Work:
+    def work(self, stop: Callable[[], None] = lambda: None) -> SearchWork:
         """What a search may do to answer it."""
-        return Work(LIMIT * (FURTHER if self.search_on else 1), stop)
+        return SearchWork(LIMIT * (FURTHER if self.search_on else 1), stop)
 
     @property
     def samples(self) -> int:

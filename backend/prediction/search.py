@@ -14,7 +14,7 @@ from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
-from backend.planning.work import Work
+from backend.planning.work import SearchWork
 from backend.prediction.bottleneck import drains, most_samples
 from backend.prediction.candidates import (
     double_buffered,
@@ -66,7 +66,7 @@ Found = tuple[float, int, Prediction]
 
 
 def search(
-    name: str, question: Question, watch: Watch = UNWATCHED, work: Work | None = None
+    name: str, question: Question, watch: Watch = UNWATCHED, work: SearchWork | None = None
 ) -> Prediction:
     """The plan of the planner `name` with what it will do, of the sizes of update that the question
     admits the faster one. What the `work` (by default the question's) does not suffice for is left
@@ -89,7 +89,7 @@ def search(
     raise fault
 
 
-def _sized(name: str, question: Question, watch: Watch, work: Work) -> Prediction:
+def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """The same of updates that are as large as is asked."""
     watch.check()
     chunked = question.schedule and schedule_named(question.schedule).chunked
@@ -109,7 +109,7 @@ def _sized(name: str, question: Question, watch: Watch, work: Work) -> Predictio
 
 
 def _fastest(
-    name: str, question: Question, plans: Iterable[Plan], watch: Watch, work: Work
+    name: str, question: Question, plans: Iterable[Plan], watch: Watch, work: SearchWork
 ) -> Prediction:
     """The plan with the most simulated samples/s of those that fit, the first one of equals.
 
@@ -152,7 +152,7 @@ def _fastest(
     raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
 
 
-def _predicted(question: Question, plan: Plan, work: Work) -> Prediction:
+def _predicted(question: Question, plan: Plan, work: SearchWork) -> Prediction:
     """`plan` simulated, at its cost. Raises as `Question.predict`."""
     work.count(PREDICTING + STAGE * len(plan.partition.stages))
     found = question.predict(plan)
@@ -161,7 +161,7 @@ def _predicted(question: Question, plan: Plan, work: Work) -> Prediction:
     return found
 
 
-def _improved(question: Question, best: Prediction, watch: Watch, work: Work) -> Prediction:
+def _improved(question: Question, best: Prediction, watch: Watch, work: SearchWork) -> Prediction:
     """`best`, or a faster plan that small steps lead to, each of which is simulated. Ends where no
     step helps, where the work is spent, or when it is stopped."""
     bound = _bounds(question, work)
@@ -203,7 +203,7 @@ def _better(old: Found | None, new: Found) -> Found:
     return new if new[0] >= old[0] * (1 - SIMILAR) and new[1] < old[1] else old
 
 
-def _bounds(question: Question, work: Work) -> Callable[[Plan], float]:
+def _bounds(question: Question, work: SearchWork) -> Callable[[Plan], float]:
     """The bound of a plan; those that differ in a schedule alone that is bounded alike are counted
     once. Infinite once the work is spent: what is not bounded is not left out for its bound."""
     alike: dict[tuple[bool, bool], str] = {}
@@ -229,7 +229,7 @@ def _bounds(question: Question, work: Work) -> Callable[[Plan], float]:
     return found
 
 
-def _avgpipe(question: Question, watch: Watch, work: Work) -> Prediction:
+def _avgpipe(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """AvgPipe on a straight pipeline: the number of parallel pipelines, microbatches and advance
     with the most simulated samples/s within the memory (Chen et al., PPoPP 2023; our tuning).
 
@@ -246,7 +246,7 @@ def _avgpipe(question: Question, watch: Watch, work: Work) -> Prediction:
     return _fastest("avgpipe", question, plans, watch, work)
 
 
-def _pipedream(question: Question, work: Work) -> Prediction:
+def _pipedream(question: Question, work: SearchWork) -> Prediction:
     """PipeDream's partition within the memory, which is saved where none fits without; with fewer
     replicas where its rounds would be too long to train or to simulate."""
 
@@ -273,7 +273,7 @@ def _chunked(name: str, question: Question) -> Iterator[Plan]:
             yield question.plan(name, partition)
 
 
-def _two_bw(question: Question, watch: Watch, work: Work) -> Prediction:
+def _two_bw(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """The largest microbatch that fits, then width, depth and recomputation with the most
     simulated samples/s (ICML 2021, section 3.3), of updates of the samples that are asked for."""
     fault: PlanDoesNotFit | None = None

@@ -13,7 +13,7 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import Cells
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.plan import Partition, Stage
-from backend.planning.work import Work
+from backend.planning.work import SearchWork
 
 Ints = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ class PlanSpace:
     memory: MemoryRule | None = None
     relaxed: bool = False
     tells_excess: bool = True
-    work: Work = field(default_factory=Work, compare=False)
+    work: SearchWork = field(default_factory=SearchWork, compare=False)
 
     def with_share(self, share: float) -> "PlanSpace":
         """The same for a search that may do that share of the work that is left."""

@@ -43,7 +43,7 @@ from backend.planning.pipedream.memory_constrained import constrained
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.pipedream.tie_breaking import tidy
 from backend.planning.plan import Partition, PlanDoesNotFit
-from backend.planning.work import Work, WorkSpent
+from backend.planning.work import SearchWork, WorkSpent
 from backend.profiles.profile import Profile
 
 NEAR = 1e-3
@@ -70,7 +70,7 @@ def optimum(
     memory: MemoryRule | None = None,
     cuts: Ideals | None = None,
     tells_excess: bool = True,
-    work: Work | None = None,
+    work: SearchWork | None = None,
 ) -> Optimum:
     """The best partition, with its bottleneck and a lower bound to all others.
 
@@ -82,7 +82,7 @@ def optimum(
     `memory`: with the smallest excess, unless not `tells_excess`; and `WorkSpent` where the `work`
     did not suffice for any plan. Where it did not suffice for the best one, the gap is larger.
     """
-    work = work or Work()
+    work = work or SearchWork()
     found: list[Optimum] = []
     faults: list[PlanDoesNotFit | WorkSpent] = []
     orders = list(device_orders(cluster))
@@ -108,7 +108,7 @@ def _optimum(
     memory: MemoryRule | None,
     cuts: Ideals | None,
     tells_excess: bool,
-    work: Work,
+    work: SearchWork,
 ) -> Optimum:
     """The same for the devices in the cluster's order."""
     bound = floor_seconds(profile, cluster, overlap)

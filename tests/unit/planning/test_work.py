@@ -6,7 +6,7 @@ from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.planner import optimum
-from backend.planning.work import Work, WorkSpent
+from backend.planning.work import SearchWork, WorkSpent
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 LAYERS = tuple(Layer(f"l{n}", "Linear", 1.0 + n % 5, 2.0, 8 + n % 3, 40 - n) for n in range(20))
@@ -16,7 +16,7 @@ RULE = MemoryRule(2000.0, PIPEDREAM)
 
 
 def test_a_part_is_counted_in_the_whole():
-    whole = Work(100.0)
+    whole = SearchWork(100.0)
     part = whole.part(0.5)
     part.spend(60.0)  # the last thing may go beyond
     assert (part.done, whole.done, part.left, whole.left) == (60.0, 60.0, 0.0, 40.0)
@@ -34,7 +34,7 @@ def test_more_work_never_makes_a_worse_plan_and_no_bound_is_above_the_best_one(r
     before = float("inf")
     short = set()
     for most in (3e3, 1e4, 1e5, 1e6, 1e9):
-        work = Work(most)
+        work = SearchWork(most)
         try:
             found = optimum(PROFILE, CLUSTER, memory=rule, work=work)
         except WorkSpent:
@@ -42,7 +42,7 @@ def test_more_work_never_makes_a_worse_plan_and_no_bound_is_above_the_best_one(r
             continue
         assert found.lower_bound <= best.seconds * (1 + 1e-9)
         assert best.seconds * (1 - 1e-9) <= found.seconds <= before * (1 + 1e-9)
-        assert found == optimum(PROFILE, CLUSTER, memory=rule, work=Work(most))
+        assert found == optimum(PROFILE, CLUSTER, memory=rule, work=SearchWork(most))
         before = found.seconds
         short.add(work.is_short)
     assert short == {True, False}
