@@ -117,6 +117,13 @@ def describe_config(filename: str, data: bytes) -> Description:
     ]
     if isinstance(tied, bool):
         parameters.append(Parameter("tied", "bool", tied))
+    if task in ("", "causal-lm"):
+        parameters.append(Parameter("apart", "bool", False))
+    parameters += [
+        Parameter("lora", "int", 0),
+        Parameter("lora_alpha", "float", 0.0),
+        Parameter("lora_layers", "str", ""),
+    ]
     facts = [("model type", kind), *((n, str(fields[n])) for n in SHOWN if n in fields)]
     return Description("huggingface", task, tuple(parameters), tuple(facts))
 

@@ -72,12 +72,15 @@ def test_a_python_file_offers_its_parameters() -> None:
     assert [(p.name, p.kind, p.default) for p in found.parameters] == [("width", "int", 4)]
 
 
+LORA = ["lora", "lora_alpha", "lora_layers"]
+
+
 def test_a_config_says_its_task_and_sizes() -> None:
     found = check("config.json", config(hidden_size=64, tie_word_embeddings=True))
     assert found.task == "causal-lm"
     assert ("model type", "llama") in found.facts
     assert ("hidden_size", "64") in found.facts
-    assert [p.name for p in found.parameters] == ["task", "length", "tied"]
+    assert [p.name for p in found.parameters] == ["task", "length", "tied", "apart", *LORA]
     assert check("config.json", config(architectures=None)).task == ""
 
 

@@ -1,10 +1,11 @@
 """A Hugging Face config.json: the model of transformers that it describes, without weights."""
 
+import inspect
 import json
 import logging
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from backend.definitions.forms import task_of
 from backend.errors import first_line
+from workers.definitions.adapters import Adapters, adapt
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values
 from workers.definitions.errors import DefinitionFailed
@@ -28,12 +30,16 @@ BEHIND_PADDING = ("roberta", "longformer", "mpnet", "camembert", "xmod", "luke",
 
 @dataclass(frozen=True)
 class HuggingFaceConfig:
-    """`config` is transformers' own; `length` counts the tokens of a sample."""
+    """`config` is transformers' own; `length` counts the tokens of a sample; `apart`: the model is
+    given positions, by which it keeps packed texts apart; `adapters`: what is trained beside a
+    frozen base (None: the model itself)."""
 
     file: Path
     config: Any
     task: str
     length: int
+    apart: bool = False
+    adapters: Adapters | None = None
 
     data_name = "synthetic"
     has_example = True
@@ -73,6 +79,13 @@ class HuggingFaceConfig:
         except Exception as error:
             raise _failed(self.file, error) from error
         base, names, taken = type(model), tuple(self._task.inputs), self._task.output
+        if self.apart and "position_ids" not in inspect.signature(base.forward).parameters:
+            raise DefinitionFailed(
+                f"{self.file.name}: a {base.__name__} takes no position_ids",
+                "Leave the parameter apart out: packed texts see each other then.",
+            )
+        if self.adapters is not None:
+            adapt(model, self.adapters)
 
         def forward(self: nn.Module, *given: Tensor) -> Any:
             return taken(base.forward(self, **dict(zip(names, given, strict=True))))
@@ -92,12 +105,16 @@ class HuggingFaceConfig:
 
     @property
     def _task(self) -> Task:
-        return TASKS[self.task]
+        task = TASKS[self.task]
+        if not self.apart:
+            return task
+        return replace(task, inputs=task.inputs | {"position_ids": ExampleSizes.positions})
 
 
 def load_config(file: Path, parameters: Values) -> HuggingFaceConfig:
     """Read `file`. `parameters`: task, length (tokens), tied (are the words' vectors shared with
-    the output). Raises `DefinitionFailed`; nothing is fetched from anywhere."""
+    the output), apart (packed texts), lora (the rank of adapters), lora_alpha, lora_layers.
+    Raises `DefinitionFailed`; nothing is fetched from anywhere."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     fields = json.loads(file.read_bytes())
     values = dict(parameters)
@@ -108,12 +125,17 @@ def load_config(file: Path, parameters: Values) -> HuggingFaceConfig:
             f"Give the parameter task: {', '.join(TASKS)}.",
         )
     length, tied = int(values.pop("length", 0)), values.pop("tied", None)
+    apart = bool(values.pop("apart", False)) and task == "causal-lm"
+    rank, alpha = int(values.pop("lora", 0)), float(values.pop("lora_alpha", 0))
+    layers = tuple(str(values.pop("lora_layers", "")).replace(",", " ").split())
+    adapters = Adapters(rank, (alpha or rank) / rank, layers) if rank > 0 else None
     if values:
         raise DefinitionFailed(f"{file.name}: a config has no parameter {', '.join(values)}")
     config = _config(file, fields)
     if tied is not None:
         config.tie_word_embeddings = bool(tied)
-    return HuggingFaceConfig(file, config, task, length or min(LENGTH, _longest(config)))
+    length = length or min(LENGTH, _longest(config))
+    return HuggingFaceConfig(file, config, task, length, apart, adapters)
 
 
 def _config(file: Path, fields: dict[str, Any]) -> Any:

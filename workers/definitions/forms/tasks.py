@@ -43,6 +43,12 @@ class ExampleSizes:
         mask[::2, self.length * 3 // 4 :] = 0
         return mask
 
+    def positions(self, batch: int) -> Tensor:
+        """Two texts share every second sample."""
+        places = torch.arange(self.length).repeat(batch, 1)
+        places[::2, self.length // 2 :] -= self.length // 2
+        return places
+
     def sound(self, batch: int) -> Tensor:
         """As many numbers as the convolutions make `length` frames of, or a whole spectrogram."""
         if hasattr(self.config, "conv_stride"):

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from backend.runs.events import Artifact
 from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL
+from workers.definitions.adapters import adapter_names, merged
 from workers.runtime.checkpoints.tensor_files import BLOCK, TensorForm, pieces, write_pieces
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.world import World
@@ -42,15 +43,21 @@ Layout = Mapping[str, Mapping[str, HeldTensor]]
 
 
 def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Reporter) -> None:
-    """Write the model into `folder` with its `companions`, and report every file.
+    """Write the model into `folder` with its `companions`, and report every file. Adapters are
+    added to the weights of their layers.
 
     Every stage's first replica has its weights (with pipelines: the first one's, which are the
     reference). All ranks call it; a rank writes the shards of its own stages, or sends rank 0 what
     belongs into the only file.
     """
-    held, world, state = _held(rank), rank.world, rank.stages.layered.model.state_dict()
+    world, model = rank.world, rank.stages.layered.model
+    held = {stage: merged(model, tensors) for stage, tensors in _held(rank).items()}
+    state = model.state_dict()
     every = world.gathered({stage: _forms(tensors) for stage, tensors in held.items()})
-    files = world.told(layout(_forms(state), rank.stages.tied, every) if world.rank == 0 else {})
+    found = {name for told in every for forms in told.values() for name in forms}
+    gone = adapter_names(model) - found  # they are in the weights of their layers
+    forms = {name: form for name, form in _forms(state).items() if name not in gone}
+    files = world.told(layout(forms, rank.stages.tied, every) if world.rank == 0 else {})
     own = {name: tensor for tensors in held.values() for name, tensor in tensors.items()}
     for name, places in files.items():
         _write(world, folder / name, places, {**state, **own}, reporter)
