@@ -1,7 +1,9 @@
 """Runs of the team: list, show, logs, attempts, cancel, delete, export."""
 
+import shutil
 import time
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,14 +15,17 @@ from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
 from app.naming import attempt_plan, cleared, rule_words, shared_words
 from app.terminal import err, out, print_json, print_table
+from backend.bootstrap import Backend
 from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
+from backend.errors import InvalidInput
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
+MODEL = "model"
 RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` lists it.")]
 
 
@@ -210,10 +215,11 @@ def export(
     run_id: RunId,
     output: Output = STDOUT,
     format: Annotated[
-        str, typer.Option("--format", "-f", help=f"One of: {', '.join(EXPORTS)}.")
+        str, typer.Option("--format", "-f", help=f"One of: {', '.join(EXPORTS)}, or {MODEL}.")
     ] = "json",
 ) -> None:
-    """Write a run as a file: everything as JSON, or its metrics, timelines or log.
+    """Write a run as a file: everything as JSON, or its metrics, timelines or log; or its trained
+    model into a folder, as from_pretrained opens it.
 
     Examples:
 
@@ -222,10 +228,26 @@ def export(
         stageflow export 42 --format trace -o run42-trace.json
 
         stageflow export 42 --format csv > metrics.csv
+
+        stageflow export 42 --format model -o trained
     """
+    if format == MODEL:
+        return _write_model(connect(), run_id, output)
     chosen = export_named(format)
     backend = connect()
-    write(output, chosen.write(backend, backend.runs.get(run_id)))
+    return write(output, chosen.write(backend, backend.runs.get(run_id)))
+
+
+def _write_model(backend: Backend, run_id: int, folder: Path) -> None:
+    """Copy the trained model and what lies beside it. Raises `NotFound` where there is none."""
+    if folder == STDOUT:
+        raise InvalidInput("a model is several files", "Give a folder: -o trained")
+    backend.runs.artifacts.trained_model(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    for kept in backend.runs.artifacts.list(run_id):
+        if Path(kept.name).name == kept.name:
+            shutil.copyfile(kept.path, folder / kept.name)
+    err.print(f"wrote {folder}")
 
 
 def attempts(run_id: RunId, as_json: Json = False) -> None:

@@ -161,7 +161,9 @@ _DECODED: dict[str, Draw] = {"decoder_input_ids": ExampleSizes.tokens}
 TASKS = {
     "causal-lm": Task("AutoModelForCausalLM", {"input_ids": ExampleSizes.tokens}, shifted),
     "seq2seq-lm": Task(
-        "AutoModelForSeq2SeqLM", {"input_ids": ExampleSizes.tokens} | _DECODED, ExampleSizes.tokens
+        "AutoModelForSeq2SeqLM",
+        {"input_ids": ExampleSizes.tokens} | _DECODED | {"attention_mask": ExampleSizes.mask},
+        ExampleSizes.tokens,
     ),
     "masked-lm": Task("AutoModelForMaskedLM", _TEXT, hidden),
     "sequence-classification": Task(
