@@ -19,6 +19,7 @@ from app.commands import (
     project,
     serve,
     simulate,
+    traces,
     trackers,
     user,
 )
@@ -35,6 +36,7 @@ app.add_typer(backup.app, name="db")
 app.add_typer(user.app, name="user")
 app.add_typer(project.app, name="project")
 app.add_typer(program.app, name="program")
+app.add_typer(traces.app, name="trace")
 app.add_typer(pools.app, name="pool")
 app.add_typer(trackers.app, name="tracker")
 app.add_typer(kept.plans, name="plans")

@@ -20,10 +20,12 @@ from app.server.problem import Problem
 from backend.codec import from_json, to_json, to_plain
 from backend.comparison.plans import PlanDifferences
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.traced_runs import TracedRun
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
+from backend.profiles.traces.trace_file import trace_entry
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.followed import Followed
@@ -84,6 +86,16 @@ class Client:
 
     def profile(self, profile_id: int) -> StoredProfile:
         return self._get(f"/profiles/{profile_id}", StoredProfile)
+
+    def add_traced_profile(self, definition_id: int, trace: Path, batch: int = 0) -> StoredProfile:
+        """Keep what a trace of one's own training steps (.json, .json.gz) says of the layers."""
+        body = {"definition_id": definition_id, "microbatch": batch or None} | trace_entry(trace)
+        return self._send("POST", "/profiles/traces", StoredProfile, body)
+
+    def compare_traces(self, plan_id: int, traces: Sequence[Path]) -> TracedRun:
+        """A run elsewhere beside the prediction of a kept plan, by a trace for each rank."""
+        sent = {"traces": [*map(trace_entry, traces)]}
+        return self._send("POST", f"/plans/{plan_id}/traces", TracedRun, sent)
 
     def plan(self, plan_id: int) -> StoredPlan:
         return self._get(f"/plans/{plan_id}", StoredPlan)

@@ -4,8 +4,9 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
-from app.formats import NOTHING, ago, count, moment, percent, size, times
+from app.formats import NOTHING, ago, change, count, moment, percent, seconds, size, times
 from backend.comparison.shared_cores import SharedCores
+from backend.comparison.traced_runs import TracedRun
 from backend.people.person import Person
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
@@ -86,6 +87,21 @@ def shared_words(found: SharedCores) -> str:
         f"others had {percent(found.taken, 0)} of the time in which ranks could compute{each}; "
         f"{found.others:.1f} of {count(found.cores, 'core')} busy with others, load "
         f"{found.load:.1f} at the start"
+    )
+
+
+def traced_words(found: TracedRun) -> str:
+    """A step of a run elsewhere as a whole, in a line, with the ranks that were slow."""
+    slow = ", ".join(
+        f"rank {rank.rank} ({times(rank.computed / rank.predicted)})"
+        for rank in found.slow
+        if rank.predicted
+    )
+    return (
+        f"{seconds(found.makespan)} measured, {seconds(found.predicted_makespan)} predicted "
+        f"({change(found.makespan, found.predicted_makespan)}); bubble {percent(found.bubble)} "
+        f"for {percent(found.predicted_bubble)}; "
+        + (f"slower than predicted: {slow}" if slow else "no rank is slow")
     )
 
 

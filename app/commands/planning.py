@@ -136,7 +136,7 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
         stored = connect().profiles.get(int(name))
         return stored.profile, stored.id
     path = Path(name)
-    return read_profile_file(str(path), text(path), batch), None
+    return read_profile_file(str(path), path.read_bytes(), batch), None
 
 
 def find_cluster(path: Path | None, devices: int) -> Cluster:

@@ -25,6 +25,7 @@ from app.components.plan.planning_view import (
 )
 from app.components.plan.saved_plans import is_as_opened, opened_plan, saved_plans
 from app.components.plan.stage_table import stage_table
+from app.components.plan.traces_view import traces_view
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view
 from app.components.shell.boundary import error_box, guarded
@@ -117,7 +118,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         profile, same = question.at(base.microbatch), replace(wanted, planner="")
         partition_view(profile, question.cluster, shown.cut, base.partition, same)
         if shown.answer is not None:
-            _details(question, shown.answer.prediction)
+            _details(question, shown.answer.prediction, found.kept)
     with beside:
         with card("Alternatives", "ranked by simulation"):
             is_kept = found.kept is not None and shown.answer is found.base
@@ -145,11 +146,12 @@ def _alternatives(everyone: Sequence[Search], chosen: Answer | None, name: str =
         progress_view(everyone, "others")
 
 
-def _details(question: Question, prediction: Prediction) -> None:
+def _details(question: Question, prediction: Prediction, kept: StoredPlan | None) -> None:
     plan = prediction.plan
     timeline = planner.predicted_timeline(question, plan)
     with card("Predicted timeline", "one pipeline filled, run and drained; label = microbatch"):
-        timeline_view("predicted", timeline, rank_names=rank_names(plan))
+        if kept is None or not traces_view(kept):
+            timeline_view("predicted", timeline, rank_names=rank_names(plan))
         program_downloads(question.profile_of(plan), question.cluster, plan)
     in_order = question.profile_of(plan).in_order(plan.partition.order)
     with card("Stages", "the same in figures"):

@@ -1,5 +1,6 @@
 """Everything that the pages do, over HTTP with the Python client."""
 
+import gzip
 import io
 import json
 import zipfile
@@ -21,6 +22,8 @@ from backend.prediction.trainers.forms import TRAINERS
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.api.conftest import Served
+from tests.unit.profiles.test_traces import rank
+from tests.unit.profiles.traces_by_hand import on_a_gpu
 
 
 def test_runs_are_the_services_own(served: Served) -> None:
@@ -231,3 +234,24 @@ def test_what_a_run_is_laid_beside(served: Served) -> None:
     assert found == served.backend.runs.expected(served.backend.runs.get(run))
     assert found.prediction == served.backend.plans.get(served.seeded.plan).prediction
     assert served.client.expected(served.seeded.profiled).prediction is None
+
+
+def test_traces_of_a_training_elsewhere(served: Served, tmp_path: Path) -> None:
+    step = tmp_path / "step.json"
+    step.write_bytes(on_a_gpu())
+    packed = tmp_path / "step.json.gz"
+    packed.write_bytes(gzip.compress(on_a_gpu()))
+    for file in (step, packed):
+        kept = served.client.add_traced_profile(served.seeded.definition, file, 32)
+        assert [layer.name for layer in kept.profile.layers] == ["first", "second"]
+        assert served.client.profile(kept.id) == kept
+    with pytest.raises(ApiProblem, match="how many samples"):
+        served.client.add_traced_profile(served.seeded.definition, step)
+    ranks = [tmp_path / f"rank{number}.json" for number in range(2)]
+    for number, file in enumerate(ranks):
+        file.write_bytes(rank(number, "forward 0", "forward 1", "backward 0", "backward 1"))
+    found = served.client.compare_traces(served.seeded.plan, ranks)
+    assert [one.rank for one in found.ranks] == [0, 1]
+    assert found.makespan == pytest.approx(350e-6)
+    with pytest.raises(ApiProblem, match="1 traces for a plan of 2"):
+        served.client.compare_traces(served.seeded.plan, ranks[:1])

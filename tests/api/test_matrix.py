@@ -18,6 +18,8 @@ from backend.profiles.profile import Profile
 from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
 from tests.app.test_resume import PART
+from tests.unit.profiles.test_traces import rank
+from tests.unit.profiles.traces_by_hand import on_a_gpu
 
 PROGRAM = (ROOT / "tests" / "api" / "two_ranks.txt").read_text()
 
@@ -32,6 +34,18 @@ def bodies(place: Place) -> dict[str, object]:
     return {
         "add_definition": {"zoo": "mlp", "project_id": vision},
         "add_profile": {"definition_id": place.found.definition, "profile": profile},
+        "add_traced_profile": {
+            "definition_id": place.found.definition,
+            "microbatch": 32,
+            "name": "step.json",
+            "trace": on_a_gpu().decode(),
+        },
+        "compare_traces": {
+            "traces": [
+                {"name": str(n), "trace": rank(n, "forward 0", "backward 0").decode()}
+                for n in range(2)
+            ]
+        },
         "propose_plans": planned,
         "compare_plans": planned,
         "predict_plan": plan,

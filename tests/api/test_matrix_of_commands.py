@@ -11,6 +11,8 @@ from backend.errors import NotFound, StageflowError
 from backend.services.people.access import NotAllowed
 from tests.api.matrix import ROOT, TABLES, WHO, Place
 
+TRACES = ROOT / "tests" / "api" / "traces"
+
 
 def arguments(place: Place) -> dict[str, list[str]]:
     """What each command is given behind its name."""
@@ -35,6 +37,8 @@ def arguments(place: Place) -> dict[str, list[str]]:
         "profiles delete": [profile, "--yes"],
         "program export": ["--plan", plan],
         "program import": [str(ROOT / "tests" / "api" / "two_ranks.txt"), "--profile", profile],
+        "trace profile": [str(TRACES / "step.json"), "--batch", "32", "--model", "vgg_digits"],
+        "trace compare": [*(str(TRACES / f"rank{n}.json") for n in range(2)), "--plan", plan],
         "profile": ["vgg_digits", "--fresh"],
         "run": ["--plan", plan, "--detach"],
         "cancel": [queued],
@@ -67,7 +71,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name == "profile":
+    if name in ("profile", "trace profile"):
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception

@@ -2,6 +2,7 @@
 
 from streamlit.testing.v1 import AppTest
 
+from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
@@ -13,6 +14,7 @@ from backend.prediction.predict import predict
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, figures_of, param, text_of
+from tests.unit.profiles.test_traces import rank
 
 LAYERS = len(seed.a_profile().layers)
 CUT = f"5x1-{LAYERS}x1"
@@ -144,3 +146,27 @@ def test_every_alternative_says_what_decides_it(seeded: seed.Seeded, open_page: 
     captions = radio.proto.captions
     assert len(captions) == len(radio.options)
     assert all("bottleneck" in caption or "device" in caption for caption in captions)
+
+
+def test_traces_of_a_run_elsewhere_are_drawn_above_the_prediction(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, plan=seeded.plan)
+    (upload,) = [each for each in page.file_uploader if each.label == "Traces"]
+    names = ("forward 0", "forward 1", "backward 0", "backward 1")
+    files = [(f"rank{n}.json", rank(n, *names), "application/json") for n in range(2)]
+    upload.set_value(files).run()
+    text = text_of(page)
+    assert "Bars measured, thin bars predicted" in text
+    assert "bubble" in text
+    (table,) = [each.value for each in page.dataframe if "waiting, predicted" in each.value]
+    assert list(table["computed"]) == [seconds(200e-6)] * 2
+    assert not page.exception
+
+
+def test_a_trace_that_is_none_is_refused_on_the_page(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN, plan=seeded.plan)
+    (upload,) = [each for each in page.file_uploader if each.label == "Traces"]
+    upload.upload("rank0.json", b"{}", "application/json").run()
+    assert "no trace" in text_of(page)
+    assert not page.exception

@@ -8,6 +8,8 @@ from app.api.fields import Id
 from app.api.operation import router as operations
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
+from backend.profiles.traces.trace_file import Trace, read_torch_trace
+from backend.profiles.traces.traced_profile import traced_profile
 from backend.runs.profiles import StoredProfile
 
 router = operations()
@@ -35,6 +37,22 @@ class NewProfile:
     profile: Profile
 
 
+@dataclass(frozen=True, slots=True)
+class TraceText:
+    """`trace` is the text that export_chrome_trace of torch.profiler wrote."""
+
+    name: str
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewTracedProfile(TraceText):
+    """`microbatch`: its samples (null = by the shapes in the trace)."""
+
+    definition_id: Id
+    microbatch: Id | None = None
+
+
 @router.get("/profiles")
 def list_profiles(
     caller: CurrentCaller, definition_id: Id | None = None, project_id: Id | None = None
@@ -51,6 +69,13 @@ def add_profile(caller: CurrentCaller, new: NewProfile) -> StoredProfile:
     return caller.services().profiles.add(new.profile, new.definition_id)
 
 
+@router.post("/profiles/traces", status_code=201)
+def add_traced_profile(caller: CurrentCaller, new: NewTracedProfile) -> StoredProfile:
+    """Make a profile from a trace of one's own training steps, and keep it."""
+    found = traced_profile(traced(new), new.microbatch)
+    return caller.services().profiles.add(found, new.definition_id)
+
+
 @router.get("/profiles/{id:int}")
 def get_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
     """One profile with its layers: seconds and bytes."""
@@ -61,6 +86,11 @@ def get_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
 def delete_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
     """Take a profile away for good; what it was. 409 where plans were made from it."""
     return caller.services().profiles.delete(id)
+
+
+def traced(given: TraceText) -> Trace:
+    """Raises `InvalidInput`."""
+    return read_torch_trace(given.name, given.trace.encode(errors="replace"))
 
 
 def _entry(stored: StoredProfile) -> ProfileEntry:

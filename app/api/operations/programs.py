@@ -11,6 +11,8 @@ from app.api.fields import Id
 from app.api.files import download, file_of
 from app.api.operation import router as operations
 from app.api.operations.plans import read_small_cluster
+from app.api.operations.profiles import TraceText, traced
+from backend.comparison.traced_runs import TracedRun, traced_run
 from backend.pipeline.exchange.forms import read_any
 from backend.pipeline.shape import Shape
 from backend.prediction.prediction import Prediction
@@ -32,6 +34,13 @@ class NewProgram:
     cluster: str
     program: str
     optimizer: str = "momentum"
+
+
+@dataclass(frozen=True, slots=True)
+class RankTraces:
+    """One for each rank of the plan, rank 0 first."""
+
+    traces: tuple[TraceText, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,15 @@ def export_program(
     profile = backend.profiles.get(kept.profile_id).profile
     data = exported(profile, kept.cluster, kept.plan, form, microbatches)
     return download(data, f"plan-{kept.id}-program{form.suffix}", form.media)
+
+
+@router.post("/plans/{id:int}/traces")
+def compare_traces(caller: CurrentCaller, id: Id, given: RankTraces) -> TracedRun:
+    """Lay a run elsewhere beside the prediction of a kept plan; nothing is kept."""
+    backend = caller.services()
+    kept = backend.plans.get(id)
+    profile = backend.profiles.get(kept.profile_id).profile
+    return traced_run([*map(traced, given.traces)], profile, kept.cluster, kept.plan)[0]
 
 
 @router.post("/programs")

@@ -117,7 +117,9 @@ def _file(definition: Definition, found: Description) -> None:
 def _import(definition: Definition) -> None:
     with st.form("import-profile", clear_on_submit=True, border=False):
         file = st.file_uploader(
-            "Profile (JSON) or PipeDream's graph.txt", type=["json", "txt"], max_upload_size=8
+            "Profile (JSON), a trace of torch.profiler, or PipeDream's graph.txt",
+            type=["json", "txt", "gz"],
+            max_upload_size=64,
         )
         microbatch = st.number_input(
             "Its microbatch", min_value=1, value=None, help="A graph.txt does not say it."
@@ -132,7 +134,7 @@ def _import(definition: Definition) -> None:
 
 @guarded
 def _keep(definition: Definition, name: str, data: bytes, microbatch: int | None) -> None:
-    profile = read_profile_file(name, data.decode("utf-8", "replace"), microbatch)
+    profile = read_profile_file(name, data, microbatch)
     kept = services.backend().profiles.add(profile, definition.id)
     state.notify(f"profile {kept.id} is kept")
     state.go(Page.PROFILE, id=kept.id)
