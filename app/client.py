@@ -89,13 +89,13 @@ class Client:
 
     def add_traced_profile(self, definition_id: int, trace: Path, batch: int = 0) -> StoredProfile:
         """Keep what a trace of one's own training steps (.json, .json.gz) says of the layers."""
-        body = {"definition_id": definition_id, "microbatch": batch or None} | trace_entry(trace)
+        body = trace_entry(trace) | {"definition_id": definition_id, "microbatch": batch or None}
         return self._send("POST", "/profiles/traces", StoredProfile, body)
 
     def compare_traces(self, plan_id: int, traces: Sequence[Path]) -> TracedRun:
         """A run elsewhere beside the prediction of a kept plan, by a trace for each rank."""
-        sent = {"traces": [*map(trace_entry, traces)]}
-        return self._send("POST", f"/plans/{plan_id}/traces", TracedRun, sent)
+        sent = [*map(trace_entry, traces)]
+        return self._send("POST", f"/plans/{plan_id}/traces", TracedRun, {"traces": sent})
 
     def plan(self, plan_id: int) -> StoredPlan:
         return self._get(f"/plans/{plan_id}", StoredPlan)

@@ -36,7 +36,7 @@ class Occurrence:
     operations: list[TraceEvent] = field(default_factory=list)
 
 
-class Clock:
+class DeviceSeconds:
     """Seconds of the device in which a stretch of a thread's work ran: on a GPU those of the
     kernels that it launched, else its own."""
 
@@ -68,7 +68,7 @@ def occurrences(trace: Trace) -> list[Occurrence]:
     found = _ranges(trace)
     if not found:
         return []
-    clock = Clock(trace)
+    clock = DeviceSeconds(trace)
     owners: dict[int, Occurrence] = {}
     places = [each.range.start for each in found]
     beside: list[tuple[TraceEvent, Occurrence]] = []
@@ -94,7 +94,7 @@ def occurrences(trace: Trace) -> list[Occurrence]:
     return found
 
 
-def _backwards(trace: Trace, owners: dict[int, Occurrence], clock: Clock) -> set[int]:
+def _backwards(trace: Trace, owners: dict[int, Occurrence], clock: DeviceSeconds) -> set[int]:
     """Add the seconds of what autograd evaluated to whom they belong; the numbers that it had."""
     used: set[int] = set()
     last: dict[str, Occurrence] = {}
