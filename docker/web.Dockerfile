@@ -4,7 +4,7 @@ FROM python:3.11-slim-bookworm
 RUN useradd --uid 10001 --create-home stageflow \
     && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
-COPY pyproject.toml constraints.txt README.md docker/web.lock ./
+COPY pyproject.toml constraints.txt README.md stageflow.py docker/web.lock ./
 COPY app app
 COPY backend backend
 COPY workers workers

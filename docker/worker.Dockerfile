@@ -8,7 +8,7 @@ RUN apt-get update \
     && useradd --uid 10001 --create-home stageflow \
     && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
-COPY pyproject.toml constraints.txt README.md ./
+COPY pyproject.toml constraints.txt README.md stageflow.py ./
 COPY app app
 COPY backend backend
 COPY workers workers

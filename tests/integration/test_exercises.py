@@ -29,7 +29,8 @@ def copy(tmp_path: Path) -> Path:
     waste = shutil.ignore_patterns("__pycache__", "screenshots", "*.webp")
     for folder in ("app", "backend", "workers", "migrations", "tests", "docs"):
         shutil.copytree(TOP / folder, tmp_path / folder, ignore=waste)
-    shutil.copy(TOP / "pyproject.toml", tmp_path)
+    for file in ("pyproject.toml", "stageflow.py"):
+        shutil.copy(TOP / file, tmp_path)
     if (TOP / ".mypy_cache").exists():
         shutil.copytree(TOP / ".mypy_cache", tmp_path / ".mypy_cache")
     return tmp_path

@@ -31,6 +31,9 @@ class TestImage:
         given = {line.lstrip("!") for line in (ROOT / ".dockerignore").read_text().split()}
         sources = [source for copy in lines(image, "COPY") for source in copy.split()[:-1]]
         assert {"app", "backend", "workers", "migrations", "constraints.txt"} <= set(sources)
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+        built = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+        assert {*built["packages"], *built["force-include"]} <= set(sources)
         for source in sources:
             assert (ROOT / source).exists()
             assert source in given

@@ -47,7 +47,7 @@ def torch_pipelining(plan: Handover) -> bytes:
     same = (
         f"The order is that of torch's own {plan.names.torch}."
         if plan.names.torch
-        else "Torch has no schedule with this order of its own."
+        else "The order is in the CSV alone."
     )
     return python_file(
         "torch.distributed.pipelining",
