@@ -13,7 +13,7 @@ from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.planning.optimizers import OptimizerName
+from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
@@ -68,6 +68,9 @@ def options(
     optimizer: Annotated[OptimizerName, typer.Option(help="Its state counts as memory.")] = (
         "momentum"
     ),
+    ema: Annotated[
+        bool, typer.Option("--ema", help="Count averaged weights beside (4 bytes a weight).")
+    ] = False,
     memory: Annotated[
         float | None, typer.Option(min=1, help="Bytes of every device (16e9).")
     ] = None,
@@ -117,7 +120,7 @@ def options(
         planner="",
         schedule=schedule,
         batch=microbatches,
-        optimizer=optimizer,
+        optimizer=optimizer + AVERAGED * ema,
         recompute=recompute,
         shard_state=shard_state,
         chunks=chunks,

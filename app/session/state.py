@@ -121,6 +121,7 @@ class Param(StrEnum):
     DECAYED = "decayed"
     GROUPS = "groups"
     EMA = "ema"
+    AVERAGED = "averaged"
     CLIP_BY = "clip-by"
     MICROBATCH = "microbatch"
     REPETITIONS = "repetitions"

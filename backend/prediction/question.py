@@ -81,7 +81,7 @@ class Question:
             raise InvalidInput(f"no planner {self.planner!r}", f"Known are: {known}.")
         if self.schedule and not schedule_named(self.schedule).trains:
             raise InvalidInput(f"schedule {self.schedule!r} does not train", "Choose another one.")
-        optimizer_named(self.optimizer)
+        self._check_state()
         _within("batch", self.batch, 1, 2**31)
         _within("update_times", self.update_times, 1, MOST_UPDATE_TIMES)
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
@@ -94,6 +94,19 @@ class Question:
                     f"of {self.profile.name}",
                     "Give profiles of one model at other microbatch sizes.",
                 )
+
+    def _check_state(self) -> None:
+        """Whether there is such an optimizer; one that needs whole matrices shares no state."""
+        kind = optimizer_named(self.optimizer)
+        if kind.is_elementwise:
+            return
+        if self.shard_state is MemorySaving.ALWAYS:
+            raise InvalidInput(
+                f"{kind.title} reads whole matrices, of which a replica with sharded state has a "
+                "part",
+                "Leave sharding out: it keeps a row and a column of each matrix alone.",
+            )
+        object.__setattr__(self, "shard_state", MemorySaving.NEVER)
 
     def under(
         self,

@@ -63,6 +63,7 @@ class PlanRequest:
     also         profiles of the same model at other microbatch sizes
     took         seconds per microbatch of one pipeline on a device, and of each of two there
     state_precision   in which weights and the optimizer's state are kept
+    optimizer    whose state counts as memory; "adamw+ema": with averaged weights beside
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
     """
 

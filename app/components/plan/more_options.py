@@ -9,7 +9,7 @@ from app.components.plan.wanted import Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
 from app.session import state
-from app.session.state import Param
+from app.session.state import Param, bound
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
@@ -73,8 +73,14 @@ def _memory() -> dict[str, Any]:
         Param.OPTIMIZER,
         str,
         lambda name: OPTIMIZERS[name].title,
-        help="Its state counts as memory: none with sgd, one copy of the weights with momentum, "
-        "two with adam and adamw.",
+        help="Its state counts as memory: none with sgd, one copy of the weights with momentum and "
+        "lion, two with adam and adamw.",
+    )
+    averaged = st.toggle(
+        "Averaged weights (EMA)",
+        help="A moving average of the weights is kept beside, which a run evaluates and saves: 4 "
+        "bytes more per weight.",
+        **bound(Param.AVERAGED),
     )
     kept = pick(
         "Precision of state",
@@ -90,6 +96,7 @@ def _memory() -> dict[str, Any]:
         "recompute": recompute,
         "shard_state": sharded,
         "optimizer": optimizer,
+        "averaged": averaged,
         "state_precision": kept,
     }
 

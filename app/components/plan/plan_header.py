@@ -24,6 +24,9 @@ CARRIED = (
     "launch a plan."
 )
 
+USUAL_EMA = 0.999
+"""The share of the average that stays at each update, where a plan counted with one."""
+
 
 def plan_header(
     wanted: Wanted,
@@ -79,7 +82,7 @@ def _launch(wanted: Wanted, question: Question, chosen: Answer) -> None:
         TrainSpec(
             stored.definition_id,
             prediction.plan,
-            optimizer=OptimizerSpec(wanted.optimizer),
+            optimizer=OptimizerSpec(wanted.optimizer, ema=USUAL_EMA if wanted.averaged else 0.0),
             state_precision=wanted.state_precision,
             precision="bfloat16" if kept.weight == HALF else "float32",
         ),

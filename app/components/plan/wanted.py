@@ -7,7 +7,7 @@ from app.formats import seconds, size
 from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
-from backend.planning.optimizers import OptimizerName
+from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import Question
 from backend.profiles.state_precision import STATE_PRECISIONS, StatePrecision
@@ -26,6 +26,7 @@ class Wanted:
     device    a name of `backend.profiles.devices`: the profile as that device would run it, from
               `measured_on`, in `precision`; "" for as it was measured
     took      seconds per microbatch of one pipeline on a device, and of each of two there
+    averaged  whether an average of the weights is kept beside
     """
 
     stored: StoredProfile
@@ -47,6 +48,7 @@ class Wanted:
     state_precision: StatePrecision = "float32"
     update_times: int = 1
     search_on: bool = False
+    averaged: bool = False
 
     @property
     def question(self) -> Question:
@@ -57,7 +59,7 @@ class Wanted:
             planner=self.planner,
             schedule=self.schedule,
             batch=self.batch,
-            optimizer=self.optimizer,
+            optimizer=self.optimizer + AVERAGED * self.averaged,
             recompute=self.recompute,
             shard_state=self.shard_state,
             chunks=self.chunks,
@@ -94,6 +96,7 @@ class Wanted:
             Param.SCHEDULE: self.schedule,
             Param.BATCH: self.batch,
             Param.OPTIMIZER: self.optimizer,
+            Param.AVERAGED: str(self.averaged).lower(),
             Param.MEMORY: None if self.memory is None else f"{self.memory:.12g}",
             Param.RECOMPUTE: self.recompute.value,
             Param.SHARD_STATE: self.shard_state.value,
@@ -145,6 +148,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"also microbatch {', '.join(sizes)}"
         case "state_precision":
             return f"state {STATE_PRECISIONS[wanted.state_precision].title}"
+        case "averaged":
+            return "averaged weights"
         case "device":
             return f"as on {wanted.device}"
         case "measured_on":

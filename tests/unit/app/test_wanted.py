@@ -45,6 +45,7 @@ def test_every_field_reaches_the_question():
         state_precision="bfloat16-masters",
         update_times=4,
         search_on=True,
+        averaged=True,
     )
     asked = Question(
         CPU,
@@ -52,7 +53,7 @@ def test_every_field_reaches_the_question():
         planner="avgpipe",
         schedule="afp",
         batch=8,
-        optimizer="adamw",
+        optimizer="adamw+ema",
         recompute=MemorySaving.ALWAYS,
         shard_state=MemorySaving.NEVER,
         chunks=3,
@@ -67,7 +68,7 @@ def test_every_field_reaches_the_question():
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
         *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
-        *("state_precision", "shard_state", "update_times", "search_on"),
+        *("state_precision", "shard_state", "update_times", "search_on", "averaged"),
     }
 
 
