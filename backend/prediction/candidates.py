@@ -29,9 +29,9 @@ def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[P
 
     Every minibatch has the same samples: `batch` microbatches where the schedule updates once
     per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
-    assumption). Half of the `work` that is left may go into finding partitions.
+    assumption). 0.7 of the `work` that is left may go into finding partitions.
     """
-    return filter(question.admits, _every_plan(question, (work or question.work()).part(0.5)))
+    return filter(question.admits, _every_plan(question, (work or question.work()).part(0.7)))
 
 
 def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:

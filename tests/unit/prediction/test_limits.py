@@ -6,7 +6,9 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Level
 from backend.planning.balanced import widths
-from backend.planning.plan import Plan
+from backend.planning.pipedream.bottleneck import bottleneck
+from backend.planning.pipedream.planner import optimum
+from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction import predict, question
 from backend.prediction.answer import rank
 from backend.prediction.question import Question
@@ -52,3 +54,22 @@ def test_what_is_not_simulated_is_estimated(schedule, monkeypatch):
         assert 0.8 <= other.samples_per_second / one.samples_per_second <= 3
     [found] = rank(ASKED)
     assert "too large to simulate" in found.limit_words
+
+
+def test_no_plan_is_faster_than_the_bound_of_an_answer_in_any_order_of_devices():
+    """On slow links another order of the stages' devices may be better than all that are searched;
+    PipeDream's bound is for the order of the devices, that of an answer for every plan."""
+    costs = ((8, 5, 1), (0, 1, 20), (3, 5, 10), (20, 1, 0), (8, 0, 0))
+    layers = tuple(Layer(f"l{n}", "Linear", 0.0, *each) for n, each in enumerate(costs))
+    profile = Profile("order", ModelGraph.chain(layers), 1)
+    cluster = Cluster((Level(2, 10.0), Level(2, 0.5)))
+    other = Partition((Stage(0, 2, (2,)), Stage(2, 4, (0, 1)), Stage(4, 5, (3,))))
+    best = optimum(profile, cluster)
+    assert bottleneck(profile, cluster, other) == pytest.approx(11.5)
+    assert best.seconds == best.lower_bound == pytest.approx(15.5)
+    asked = Question(profile, cluster, planner="pipedream")
+    [found] = rank(asked)
+    assert found.bound_seconds <= 11.5
+    assert (
+        found.bound_seconds <= asked.predict(Plan("x", other, "pipedream", 1)).seconds_per_minibatch
+    )
