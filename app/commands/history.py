@@ -242,6 +242,7 @@ def _write_model(backend: Backend, run_id: int, folder: Path) -> None:
     """Copy the trained model and what lies beside it. Raises `NotFound` where there is none."""
     if folder == STDOUT:
         raise InvalidInput("a model is several files", "Give a folder: -o trained")
+    backend.runs.get(run_id)  # only who sees the run gets its files
     backend.runs.artifacts.trained_model(run_id)
     folder.mkdir(parents=True, exist_ok=True)
     for kept in backend.runs.artifacts.list(run_id):
