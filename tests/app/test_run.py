@@ -180,7 +180,7 @@ def test_shared_cores_are_said_before_how_far_the_prediction_was_off(
     run = busy_run(backend, seeded)
     page = open_page(Page.RUN, id=run)
     (told,) = [each.value for each in page.warning if "Cores were shared" in each.value]
-    assert told.startswith("**Cores were shared: 50\u00a0%**")
+    assert told.startswith("**Cores were shared: 50\u00a0%.**")
     assert "rank 0 50\u00a0%, rank 1 50\u00a0%" in told
     assert "at the share that the ranks had" in told
     found = backend.runs.expected(backend.runs.get(run))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services
 from app.components.profile.profile_again import profile_again
-from app.formats import change, percent, sentence
+from app.formats import change, percent, seconds, sentence
 from app.naming import shared_words
 from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
@@ -22,14 +22,17 @@ def shared_cores_view(run: Run, found: Expectation) -> None:
         return
     said = []
     if found.cores is not None and is_shared:
-        said += [f"**Cores were shared: {percent(found.cores.taken, 0)}**"]
+        said += [f"**Cores were shared: {percent(found.cores.taken, 0)}.**"]
         said += [sentence(f"{shared_words(found.cores)}.")]
     if found.at_share is not None:
         said += ["Measured is compared with the prediction at the share that the ranks had."]
         if found.prediction is not None and run.summary.seconds_per_minibatch:
-            measured, alone = run.summary.seconds_per_minibatch, found.prediction
-            far = change(measured, alone.seconds_per_minibatch)
-            said += [f"Of the prediction on cores of their own it is {far} per minibatch."]
+            measured = run.summary.seconds_per_minibatch
+            alone = found.prediction.seconds_per_minibatch
+            said += [
+                f"On cores of their own a minibatch was predicted to take {seconds(alone)}; it "
+                f"took {seconds(measured)} ({change(measured, alone)})."
+            ]
     if profiled >= MUCH:
         said += [f"While the profile was measured, others had {percent(profiled, 0)} of its core."]
     st.warning(" ".join(said), icon=":material/group:")
