@@ -1,4 +1,4 @@
-"""What differs between two plans, in words and figures for eyes."""
+"""What differs between two plans, and of a run from the last one, in words for eyes."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -6,13 +6,16 @@ from app.formats import (
     NOTHING,
     change,
     count,
+    number,
     percent,
     rate,
     seconds,
     size,
 )
 from app.naming import planner_name
+from backend.comparison.last_run import FigureBeside
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
+from backend.runs.events import ACCURACY
 
 FORMS: Mapping[str, Callable[[float | None], str]] = {
     "throughput": rate,
@@ -84,3 +87,25 @@ def _by(fact: PlanFact) -> str:
     if fact.name == "bubble":
         return f"{100 * (second - first):+.1f} points".replace("-", "−")
     return change(second, first)
+
+
+def beside_words(found: FigureBeside) -> str:
+    """A figure beside that of the last run: "throughput 1,010/s, 24 % slower than its 1,322/s,
+    more than it varies (5.0 %)"."""
+    write, (less, more) = _BESIDE.get(found.name, (number, ("lower", "higher")))
+    now, before = write(found.now), write(found.before)
+    if not found.is_beyond:
+        return f"{found.name} {now} as before ({before}, varies by {_share(found, found.spread)})"
+    way = more if found.change > 0 else less
+    said = f"{found.name} {now}, {_share(found, abs(found.change))} {way} than its {before}"
+    return f"{said}, more than it varies ({_share(found, found.spread)})"
+
+
+def _share(found: FigureBeside, share: float) -> str:
+    """Of a figure; in points where it is a share itself."""
+    if found.name == ACCURACY:
+        return f"{100 * share * found.before:.1f} points"
+    return percent(share, 0 if share >= 0.1 else 1)
+
+
+_BESIDE = {"throughput": (rate, ("slower", "faster")), ACCURACY: (percent, ("lower", "higher"))}

@@ -11,6 +11,7 @@ import typer
 from app import formats, visible
 from app.commands.options.acting import connect
 from app.commands.options.shared import STDOUT, Json, Output, write
+from app.differences import beside_words
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
 from app.naming import attempt_plan, cleared, rule_words, shared_words
@@ -125,6 +126,9 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     if run.error and run.error.advice:
         pairs.append(("advice", run.error.advice))
     pairs += _expected(run, backend.runs.expected(run))
+    if last := backend.runs.beside_last(run):
+        words = [beside_words(figure) for figure in last.figures]
+        pairs += [(f"beside run {last.run_id}", said) for said in words]
     if told := cleared(run):
         pairs.append(("cleared", told))
     print_table(f"run {run.id}", ["", ""], pairs)

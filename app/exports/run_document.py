@@ -4,6 +4,7 @@ from typing import Any
 
 from backend.bootstrap import Backend
 from backend.codec import to_plain
+from backend.comparison.last_run import LastRun
 from backend.comparison.shared_cores import Expectation
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Timeline
@@ -26,6 +27,8 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document["kind"] = run.kind
     document["plan"] = _plan(backend, run)
     document["expected"] = to_plain(Expectation, backend.runs.expected(run))
+    last = backend.runs.beside_last(run)
+    document["beside_last"] = None if last is None else to_plain(LastRun, last)
     names = dict.fromkeys([*METRICS, *backend.runs.metrics.names(run.id)])
     document["metrics"] = {name: _points(backend, run.id, name) for name in names}
     document["timelines"] = {

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.exports.run_document import run_document
 from app.formats import seconds
 from app.session.state import Page
 from backend.bootstrap import Backend
@@ -204,3 +205,20 @@ def test_on_a_quiet_machine_nothing_is_said_of_cores(seeded: seed.Seeded, open_p
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert "Cores were shared" not in text_of(page)
     assert not [each for each in page.button if each.label == "Profile again"]
+
+
+def test_a_slower_run_of_the_same_plan_is_said(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    last = backend.runs.get(seeded.succeeded)
+    assert "last run of" not in text_of(open_page(Page.RUN, id=last.id))
+    attempt = seed.claim(backend, backend.runs.retry(last.id))
+    seed.train_epoch(backend, attempt, backend.plans.get(seeded.plan), 0)
+    attempt.finish(RunState.SUCCEEDED, replace(last.summary, samples_per_second=1000.0))
+    (again,) = backend.runs.list(limit=1).runs
+    said = text_of(open_page(Page.RUN, id=again.id)).replace("\u00a0", " ")
+    assert "Worse than the last run of this plan:** throughput 1,000/s, 24 % slower" in said
+    assert "Loss 0.1 as before" in said
+    document = run_document(backend, again)["beside_last"]
+    assert document["run_id"] == last.id
+    assert [figure["name"] for figure in document["figures"]] == ["throughput", "loss", "accuracy"]

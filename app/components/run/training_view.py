@@ -9,6 +9,7 @@ import streamlit as st
 from app import services
 from app.charts.curve import X, Y, curve
 from app.charts.deviations import waiting
+from app.components.run.last_run_view import last_run_view
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.run.shared_cores_view import shared_cores_view
@@ -49,6 +50,7 @@ def training_view(run: Run) -> None:
             found = expected_of(run)
             shared_cores_view(run, found)
             figures(run_figures(run, readings, found.prediction, found.at_share), "run")
+            last_run_view(run)
     with st.container(key="panels-run"):
         if shown is not None:
             time_view(run, shown)

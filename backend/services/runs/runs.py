@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from backend.comparison.last_run import LastRun
 from backend.comparison.shared_cores import Expectation
 from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
@@ -22,6 +23,7 @@ from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.services.people.access import Access
 from backend.services.runs.completion import completed
+from backend.services.runs.last_runs import beside_last_of
 from backend.services.runs.line import Line, expected_free, in_line
 from backend.services.runs.pools import of_each, why_pooled
 from backend.services.runs.predicted import expected
@@ -210,6 +212,10 @@ class RunService:
     def expected(self, run: Run) -> Expectation:
         """What is laid beside the run's measurement."""
         return expected(self._stores, run)
+
+    def beside_last(self, run: Run) -> LastRun | None:
+        """The run beside the last one that did the same and succeeded; None where none has."""
+        return beside_last_of(self._stores, run)
 
     def attempts(self, run_id: int) -> Sequence[StoredAttempt]:
         """The attempts at a run with their ends, the first one first."""
