@@ -31,7 +31,8 @@ _VALUES: Mapping[str, Callable[[Run], float | None]] = {
 @dataclass(frozen=True, slots=True)
 class FigureBeside:
     """A figure of a run and of the last one. `spread`: the share of `before` by which it varies,
-    over the last epochs of both and among the earlier runs."""
+    over the last epochs of both and among the earlier runs. What is learnt still moves there: it
+    varies by as much as in the one run where it moves less."""
 
     name: str
     now: float
@@ -90,8 +91,9 @@ def beside_last(
             continue
         others = [found for each in earlier if (found := value(each)) is not None]
         varied = [_range(recent(each, name)) for each in (run, last)]
-        least = LEAST.get(name, LEAST_LEARNT)
-        figures.append(FigureBeside(name, now, before, max(least, *varied, _range(others))))
+        within = min(varied) if name in LEARNT else max(varied)
+        spread = max(LEAST.get(name, LEAST_LEARNT), within, _range(others))
+        figures.append(FigureBeside(name, now, before, spread))
     return LastRun(last.id, last.name, tuple(figures))
 
 

@@ -67,6 +67,14 @@ def test_losses_are_compared_after_as_many_epochs_by_the_same_rule_alone() -> No
     assert [f.name for f in beside(ended(1.0), other).figures] == ["throughput"]
 
 
+def test_a_loss_that_still_falls_in_one_run_alone_hides_nothing() -> None:
+    now, last = ended(1.0, 0.4, run_id=2), ended(1.0, 0.1)
+    epochs = {now.id: (0.9, 0.6, 0.4), last.id: (0.102, 0.101, 0.1)}
+    found = beside_last(now, [last], lambda each, name: epochs[each.id] if name == "loss" else ())
+    assert found is not None
+    assert [figure.name for figure in found.regressions] == ["loss"]
+
+
 def test_what_is_not_known_or_not_finite_is_left_out() -> None:
     assert beside(ended(1.0, nan), ended(1.0, nan)).figures[0].name == "throughput"
     assert beside(run(SPEC), run(SPEC)).figures == ()
