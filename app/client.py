@@ -11,18 +11,18 @@ from http.client import HTTPResponse
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
-from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
 from app.download import fetch
-from app.server.problem import Problem
+from app.server.answers import ApiProblem as ApiProblem
+from app.server.answers import ServerUnreachable as ServerUnreachable
+from app.server.answers import opened
 from backend.codec import from_json, to_json, to_plain
 from backend.comparison.plans import PlanDifferences
 from backend.comparison.shared_cores import Expectation
 from backend.comparison.traced_runs import TracedRun
 from backend.definitions.definition import Definition
-from backend.errors import InvalidInput, StageflowError
 from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
 from backend.profiles.traces.trace_file import trace_entry
@@ -38,21 +38,7 @@ from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 
 T = TypeVar("T")
-TIMEOUT = 60.0
-NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-
-
-class ApiProblem(StageflowError):
-    """The server refused. `status` is the HTTP status, `kind` names the error."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.error, problem.advice)
-        self.status = problem.status
-        self.kind = problem.kind
-
-
-class ServerUnreachable(StageflowError):
-    """Nobody answers at the address."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Client:
@@ -81,7 +67,6 @@ class Client:
         return self._ask("GET", f"/definitions/{definition_id}/source")
 
     def add_zoo(self, name: str) -> Definition:
-        """Keep a model of the zoo."""
         return self._send("POST", "/definitions", Definition, {"zoo": name})
 
     def profile(self, profile_id: int) -> StoredProfile:
@@ -171,7 +156,6 @@ class Client:
         return self._submitted("/runs", body)
 
     def retry(self, run_id: int) -> Run:
-        """The same again, as a new run."""
         return self._submitted(f"/runs/{run_id}/retry")
 
     def resume(
@@ -189,7 +173,6 @@ class Client:
         return self._submitted(f"/runs/{run_id}/resume", body)
 
     def attempts(self, run_id: int) -> list[StoredAttempt]:
-        """The attempts at a run with their reasons, the first one first."""
         return self._get(f"/runs/{run_id}/attempts", list[StoredAttempt])
 
     def cancel(self, run_id: int) -> Run:
@@ -211,6 +194,10 @@ class Client:
 
     def stop_following(self, run_id: int, tracker: str) -> Followed:
         return self._send("DELETE", f"/runs/{run_id}/trackers/{quote(tracker, safe='')}", Followed)
+
+    def import_run(self, run: str, definition_id: int, names: Mapping[str, str] = NOTHING) -> Run:
+        body = {"run": run, "definition_id": definition_id, "names": dict(names)}
+        return self._send("POST", "/runs/import", Run, body)
 
     def wait(self, run_id: int, pause: float = 1.0) -> Run:
         """Look every `pause` seconds until the run has ended."""
@@ -300,7 +287,7 @@ class Client:
         path: str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] = NO_HEADERS,
+        headers: Mapping[str, str] = NOTHING,
     ) -> HTTPResponse:
         """The server's answer, of which nothing is read yet."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
@@ -310,19 +297,4 @@ class Client:
         if body is not None:
             data, sent["Content-Type"] = json.dumps(body).encode(), "application/json"
         request = Request(address, data, {**sent, **headers}, method=method)
-        try:
-            answer: HTTPResponse = urlopen(request, timeout=TIMEOUT)
-            return answer
-        except HTTPError as fault:
-            raise ApiProblem(_problem(fault)) from None
-        except URLError as fault:
-            raise ServerUnreachable(
-                f"no answer from {self._url}: {fault.reason}", "Is the dashboard up? stageflow up"
-            ) from None
-
-
-def _problem(fault: HTTPError) -> Problem:
-    try:
-        return from_json(Problem, fault.read())
-    except InvalidInput:
-        return Problem(f"the server answered {fault.code} {fault.reason}", "", "Http", fault.code)
+        return opened(request)

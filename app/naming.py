@@ -65,7 +65,7 @@ def followed_words(followed: Followed) -> str:
     """How it goes with a run in a tracker: "followed, 120 points sent"."""
     states = {
         Following.ON: "followed",
-        Following.DONE: "all sent",
+        Following.DONE: "complete",
         Following.FAILED: "given up",
         Following.OFF: "stopped",
     }

@@ -13,6 +13,7 @@ from backend.services.people.projects import ProjectService
 from backend.services.people.team import TeamService, TokenService
 from backend.services.runs.dispatch import DispatchService
 from backend.services.runs.following import FollowingService
+from backend.services.runs.importing import ImportService
 from backend.services.runs.labels import LabelService
 from backend.services.runs.plans import PlanService
 from backend.services.runs.pools import PoolService
@@ -29,6 +30,7 @@ from backend.storage.people.audit import SqlAuditLog
 from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
+from backend.storage.runs.brought import SqlBrought
 from backend.storage.runs.retention import SqlClearing
 from backend.trackers.catalog import trackers_of
 
@@ -64,6 +66,7 @@ class Backend:
         self.following = FollowingService(whole, trackers_of(settings), settings.address, place)
         self.pools = PoolService(whole, notifier, settings.lease, place)
         self.trackers = TrackerService(stores, trackers_of(settings), access)
+        self.imports = ImportService(SqlBrought(seen), stores, self.trackers.known, access)
         self.labels = LabelService(stores.labels, listed.labels, access)
         self.nodes = stores.nodes
         self.links = LinkService(SqlLinks(database), queue, access)

@@ -32,7 +32,7 @@ RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` li
 
 def runs(
     state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state.")] = None,
-    kind: Annotated[str | None, typer.Option(help="profile or train.")] = None,
+    kind: Annotated[str | None, typer.Option(help="profile, train or imported.")] = None,
     text: Annotated[str, typer.Option(help="Only runs whose name contains this.")] = "",
     metric: Annotated[str | None, typer.Option(help="Only runs that reached this metric.")] = None,
     least: Annotated[float | None, typer.Option(help="And at least this value of it.")] = None,

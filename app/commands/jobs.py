@@ -33,8 +33,7 @@ from app.naming import fallback_words, start_words
 from app.terminal import err, out, print_json, print_table, warn
 from backend.bootstrap import Backend
 from backend.codec import from_plain
-from backend.definitions.parameters import parsed
-from backend.errors import InvalidInput
+from backend.definitions.parameters import assignments, parsed
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import (
@@ -158,17 +157,6 @@ def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> St
         run = follow(backend, submit(backend, spec, f"profile {name}"))
     assert run.summary.profile_id is not None
     return backend.profiles.get(run.summary.profile_id)
-
-
-def assignments(texts: list[str]) -> dict[str, str]:
-    """NAME=VALUE by name; raises `InvalidInput` on anything else."""
-    found = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name:
-            raise InvalidInput(f"--set {text} is not NAME=VALUE", "For example: --set width=128")
-        found[name.strip()] = value.strip()
-    return found
 
 
 @taking(data_spec, optimizer_spec, checkpoint_spec, stop_spec, pool_spec)

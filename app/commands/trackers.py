@@ -13,6 +13,7 @@ from app.server import launch
 from app.terminal import out, print_json, print_table, warn
 from backend import bootstrap
 from backend.bootstrap import Backend
+from backend.definitions.parameters import assignments
 from backend.errors import InvalidInput, StageflowError
 from backend.runs.history.followed import Followed
 from backend.trackers.catalog import CATALOG
@@ -66,6 +67,31 @@ def stop_run(run_id: RunNumber, name: Name) -> None:
         stageflow tracker stop 42 wandb
     """
     _say(connect().trackers.stop(run_id, name))
+
+
+@app.command("import")
+def import_run(
+    run: Annotated[
+        str, typer.Argument(help="MLflow's number of it, or its page.", show_default=False)
+    ],
+    model: Annotated[str, typer.Option(help="The model that it is a run of, as NAME or zoo name.")],
+    names: Annotated[
+        list[str] | None, typer.Option("--as", help="A metric's name here: THEIRS=OURS.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Take over a run's metrics, parameters and tags from the MLflow that STAGEFLOW_TRACKERS names.
+
+    Example:
+
+        stageflow tracker import 017ab369109d4347989bd76af296c7a4 --model vgg_digits --as f1_val=f1
+    """
+    backend = connect()
+    definition = backend.definitions.resolve(model)
+    found = backend.imports.bring(run, definition.id, assignments(names or [], "--as"))
+    if as_json:
+        return print_json({"id": found.id})
+    return out.print(f"run {found.id} is {found.name}, imported from {run}", highlight=False)
 
 
 @app.command("send")

@@ -20,6 +20,7 @@ from backend.whole import is_whole
 
 OFFERED, FEW = 200, 3
 RUNS, PLANS = "runs", "plans"
+KINDS = ("train", "imported")
 REFRESH = 3.0
 
 
@@ -42,7 +43,8 @@ def page() -> None:
 
 def _runs() -> None:
     service = services.backend().runs
-    newest = service.list(RunFilter(kind="train"), OFFERED).runs
+    found = [run for kind in KINDS for run in service.list(RunFilter(kind=kind), OFFERED).runs]
+    newest = sorted(found, key=lambda run: -run.id)
     if not newest:
         empty_state(
             "No training run yet",
@@ -54,7 +56,7 @@ def _runs() -> None:
     offered = {run.id: run for run in [*service.several(named), *newest]}
     names = run_names(list(offered.values()))
     chosen = _choose("Runs", named, names, Param.RUNS, MOST, "Choose two or more")
-    runs = [run for run in service.several(chosen) if run.kind == "train"]
+    runs = [run for run in service.several(chosen) if run.is_training]
     missing = sorted(set(chosen) - {run.id for run in runs})
     if missing:
         st.warning(f"No training run {', '.join(map(str, missing))}.", icon=":material/search_off:")

@@ -46,7 +46,7 @@ def _again(run: Run) -> None:
     )
     node_notice()
     with card("Values"):
-        spec = run.spec
+        spec = run.asked
         if isinstance(spec, TrainSpec):
             spec = replace(spec, optimizer=with_decay_as_before(spec.optimizer))
         run_form(spec, run.name, origin=run.id)

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.run.attempt_view import artifact_list, attempt_view
+from app.components.run.imported_view import imported_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
@@ -16,7 +17,7 @@ from app.naming import cleared, fallback_words
 from app.server.sessions import refresh_interval
 from app.session import state
 from app.session.state import Page, Param
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.spec import ImportedSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
@@ -59,6 +60,8 @@ def _live(run_id: int, was_final: bool) -> None:
     run_progress(run, backend.runs.metrics.last(run_id, "loss", RECENT))
     if isinstance(run.spec, TrainSpec):
         training_view(run)
+    if isinstance(run.spec, ImportedSpec):
+        imported_view(run, run.spec)
     artifacts = backend.runs.artifacts.list(run_id)
     if artifacts:
         with card("Files"):
@@ -66,8 +69,9 @@ def _live(run_id: int, was_final: bool) -> None:
     if isinstance(run.spec, TrainSpec):
         tracker_view(run)
     attempt_view(run)
-    with card("Log"):
-        log_view(run)
+    if not isinstance(run.spec, ImportedSpec):
+        with card("Log"):
+            log_view(run)
 
 
 def _message(run: Run) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from app import services
 from app.components.launch.node_notice import node_notice
+from app.components.runs.import_form import import_form
 from app.components.runs.run_filter import run_filter
 from app.components.runs.run_selection import selection_bar
 from app.components.runs.run_table import run_order, run_table
@@ -24,7 +25,8 @@ REFRESH = 3.0
 
 def page() -> None:
     """Filters, columns and order, which are in the URL, and one page of runs."""
-    page_header("Runs", "Profiles and trainings of the team.")
+    with page_header("Runs", "Profiles and trainings of the team."):
+        import_form()
     if not services.backend().runs.list(limit=1).total:
         node_notice()
         empty_state(

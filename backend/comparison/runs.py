@@ -8,7 +8,7 @@ from typing import Any
 
 from backend.codec import to_plain
 from backend.runs.history.records import MetricPoint
-from backend.runs.request.spec import RunSpec, TrainSpec
+from backend.runs.request.spec import ImportedSpec, StoredSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 
 ABSENT = "—"
@@ -35,9 +35,11 @@ class Reached:
     epochs: int
 
 
-def parameters(spec: RunSpec) -> dict[str, str]:
+def parameters(spec: StoredSpec) -> dict[str, str]:
     """What was asked for, by dotted names: "optimizer.learning_rate" -> "0.01"."""
-    found = _flat(to_plain(RunSpec, spec))
+    if isinstance(spec, ImportedSpec):
+        return {**spec.parameters, "definition_id": str(spec.definition_id), "kind": spec.kind}
+    found = _flat(to_plain(StoredSpec, spec))
     if isinstance(spec, TrainSpec):
         found = {k: v for k, v in found.items() if not k.startswith("plan.partition")}
         found["plan.partition"] = spec.plan.partition.label

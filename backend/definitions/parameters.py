@@ -2,11 +2,12 @@
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from backend.definitions.definition import InvalidDefinition
+from backend.errors import InvalidInput
 
 Value = bool | int | float | str
 Kind = Literal["bool", "int", "float", "str"]
@@ -52,6 +53,19 @@ def checked(
             )
         result[name] = _of_kind(known[name], value)
     return result
+
+
+def assignments(texts: Iterable[str], option: str = "--set") -> dict[str, str]:
+    """NAME=VALUE by name, as `option` gives them. Raises `InvalidInput` on anything else."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidInput(
+                f"{option} {text} is not NAME=VALUE", f"For example: {option} width=128"
+            )
+        found[name.strip()] = value.strip()
+    return found
 
 
 def parsed(parameters: tuple[Parameter, ...], texts: Mapping[str, str]) -> dict[str, Value]:

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import isfinite
 
+from backend.errors import InvalidInput
 from backend.people.project import DEFAULT_PROJECT
 from backend.prediction.fallbacks import Fallback
 from backend.runs.events import ACCURACY, Clock, CoreUse
-from backend.runs.request.spec import RunSpec
+from backend.runs.request.spec import ImportedSpec, ProfileSpec, RunSpec, StoredSpec
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 
@@ -77,7 +78,7 @@ class Run:
 
     id: int
     name: str
-    spec: RunSpec
+    spec: StoredSpec
     state: RunState
     attempt: int
     node: str | None
@@ -97,6 +98,21 @@ class Run:
     project_id: int = DEFAULT_PROJECT
     cleared_at: datetime | None = None
     fallbacks: tuple[Fallback, ...] = ()
+
+    @property
+    def asked(self) -> RunSpec:
+        """What is to be done. Raises `InvalidInput` of a run that was imported: nobody here did
+        anything."""
+        if isinstance(self.spec, ImportedSpec):
+            raise InvalidInput(
+                f"run {self.id} was imported: it cannot be launched", "Launch a plan of its model."
+            )
+        return self.spec
+
+    @property
+    def is_training(self) -> bool:
+        """A training of here or of others: it has curves to be laid over another's."""
+        return not isinstance(self.spec, ProfileSpec)
 
     @property
     def kind(self) -> str:

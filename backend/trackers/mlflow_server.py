@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
+from backend.errors import StageflowError
 from backend.trackers.tracker import RunGoneThere, TrackerAway, TrackerRefuses, require
 
 SCHEME = "mlflow+"
@@ -88,6 +89,8 @@ def reading(run: str = "") -> Iterator[None]:
     """What MLflow raises, as what it means for whoever asked for `run`."""
     try:
         yield
+    except StageflowError:
+        raise
     except Exception as fault:  # it raises errors of its own, of requests, and of SQLAlchemy
         raise _meant(fault, run) from None
 

@@ -92,6 +92,20 @@ def test_a_profile_and_its_run(served: Served) -> None:
     served.client.cancel(run.id)
 
 
+def test_trackers(served: Served) -> None:
+    """The server has none: what is asked of one is refused with its setting's name."""
+    client, run = served.client, served.seeded.succeeded
+    assert client.trackers(run) == []
+    for ask in (client.follow, client.stop_following):
+        with pytest.raises(
+            ApiProblem, match=r"no tracker 'mlflow' is set up|not followed in"
+        ) as no:
+            ask(run, "mlflow")
+        assert no.value.status == 422
+    with pytest.raises(ApiProblem, match="no tracker 'mlflow' is set up"):
+        client.import_run("0123456789abcdef", served.seeded.definition, {"f1_val": "f1"})
+
+
 def test_labels(served: Served) -> None:
     run = served.client.label(served.seeded.failed, starred=True, tags=["a", "b"], note="why?")
     assert (run.starred, run.tags, run.note) == (True, ("a", "b"), "why?")

@@ -55,6 +55,7 @@ def bodies(place: Place) -> dict[str, object]:
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
         "resume_run": {},
+        "import_run": {"run": "0123456789abcdef", "definition_id": place.found.definition},
         "add_project": {"name": "Third"},
         "change_project": {"name": "Borealis"},
         "set_member_role": {"name": "the viewer", "role": "viewer"},

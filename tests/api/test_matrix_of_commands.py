@@ -32,6 +32,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
     return {
         **{name: given for names, given in groups for name in names.split(", ")},
         "plans diff": [plan, plan],
+        "tracker import": ["0123456789abcdef", "--model", "vgg_digits"],
         "plans rename": [plan, "Monday"],
         "plans delete": [plan, "--yes"],
         "profiles delete": [profile, "--yes"],
@@ -71,7 +72,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name in ("profile", "trace profile"):
+    if name in ("profile", "trace profile", "tracker import"):
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception

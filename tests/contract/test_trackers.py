@@ -1,16 +1,20 @@
 """Every tracker of the catalog has a followed run once: all points, parameters and its end."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from backend.bootstrap import Backend, connect
-from backend.errors import InvalidInput
+from backend.comparison.runs import differing
+from backend.errors import InvalidInput, NotFound
 from backend.runs.attempts.fence import Fence
 from backend.runs.events import Metrics
 from backend.runs.history.followed import Followed, Following
+from backend.runs.request.spec import ImportedSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
@@ -267,4 +271,60 @@ def test_only_runs_that_are_chosen_are_followed_where_settings_say_so(home: Path
     assert backend.trackers.list(run.id) == []
     chosen = backend.runs.submit(replace(run.spec, trackers=("tensorboard",)))
     assert [f.tracker for f in backend.trackers.list(chosen.id)] == ["tensorboard"]
+    backend.close()
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A server that lets nobody in."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_wrong_password_is_given_up_at_once_and_told_to_nobody(home: Path) -> None:
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    backend = following(home, f"mlflow+http://ann:hush-hush@127.0.0.1:{server.server_port}")
+    attempt = begun(backend)
+    now = turn(backend, "mlflow", attempt.run)
+    assert now.state is Following.FAILED
+    assert now.error == "MLflow refuses the user, password or token"
+    assert "hush" not in f"{now}{backend.trackers.known['mlflow'].where}"
+    server.shutdown()
+    server.server_close()
+    backend.close()
+
+
+def test_a_run_of_others_is_imported_from_mlflow(home: Path, server: str) -> None:
+    from mlflow.entities import Metric
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(server)
+    experiment = client.create_experiment("Elsewhere")
+    theirs = client.create_run(experiment, start_time=100_000, run_name="theirs").info.run_id
+    client.log_param(theirs, "optimizer.learning_rate", "0.1")
+    client.set_tag(theirs, "team", "vision")
+    losses = [Metric("train_loss", 1 / (n + 1), 100_000 + n, n) for n in range(5)]
+    client.log_batch(theirs, metrics=[*losses, Metric("val_acc", 0.5, 100_004, 4)])
+    backend = following(home, addresses(server)["mlflow"])
+    own = begun(backend).run
+    with pytest.raises(InvalidInput, match="goes on"):
+        backend.imports.bring(theirs, own.spec.definition_id, {})
+    client.set_terminated(theirs, "KILLED", end_time=160_000)
+    page = f"{server}/#/experiments/{experiment}/runs/{theirs}"
+    run = backend.imports.bring(page, own.spec.definition_id, {"val_acc": "top1"})
+    assert (run.name, run.state, run.tags) == ("theirs", RunState.CANCELLED, ("team=vision",))
+    assert isinstance(run.spec, ImportedSpec)
+    assert run.spec.url == page
+    found = [(p.step, p.value, p.time) for p in backend.runs.metrics.list(run.id, "loss")]
+    assert found == [(n, 1 / (n + 1), 100.0 + n / 1000) for n in range(5)]
+    assert run.summary.metrics == {"top1": 0.5}
+    assert differing([own, run])["optimizer.learning_rate"] == ("0.01", "0.1")
+    for nothing in ("0123456789abcdef", "no run at all"):
+        with pytest.raises((NotFound, InvalidInput)):
+            backend.imports.bring(nothing, own.spec.definition_id, {})
     backend.close()

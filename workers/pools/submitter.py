@@ -112,7 +112,7 @@ class Submitter:
 
     def _submit(self, job: PoolJob, run: Run) -> None:
         try:
-            order = order_for(job, run.spec, (*self._command, str(run.id)))
+            order = order_for(job, run.asked, (*self._command, str(run.id)))
             engine_id = self._engine.submit(order)
         except OrderRefused as fault:
             log.warning("run %d: %s", run.id, fault)

@@ -150,7 +150,7 @@ class Supervision:
         settings = self._backend.settings
         self._make_team()
         level = self._isolated()
-        if not fetched(self._run.spec, settings, self._goes_on):
+        if not fetched(self._run.asked, settings, self._goes_on):
             return Interrupted(self._asked())
         with self._lease.renewing():
             job = prepare(self._backend, self._run, self._folder)

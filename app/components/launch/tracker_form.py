@@ -18,7 +18,9 @@ def tracker_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         return spec
     usual = ", ".join(titles[name] for name in trackers.usual) or "nowhere"
     some = [each for n in range(1, len(titles) + 1) for each in combinations(titles, n)]
-    names = {"": f"as usual: {usual}", NONE: "nowhere"}
-    names |= {written(each): ", ".join(titles[name] for name in each) for each in some}
+    names = {"": f"as usual: {usual}", NONE: NONE if fields.bound else "nowhere"}
+    for each in some:  # the link holds the words that are shown
+        told = ", ".join(titles[name] for name in each)
+        names[written(each)] = written(each) if fields.bound else told
     chosen = fields.choice("Followed in", names, written(spec.trackers), Param.TRACKERS)
     return replace(spec, trackers=asked(chosen))

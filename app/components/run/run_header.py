@@ -19,8 +19,10 @@ from app.session.links import page_link
 from app.session.state import Page
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.history.labels import MAX_NOTE, Change, tidy
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.spec import ImportedSpec, TrainSpec
 from backend.runs.run import Run
+
+IMPORTED = "The run was imported: there is nothing to launch again."
 
 
 def run_header(run: Run) -> None:
@@ -99,6 +101,7 @@ def _kept(run: Run) -> str:
 def _actions(run: Run) -> None:
     """Buttons for the head of the run's page; those that change something for who may."""
     barred = why_not(run.project_id)
+    again = barred or (IMPORTED if isinstance(run.spec, ImportedSpec) else None)
     _labels(run, barred)
     with st.popover("Export", icon=":material/download:"):
         has_timeline = bool(services.backend().runs.spans.segments(run.id))
@@ -107,13 +110,13 @@ def _actions(run: Run) -> None:
     if st.button(
         "Clone",
         icon=":material/content_copy:",
-        help=barred or "Launch it again, with changes",
-        disabled=barred is not None,
+        help=again or "Launch it again, with changes",
+        disabled=again is not None,
     ):
         state.go(Page.LAUNCH, run=run.id)
     if run.state.is_final:
         resume_form(run, barred)
-        _retry(run, barred)
+        _retry(run, again)
         _delete(run, barred)
 
 

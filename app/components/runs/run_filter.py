@@ -13,7 +13,7 @@ from backend.runs.history.listing import RunFilter
 from backend.runs.states import RunState
 from backend.whole import is_whole
 
-KINDS = ("train", "profile")
+KINDS = ("train", "profile", "imported")
 HIDDEN = (
     Param.DEFINITION,
     Param.PLAN,

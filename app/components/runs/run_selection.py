@@ -67,7 +67,7 @@ def _barred(runs: Sequence[Run]) -> str | None:
 
 
 def _compare(runs: Sequence[Run]) -> None:
-    trained = [run.id for run in runs if run.kind == "train"]
+    trained = [run.id for run in runs if run.is_training]
     if st.button(
         "Compare",
         icon=":material/compare:",

@@ -9,7 +9,7 @@ from app.formats import NOTHING, duration, plain
 from app.naming import plan_name
 from app.session.links import page_link
 from app.session.state import Page
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.spec import ImportedSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 
@@ -39,6 +39,8 @@ def plan_label(run: Run) -> str:
     if isinstance(run.spec, TrainSpec):
         emulated = f" · emulated at {run.spec.emulate:g}" if run.spec.emulate else ""
         return plan_name(run.spec.plan) + emulated
+    if isinstance(run.spec, ImportedSpec):
+        return f"imported from {run.spec.tracker}"
     return f"profile · microbatch {run.spec.microbatch}"
 
 

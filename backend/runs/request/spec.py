@@ -279,4 +279,24 @@ class TrainSpec:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class ImportedSpec:
+    """A run of others, whose history was taken over: it cannot be launched.
+
+    definition_id  the model beside whose runs it stands
+    tracker, remote   what it is of ("MLflow"), and its number there; `url` of its page, "" without
+                   one
+    parameters     what it was asked for, by the names that it has there
+    """
+
+    definition_id: int
+    tracker: str
+    remote: str
+    url: str = ""
+    parameters: dict[str, str] = field(default_factory=dict)
+    pool: None = None
+    kind: Literal["imported"] = "imported"
+
+
 RunSpec = ProfileSpec | TrainSpec
+StoredSpec = ProfileSpec | TrainSpec | ImportedSpec

@@ -141,7 +141,7 @@ class Attempt:
     def predict(self, segment: int, num_microbatches: int) -> bool:
         """Keep the predicted timeline of a segment, beside which the measured one is drawn.
         False where the run names no stored plan to predict from. Raises `InvalidInput`."""
-        batches = predicted_batches(self._stores, self.run.spec, segment, num_microbatches)
+        batches = predicted_batches(self._stores, self.run.asked, segment, num_microbatches)
         if batches:
             self._stores.spans.add(self.fence, batches)
         return bool(batches)

@@ -72,7 +72,7 @@ def _fewest(run: Run) -> int:
     """Devices that it holds at least: parallel pipelines may share theirs."""
     if isinstance(run.spec, TrainSpec) and (run.spec.nodes or run.spec.pool):
         return run.spec.plan.partition.num_devices
-    return 1 if run.spec.whole_nodes else world_size(run.spec)
+    return 1 if run.asked.whole_nodes else world_size(run.asked)
 
 
 def _queue(runs: Sequence[Run], stores: Stores, asking: str) -> list[Queued]:

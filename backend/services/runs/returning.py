@@ -21,7 +21,7 @@ def is_outgrown(run: Run, stores: Stores) -> bool:
     fallback is for, are there and free, the same node leads, and what is left takes less time by
     the plan for these, a restart included."""
     own, newest = stores.runs.get(run.id), stores.checkpoints.newest(run)
-    fallback = fallback_in(own, run.spec)
+    fallback = fallback_in(own, run.asked)
     if fallback is None or newest is None or not isinstance(own.spec, TrainSpec):
         return False
     nodes, taken = stores.nodes.list(), stores.holdings.taken()

@@ -93,7 +93,7 @@ class RunService:
         """The same again, as a new run: an ended one stays what it is. Raises `NotFound`, and
         `NotEnded` where the run may still succeed."""
         run = self._ended(run_id)
-        spec = run.spec
+        spec = run.asked
         if isinstance(spec, TrainSpec):
             spec = replace(spec, optimizer=with_decay_as_before(spec.optimizer))
         return self.submit(spec, run.name, origin=run_id)

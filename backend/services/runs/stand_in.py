@@ -17,7 +17,7 @@ def placed(run: Run, stores: Stores, asking: str = "") -> RunSpec:
     """What a queued run is asked for, with the nodes that its next attempt may take, by a plan for
     fewer where some stay away; `asking` is the node that would like to carry it. A run that was not
     begun yet waits for its own nodes."""
-    spec = run.spec
+    spec = run.asked
     if run.attempt == 0 or not isinstance(spec, TrainSpec) or not spec.nodes:
         return spec
     newest = stores.checkpoints.newest(run) if asking else None

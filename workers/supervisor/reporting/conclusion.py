@@ -39,7 +39,7 @@ def conclude(attempt: Attempt, writer: EventWriter, ending: Ending, stop: Stop) 
             return False
         started = attempt.run.started_at
         summary = summarise(
-            attempt.run.spec, writer.results, started.timestamp() if started else None
+            attempt.run.asked, writer.results, started.timestamp() if started else None
         )
     except LeaseLost:
         raise

@@ -93,7 +93,7 @@ class EventWriter:
                 self._copier.copy(event)
             case _:
                 pass
-        self.results.note(event, self._attempt.run.spec)
+        self.results.note(event, self._attempt.run.asked)
         return event
 
     def _news(self, rank: int, told: Metrics) -> Metrics:

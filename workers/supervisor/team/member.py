@@ -90,7 +90,7 @@ class TeamMember:
         place = replace(place, interface=interface(own_address(settings.node_address)))
         run = self._backend.runs.get(self._summons.run_id)
         run = replace(run, spec=from_plain(RunSpec, head["spec"]))  # it may go on by a fallback
-        if not fetched(run.spec, settings, goes_on=lambda: not self._stop.is_set()):
+        if not fetched(run.asked, settings, goes_on=lambda: not self._stop.is_set()):
             return
         job = self._begun(self._prepared(run), head["begin"])
         given = Given(gpus_for(place, self._gpus), cores_for(place, self._gpus))
