@@ -5,7 +5,7 @@ from typing import Any
 
 from backend.errors import InvalidInput, NotFound
 from backend.runs.events import LAST_SECOND, MAX_NAME
-from backend.runs.history.brought import History, stepped
+from backend.runs.history.brought import TheirRun, stepped
 from backend.runs.history.records import MetricPoint
 from backend.runs.states import RunState
 from backend.trackers.mlflow_server import MlflowServer, reading
@@ -21,7 +21,7 @@ STATES = {
 }
 
 
-def history(server: MlflowServer, run: str) -> History:
+def history(server: MlflowServer, run: str) -> TheirRun:
     """`run` is MLflow's number of it, or the address of its page. Raises `InvalidInput`,
     `NotFound`, `TrackerAway`, and `TrackerRefuses`."""
     found = RUN.search(run.strip())
@@ -40,12 +40,12 @@ def history(server: MlflowServer, run: str) -> History:
         raise NotFound(f"MLflow has no run {number}, or it is deleted there") from None
 
 
-def _read(client: Any, server: MlflowServer, run: Any) -> History:
+def _read(client: Any, server: MlflowServer, run: Any) -> TheirRun:
     info, tags = run.info, run.data.tags
     if info.status not in STATES:
         raise InvalidInput(f"MLflow's run {info.run_id} goes on", "Import it when it has ended.")
     began = (info.start_time or 0) / 1000
-    return History(
+    return TheirRun(
         tracker="MLflow",
         remote=info.run_id,
         name=info.run_name or info.run_id,

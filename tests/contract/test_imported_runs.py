@@ -8,7 +8,7 @@ from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import InvalidInput
 from backend.people.project import Project
-from backend.runs.history.brought import History
+from backend.runs.history.brought import TheirRun
 from backend.runs.history.labels import MAX_TAG, MAX_TAGS
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import MetricPoint
@@ -21,7 +21,7 @@ from backend.storage.runs.brought import SqlBrought
 from tests.contract.belongings import SOURCE
 
 LOSSES = [MetricPoint(0, 0, 2.5, 100.0), MetricPoint(4, 0, float("nan"), 101.0)]
-THEIRS = History(
+THEIRS = TheirRun(
     tracker="MLflow",
     remote="abc",
     name="theirs",
@@ -35,7 +35,7 @@ THEIRS = History(
 )
 
 
-def brought(backend: Backend, definition: Definition, theirs: History = THEIRS) -> Run:
+def brought(backend: Backend, definition: Definition, theirs: TheirRun = THEIRS) -> Run:
     spec = ImportedSpec(definition.id, "MLflow", theirs.remote, parameters=dict(theirs.parameters))
     store = SqlBrought(backend.database)
     return backend.runs.get(store.add(theirs, spec, summary_of(theirs), "ann"))

@@ -20,7 +20,7 @@ USUAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class TheirRun:
     """`metrics` by name, in order of their steps; `started` and `finished` in Unix seconds (None:
     it has not ended); `url` of its page there, "" without one."""
 
@@ -37,7 +37,7 @@ class History:
     metrics: Mapping[str, Sequence[MetricPoint]] = field(default_factory=dict)
 
 
-def renamed(history: History, names: Mapping[str, str]) -> History:
+def renamed(history: TheirRun, names: Mapping[str, str]) -> TheirRun:
     """With metrics under the names that runs here have for them: those of `names`, else the usual
     ones, where no other metric has that name already."""
     found = dict(history.metrics)

@@ -6,7 +6,7 @@ from math import isfinite
 
 from backend.people.rights import Right
 from backend.runs.events import ACCURACY
-from backend.runs.history.brought import History, renamed
+from backend.runs.history.brought import TheirRun, renamed
 from backend.runs.request.spec import ImportedSpec
 from backend.runs.run import Run, RunSummary
 from backend.services.people.access import Access
@@ -45,7 +45,7 @@ class ImportService:
         return self._stores.runs.get(number)
 
 
-def summary_of(found: History) -> RunSummary:
+def summary_of(found: TheirRun) -> RunSummary:
     """The last finite value of each metric."""
     last: dict[str, float] = {}
     for name, points in found.metrics.items():

@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 
 from backend.codec import to_plain
 from backend.errors import InvalidInput
-from backend.runs.history.brought import History
+from backend.runs.history.brought import TheirRun
 from backend.runs.history.labels import MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from backend.runs.request.spec import ImportedSpec
 from backend.runs.run import RunSummary
@@ -23,7 +23,7 @@ class SqlBrought:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, history: History, spec: ImportedSpec, summary: RunSummary, owner: str) -> int:
+    def add(self, history: TheirRun, spec: ImportedSpec, summary: RunSummary, owner: str) -> int:
         """An ended run; its id. Raises `ProjectArchived`, and `InvalidInput` where the project has
         this run already."""
         of_definition = DefinitionRow.id == spec.definition_id
@@ -52,7 +52,7 @@ class SqlBrought:
             return row.id
 
 
-def _row(history: History, spec: ImportedSpec, summary: RunSummary) -> RunRow:
+def _row(history: TheirRun, spec: ImportedSpec, summary: RunSummary) -> RunRow:
     finished = history.started if history.finished is None else history.finished
     return RunRow(
         name=history.name[:MAX_NAME],
@@ -76,12 +76,12 @@ def _row(history: History, spec: ImportedSpec, summary: RunSummary) -> RunRow:
     )
 
 
-def _tags(history: History) -> tuple[str, ...]:
+def _tags(history: TheirRun) -> tuple[str, ...]:
     tidy = (tag.replace(",", " ").strip()[:MAX_TAG] for tag in history.tags)
     return tuple(dict.fromkeys(filter(None, tidy)))[:MAX_TAGS]
 
 
-def _points(run_id: int, history: History) -> list[dict[str, object]]:
+def _points(run_id: int, history: TheirRun) -> list[dict[str, object]]:
     return [
         {
             **asdict(point),

@@ -4,17 +4,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
-from backend.runs.history.brought import USUAL, History, renamed, stepped
+from backend.runs.history.brought import USUAL, TheirRun, renamed, stepped
 from backend.runs.history.records import MetricPoint
 from backend.runs.states import RunState
 
 NAMES = st.sampled_from(["loss", "accuracy", "f1", *USUAL])
 
 
-def history(*names: str) -> History:
+def history(*names: str) -> TheirRun:
     """With a point of its own for each metric."""
     metrics = {name: [MetricPoint(number, 0, 0.5, 0.0)] for number, name in enumerate(names)}
-    return History("mlflow", "r", "n", RunState.SUCCEEDED, 0.0, 1.0, metrics=metrics)
+    return TheirRun("mlflow", "r", "n", RunState.SUCCEEDED, 0.0, 1.0, metrics=metrics)
 
 
 def test_usual_names_and_given_ones() -> None:
