@@ -56,6 +56,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
     reporter.watch(None)
     run.checkpoints.close()
     save(run.rank, run.companions, Path(job.folder), reporter)
+    run.keep_end()
     return epochs
 
 
@@ -88,6 +89,7 @@ class _TrainingRun:
         say = reporter.log if self.is_reporter else _nothing
         self.stopping = Stopping(spec, job, world, say)
         self.done, self.first = job.epoch, 0
+        self.ended: tuple[int, int] | None = None
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
@@ -100,12 +102,20 @@ class _TrainingRun:
             losses = Losses(self.reporter, self.is_reporter, self.shape, number, self.spec.epochs)
             self.checkpoints.begin(number, losses.tell)
             done = self._epoch(number, losses)
+            self.ended = number, self.shape.num_microbatches if done is None else done
             if done is not None:
                 return number + (done == self.shape.num_microbatches)
             self.first = 0
             if number + 1 < self.spec.epochs:
                 self.checkpoints.epoch_over()
         return self.spec.epochs
+
+    def keep_end(self) -> None:
+        """The checkpoint of the end, once the model is saved: an attempt that is lost before that
+        is made again from an earlier one, and ends where this one did."""
+        if self.ended is not None:
+            self.checkpoints.end(*self.ended)
+            self.checkpoints.close()
 
     def _epoch(self, number: int, losses: Losses) -> int | None:
         """What is left of an epoch, from evaluation to evaluation; the microbatches after which the

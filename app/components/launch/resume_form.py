@@ -15,25 +15,23 @@ from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.plans import StoredPlan
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
+from backend.runs.states import RunState
 
 MOST_EPOCHS = 1_000_000
 
 
 def resume_form(run: Run, barred: str | None) -> None:
-    """A button where the ended run left a checkpoint; `barred` says why it cannot be pressed."""
+    """A button where the ended run left a checkpoint: to resume what was interrupted, or to train
+    on what has come to its end. `barred` says why it cannot be pressed."""
     checkpoints = services.backend().runs.checkpoints.list(run.id)
     if not checkpoints or not isinstance(run.spec, TrainSpec):
         return
-    newest = checkpoints[0]
-    least = newest.mark.epoch + 1
-    with st.popover(
-        "Resume", icon=":material/resume:", type="primary", key="resume-menu", **closed(barred)
-    ):
+    newest, is_over = checkpoints[0], run.state is RunState.SUCCEEDED
+    word, look = ("Train on", "secondary") if is_over else ("Resume", "primary")
+    with st.popover(word, icon=":material/resume:", type=look, key="resume-menu", **closed(barred)):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
-        st.markdown(f"Resume, as a new run, from the checkpoint {place(newest)} {said}.")
-        epochs = st.number_input(
-            "Epochs in all", least, MOST_EPOCHS, max(run.spec.epochs, least), key="resume-epochs"
-        )
+        st.markdown(f"{word}, as a new run, from the checkpoint {place(newest)} {said}.")
+        epochs = _epochs(run.spec.epochs, newest.mark.epoch, is_over)
         rate = st.number_input(
             "Learning rate",
             1e-6,
@@ -47,9 +45,22 @@ def resume_form(run: Run, barred: str | None) -> None:
         )
         plan = _plan(_others(run.spec))
         best = _best(checkpoints)
-        if st.button("Resume the run", type="primary", key="resume-confirmed"):
+        label = "Train on" if is_over else "Resume the run"
+        if st.button(label, type="primary", key="resume-confirmed"):
             changed = None if rate == run.spec.optimizer.learning_rate else rate
-            _resumed(run.id, plan, int(epochs), best, changed)
+            _resumed(run.id, plan, epochs, best, changed)
+
+
+def _epochs(asked: int, done: int, is_over: bool) -> int:
+    """Epochs in all: as many as were `asked` for, or more than those that are `done`."""
+    if is_over:
+        return done + int(
+            st.number_input("Further epochs", 1, MOST_EPOCHS, max(done, 1), key="resume-epochs")
+        )
+    least = done + 1
+    return int(
+        st.number_input("Epochs in all", least, MOST_EPOCHS, max(asked, least), key="resume-epochs")
+    )
 
 
 def _best(checkpoints: Sequence[Checkpoint]) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from backend.errors import StageflowError
+from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
 from backend.planning.plan import Plan
 from backend.runs.attempts.checkpoints import Checkpoint, may_restart
@@ -48,12 +48,17 @@ def resumption(
     learning_rate: float | None = None,
 ) -> tuple[TrainSpec, Checkpoint]:
     """What a run that goes on with an ended one is asked for, and where it begins; see
-    `RunService.resume`. Raises `NothingToResume` and `NotFound`."""
+    `RunService.resume`. Raises `NothingToResume`, `InvalidInput` and `NotFound`."""
     known = stores.checkpoints.beginnings(run)
     first = next((found for found in known if found.mark.best or not best), None)
     if first is None or not isinstance(run.spec, TrainSpec):
         which = "checkpoint of its best evaluation" if best else "checkpoint"
         raise NothingToResume(f"run {run.id} has no {which}", "Launch it again instead.")
+    if first.mark.epoch >= (epochs or run.spec.epochs):
+        raise InvalidInput(
+            f"run {run.id} has trained {first.mark.epoch} epochs",
+            f"Give more epochs in all, such as {2 * first.mark.epoch}.",
+        )
     rule = with_decay_as_before(run.spec.optimizer)
     if learning_rate is not None:
         rule = replace(rule, learning_rate=learning_rate)

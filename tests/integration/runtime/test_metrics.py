@@ -206,8 +206,10 @@ def test_the_best_evaluation_is_kept_as_a_checkpoint(
     better = [
         told[k] for k in range(len(told)) if told[k][1] > max([-1, *(v for _, v in told[:k])])
     ]
-    saved = [event for event in found if isinstance(event, Saved)]
-    assert all(event.best and event.num_files == 2 for event in saved)
+    every = [event for event in found if isinstance(event, Saved)]
+    assert all(event.num_files == 2 for event in every)
+    saved = [event for event in every if event.best]
+    assert {event.epoch for event in every if not event.best} <= {2}, "that of the end"
     assert sorted({event.step for event in saved}) == [step + 1 for step, _ in better]
     last = [event.path for event in saved if event.step == better[-1][0] + 1]
     weights = {

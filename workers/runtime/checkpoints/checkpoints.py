@@ -149,6 +149,15 @@ class Checkpoints:
         for stage in self._saved:
             self._take(stage, epoch + whole, 0 if whole else done, best=True)
 
+    def end(self, epoch: int, done: int) -> None:
+        """The training is over after `done` microbatches of an epoch: what goes on from here begins
+        with this state. The pipeline is empty; every rank calls it."""
+        whole = done == self._shape.num_microbatches
+        place = (epoch + 1, 0) if whole else (epoch, done)
+        for stage in self._saved:
+            if self._kept.get(stage) != place:
+                self._take(stage, *place)
+
     def close(self) -> None:
         """Wait until every copy is written."""
         self._writer.join()
