@@ -2,8 +2,11 @@
 
 from hashlib import sha256
 
+import pytest
+
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.errors import InvalidInput
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunError, RunSummary
@@ -14,6 +17,7 @@ from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
 
 STEP, PART = 30, "stage-0.safetensors"
+MARK = Mark(1, 96, STEP)
 KILLED = RunError("RankKilled", "rank 0 was killed by signal 9")
 
 
@@ -31,12 +35,12 @@ def stopped(backend: Backend, found: seed.Seeded) -> int:
     return run.id
 
 
-def keep(attempt: Attempt) -> None:
+def keep(attempt: Attempt, mark: Mark = MARK) -> None:
     folder = attempt.checkpoint_folder(STEP)
     folder.mkdir(parents=True)
     (folder / PART).write_bytes(b"12345")
     part = CheckpointFile(PART, 5, sha256(b"12345").hexdigest())
-    attempt.checkpoint(Mark(1, 96, STEP), [part], 3)
+    attempt.checkpoint(mark, [part], 3)
 
 
 def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
@@ -52,6 +56,23 @@ def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_
     assert isinstance(resumed.spec, TrainSpec)
     assert (resumed.spec.epochs, resumed.spec.optimizer.learning_rate) == (9, 0.25)
     assert resumed.spec.checkpoint_id == backend.runs.checkpoints.list(run_id)[0].id
+
+
+def test_what_has_come_to_its_end_is_trained_on(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    run = seed.submit(backend, seeded.definition, backend.plans.get(seeded.plan), "whole")
+    attempt = seed.claim(backend, run)
+    keep(attempt, Mark(run.spec.epochs, 0, STEP))
+    attempt.finish(RunState.SUCCEEDED, RunSummary())
+    page = open_page(Page.RUN, id=run.id)
+    page.number_input(key="resume-epochs").set_value(4)
+    button(page, "Train on").click().run()
+    longer = backend.runs.list(limit=1).runs[0]
+    assert longer.origin_id == run.id
+    assert longer.spec.epochs == run.spec.epochs + 4
+    with pytest.raises(InvalidInput, match="has trained"):
+        backend.runs.resume(run.id)
 
 
 def test_attempts_say_where_they_began_and_why_they_ended(

@@ -27,8 +27,14 @@ def resume_form(run: Run, barred: str | None) -> None:
     if not checkpoints or not isinstance(run.spec, TrainSpec):
         return
     newest, is_over = checkpoints[0], run.state is RunState.SUCCEEDED
-    word, look = ("Train on", "secondary") if is_over else ("Resume", "primary")
-    with st.popover(word, icon=":material/resume:", type=look, key="resume-menu", **closed(barred)):
+    word = "Train on" if is_over else "Resume"
+    with st.popover(
+        word,
+        icon=":material/resume:",
+        type="secondary" if is_over else "primary",
+        key="resume-menu",
+        **closed(barred),
+    ):
         said = f"({kept(newest)}, {ago(newest.created_at)})"
         st.markdown(f"{word}, as a new run, from the checkpoint {place(newest)} {said}.")
         epochs = _epochs(run.spec.epochs, newest.mark.epoch, is_over)

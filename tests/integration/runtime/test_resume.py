@@ -170,7 +170,6 @@ def test_a_flush_schedule_goes_on_bit_for_bit(name: str, trained: Trained, tmp_p
     assert all(torch.equal(found[weight], end[weight]) for weight in end)
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("name", "how"), [("adafactor", "replicas"), ("lion", "chunks"), ("adamw", "sharded")]
 )
@@ -195,7 +194,8 @@ def test_a_group_without_weights_is_refused_with_the_names_that_there_are(traine
     wrong = replace(ADAM, groups=(ParameterGroup("head"),))
     with pytest.raises(AssertionError, match=r"called 'head'.*0\.weight"):
         trained(FLUSHING["chunks"], optimizer=wrong, main="workers.runtime.main")
-=======
+
+
 def test_the_end_is_kept_too_and_training_goes_on_from_it(trained: Trained, tmp_path: Path):
     plan = FLUSHING["replicas"]
     end = checkpoints(trained(plan))[-1]
@@ -206,9 +206,8 @@ def test_the_end_is_kept_too_and_training_goes_on_from_it(trained: Trained, tmp_
     assert len(weights) > 4
     assert all(torch.equal(tensors[key], last[name]) for name, key in weights.items())
     more = trained(plan, end, epochs=3)
-    assert {step for step in losses(more)} == set(range(end.step, end.step * 3 // 2))
+    assert set(losses(more)) == set(range(end.step, end.step * 3 // 2))
     assert checkpoints(more)[-1].epoch == 3
->>>>>>> 177a26b (A training keeps the checkpoint of its end, from which a longer one goes on)
 
 
 def test_in_float16_the_scale_of_the_loss_goes_on_too(trained: Trained, tmp_path: Path):
