@@ -7,6 +7,7 @@ import typer
 from app.commands import (
     audit,
     backup,
+    clusters,
     demo,
     doctor,
     history,
@@ -39,6 +40,7 @@ app.add_typer(program.app, name="program")
 app.add_typer(traces.app, name="trace")
 app.add_typer(pools.app, name="pool")
 app.add_typer(trackers.app, name="tracker")
+app.add_typer(clusters.clusters, name="clusters")
 app.add_typer(kept.plans, name="plans")
 app.add_typer(kept.profiles, name="profiles")
 for command in (

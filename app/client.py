@@ -27,6 +27,7 @@ from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
 from backend.profiles.traces.trace_file import trace_entry
 from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.clusters import StoredCluster
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.followed import Followed
 from backend.runs.history.listing import QueuedRun, RunPage
@@ -127,6 +128,21 @@ class Client:
     def delete_profile(self, profile_id: int) -> StoredProfile:
         """Take a profile away for good; refused where plans were made from it."""
         return self._send("DELETE", f"/profiles/{profile_id}", StoredProfile)
+
+    def clusters(self) -> list[StoredCluster]:
+        return self._get("/clusters", list[StoredCluster])
+
+    def save_cluster(self, name: str, cluster: str) -> StoredCluster:
+        """Keep a cluster (YAML, or a preset such as "dgx-h100:4") by a name, which then serves
+        wherever a cluster is asked for."""
+        return self._send("POST", "/clusters", StoredCluster, {"name": name, "cluster": cluster})
+
+    def rename_cluster(self, cluster_id: int, name: str) -> StoredCluster:
+        return self._send("PATCH", f"/clusters/{cluster_id}", StoredCluster, {"name": name})
+
+    def delete_cluster(self, cluster_id: int) -> StoredCluster:
+        """Take a kept cluster away for good; plans made for it stay."""
+        return self._send("DELETE", f"/clusters/{cluster_id}", StoredCluster)
 
     def program(self, plan_id: int, format: str = "text", microbatches: int = 0) -> bytes:
         """A kept plan as a file: its program (text, json, csv, trace), or as other trainers read it

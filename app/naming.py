@@ -4,7 +4,19 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, tzinfo
 
-from app.formats import NOTHING, ago, change, count, moment, percent, seconds, size, times
+from app.formats import (
+    NOTHING,
+    ago,
+    bandwidth,
+    change,
+    count,
+    moment,
+    percent,
+    seconds,
+    size,
+    times,
+)
+from backend.cluster.cluster import Cluster
 from backend.comparison.shared_cores import SharedCores
 from backend.comparison.traced_runs import TracedRun
 from backend.people.person import Person
@@ -180,4 +192,20 @@ def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
     return (
         f"The project's rule of retention deleted log, timelines and checkpoints on {day}. "
         "Figures, metrics, notes and files are kept."
+    )
+
+
+def cluster_words(cluster: Cluster) -> str:
+    """A cluster in a line: "4 servers × 4 V100, 16.0 GiB, 12.0 GB/s inside, 1.25 GB/s between"."""
+    inner = cluster.levels[0]
+    name = cluster.device.name
+    memory = f", {size(cluster.device.memory)} each" if cluster.device.memory else ""
+    if len(cluster.levels) == 1:
+        return f"{inner.count} × {name}{memory}, {bandwidth(inner.bandwidth)}"
+    outer = cluster.levels[1:]
+    number = cluster.num_devices // inner.count
+    between = ", ".join(bandwidth(level.bandwidth) for level in outer)
+    return (
+        f"{count(number, 'server')} × {inner.count} {name}{memory}, "
+        f"{bandwidth(inner.bandwidth)} inside, {between} between"
     )

@@ -5,6 +5,7 @@ import socket
 from backend.notifications.notifier import Notifier
 from backend.people.rights import Actor, operator
 from backend.queue.client import CeleryQueue
+from backend.services.clusters import ClusterService
 from backend.services.definitions import DefinitionService
 from backend.services.links import LinkService
 from backend.services.people.access import Access, AuditService
@@ -61,6 +62,7 @@ class Backend:
         self.definitions = DefinitionService(stores.definitions, listed.definitions, access)
         self.profiles = ProfileService(stores.profiles, listed.profiles, stores.definitions, access)
         self.plans = PlanService(stores.plans, listed.plans, stores.profiles, access)
+        self.clusters = ClusterService(stores.clusters, listed.clusters, access)
         self.runs = RunService(stores, listed.runs, queue, notifier, settings.node, access)
         self.dispatch = DispatchService(whole, queue, notifier, settings.lease, place)
         self.following = FollowingService(whole, trackers_of(settings), settings.address, place)

@@ -6,6 +6,7 @@ from fastapi.openapi.utils import get_openapi
 
 from app.api.operation import Operation
 from app.api.operations import (
+    clusters,
     definitions,
     nodes,
     plans,
@@ -24,7 +25,7 @@ DESCRIPTION = (
     "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
     "STAGEFLOW_API_TOKEN is set."
 )
-NOUNS = (definitions, profiles, plans, programs, runs, records, trackers, nodes, projects)
+NOUNS = (definitions, profiles, clusters, plans, programs, runs, records, trackers, nodes, projects)
 OPERATIONS: tuple[Operation, ...] = tuple(
     route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
 )

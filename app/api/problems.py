@@ -13,6 +13,7 @@ from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
 from backend.queue.messages import QueueUnreachable
+from backend.runs.clusters import ClusterNameTaken
 from backend.runs.plans import PlanInUse
 from backend.runs.profiles import ProfileInUse
 from backend.runs.states import IllegalMove
@@ -29,6 +30,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (ProjectArchived, 409),
     (QuotaReached, 409),
     (NothingToResume, 409),
+    (ClusterNameTaken, 409),
     (PlanInUse, 409),
     (ProfileInUse, 409),
     (IllegalMove, 409),

@@ -4,7 +4,7 @@ import plotly.graph_objects as go
 
 from app.charts import palette
 from app.charts.frame import figure
-from app.formats import bandwidth, count, size
+from app.naming import cluster_words
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Partition
 
@@ -66,20 +66,4 @@ def _text(stages: str | None, num_devices: int) -> str:
 
 def _hover(cluster: Cluster, device: int, stages: str | None) -> str:
     holds = "no stage" if stages is None else f"stage {stages}"
-    return f"<b>device {device}</b> · {holds}<br>{describe(cluster)}"
-
-
-def describe(cluster: Cluster) -> str:
-    """A cluster in a line: "4 servers × 4 V100, 16.0 GiB, 12.0 GB/s inside, 1.25 GB/s between"."""
-    inner = cluster.levels[0]
-    name = cluster.device.name
-    memory = f", {size(cluster.device.memory)} each" if cluster.device.memory else ""
-    if len(cluster.levels) == 1:
-        return f"{inner.count} × {name}{memory}, {bandwidth(inner.bandwidth)}"
-    outer = cluster.levels[1:]
-    number = cluster.num_devices // inner.count
-    between = ", ".join(bandwidth(level.bandwidth) for level in outer)
-    return (
-        f"{count(number, 'server')} × {inner.count} {name}{memory}, "
-        f"{bandwidth(inner.bandwidth)} inside, {between} between"
-    )
+    return f"<b>device {device}</b> · {holds}<br>{cluster_words(cluster)}"

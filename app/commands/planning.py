@@ -22,11 +22,12 @@ from backend.profiles.profile import Profile
 from backend.whole import is_whole
 
 ClusterFile = Annotated[
-    Path | None,
+    str,
     typer.Option(
         "--cluster",
-        help="Cluster YAML, a preset with its servers (dgx-h100:4), or machines of a pool "
-        f"(pool:gpu:2); without it this machine's devices. Presets: {', '.join(PRESETS)}.",
+        help="Cluster YAML, a preset with its servers (dgx-h100:4), a kept cluster's name, or "
+        "machines of a pool (pool:gpu:2); without it this machine's devices. "
+        f"Presets: {', '.join(PRESETS)}.",
     ),
 ]
 Devices = Annotated[
@@ -49,7 +50,7 @@ def options(
     profile: Annotated[
         str, typer.Option(help="Id of a stored profile, or a file (.json, graph.txt).")
     ],
-    cluster: ClusterFile = None,
+    cluster: ClusterFile = "",
     devices: Devices = 2,
     batch: Batch = None,
     schedule: Annotated[
@@ -142,20 +143,21 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
     return read_profile_file(str(path), path.read_bytes(), batch), None
 
 
-def find_cluster(path: Path | None, devices: int) -> Cluster:
+def find_cluster(name: str, devices: int) -> Cluster:
     """From a YAML file, a preset such as "dgx-h100:4", a pool's machines ("pool:gpu:2", "pool:gpu"
-    for all of them), or so many devices of this machine."""
-    if path is None:
+    for all of them), a kept cluster by its name, or so many devices of this machine."""
+    if not name:
         return this_machine(devices)
-    kind, _, rest = str(path).partition(":")
+    kind, colon, rest = name.partition(":")
     if kind == "pool":
-        name, _, machines = rest.partition(":")
+        pool, _, machines = rest.partition(":")
         if machines and not is_whole(machines):
-            raise InvalidInput(f"{path} names no number of machines", "For example: pool:gpu:2")
-        return connect().pools.get(name).room.cluster(int(machines or 0))
-    if is_whole(rest) and not path.exists():
-        return preset(kind, int(rest))
-    return read_cluster(text(path))
+            raise InvalidInput(f"{name} names no number of machines", "For example: pool:gpu:2")
+        return connect().pools.get(pool).room.cluster(int(machines or 0))
+    path = Path(name)
+    if path.exists() or path.suffix in (".yaml", ".yml", ".json"):
+        return read_cluster(text(path))
+    return preset(kind, int(rest)) if colon and is_whole(rest) else connect().clusters.find(name)
 
 
 def text(path: Path) -> str:

@@ -86,7 +86,7 @@ def import_program(
     profile: Annotated[
         str, typer.Option("--profile", help="Costs: id of a profile, or a file. Else equal stages.")
     ] = "",
-    cluster: ClusterFile = None,
+    cluster: ClusterFile = "",
     devices: Devices = 2,
     batch: Batch = None,
     forward: Forward = 1.0,

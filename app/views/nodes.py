@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.cluster.holding_list import holding_list
+from app.components.cluster.kept_clusters import cluster_list
 from app.components.cluster.links_view import links_view
 from app.components.cluster.node_list import node_list, queue_list
 from app.components.cluster.pool_list import pool_list
@@ -22,6 +23,14 @@ def page() -> None:
     """Live, so that a node that starts appears by itself."""
     page_header("Nodes", "The machines that run jobs, and the queue.")
     st.fragment(_live, run_every=refresh_interval(REFRESH))()
+    _kept()
+
+
+@guarded
+def _kept() -> None:
+    if clusters := services.backend().clusters.list():
+        with card("Clusters", "kept by name, for plans"):
+            cluster_list(clusters)
 
 
 @guarded

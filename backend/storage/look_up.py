@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from backend.codec import from_plain
 from backend.errors import NotFound
+from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.node_tables import LinkTestRow
 from backend.storage.tables.people_tables import PersonRow
 from backend.storage.tables.tables import (
@@ -23,6 +24,7 @@ NAMES: dict[type, tuple[str, str]] = {
     RunRow: ("run", "List them: stageflow runs"),
     DefinitionRow: ("definition", "List them: stageflow models"),
     ProfileRow: ("profile", "List them: stageflow profiles list"),
+    ClusterRow: ("cluster", "List them: stageflow clusters list"),
     PlanRow: ("plan", "List them: stageflow plans list"),
     CheckpointRow: ("checkpoint", ""),
     LinkTestRow: ("link test", "Ask for one on the Nodes page."),

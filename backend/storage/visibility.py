@@ -14,6 +14,7 @@ from backend.storage.tables import node_tables as nodes
 from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
 from backend.storage.tables import tracker_tables as trackers
+from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
@@ -36,6 +37,7 @@ BY_PROJECT: dict[type[Base], InstrumentedAttribute[int]] = {
     people.MemberRow: people.MemberRow.project_id,
     DefinitionRow: DefinitionRow.project_id,
     RunRow: RunRow.project_id,
+    ClusterRow: ClusterRow.project_id,
 }
 BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     row: row.run_id

@@ -10,6 +10,7 @@ import typer
 
 from app import cli
 from backend.bootstrap import Backend
+from backend.cluster.presets import local
 from backend.people.person import Person, Scope
 from backend.people.rights import Role
 from tests.app import seed
@@ -84,6 +85,11 @@ class Place:
         scope = Scope.WRITE if who in ("editor", "admin", "team") else Scope.READ
         (person,) = [p for p in self.backend.team.list() if p.name == self.people[who].name]
         return self.backend.acting(person.actor()).tokens.add("test", scope)[1]
+
+    def cluster(self) -> int:
+        """A kept cluster that may be lost."""
+        taken = len(self.inside.clusters.list())
+        return self.inside.clusters.save(f"spare {taken}", local(4)).id
 
     def ended(self) -> int:
         """A run that may be lost."""

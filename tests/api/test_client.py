@@ -68,6 +68,13 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     told = client.differences(plan.id, unused.id)
     assert (told.names, told.facts) == (("renamed", unused.name), ())
     assert client.delete_plan(unused.id) == unused
+    kept = client.save_cluster("ours", cluster)
+    assert client.clusters() == [kept]
+    assert client.propose(served.seeded.profile, "ours", planner="straight")
+    with pytest.raises(ApiProblem, match="has a cluster 'Ours'") as taken:
+        client.save_cluster("Ours", "dgx-h100:2")
+    assert taken.value.status == 409
+    assert client.delete_cluster(client.rename_cluster(kept.id, "theirs").id).name == "theirs"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
     spec = replace(spec, planned_in="float32")  # that of the plan's profile

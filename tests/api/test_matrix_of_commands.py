@@ -20,7 +20,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
     profile, project = str(place.found.profile), str(place.inside.access.home)
     plan = str(place.found.plan)
     groups: tuple[tuple[str, list[str]], ...] = (
-        ("models, runs, project list, plans list, profiles list", ["--json"]),
+        ("models, runs, project list, plans list, profiles list, clusters list", ["--json"]),
         ("show, logs, attempts, export", [run]),
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),
@@ -31,6 +31,9 @@ def arguments(place: Place) -> dict[str, list[str]]:
     )
     return {
         **{name: given for names, given in groups for name in names.split(", ")},
+        "clusters save": ["ours", "dgx-h100:2"],
+        "clusters rename": [str(place.cluster()), "Monday"],
+        "clusters delete": [str(place.cluster()), "--yes"],
         "plans diff": [plan, plan],
         "tracker import": ["0123456789abcdef", "--model", "vgg_digits"],
         "plans rename": [plan, "Monday"],
@@ -72,7 +75,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name in ("profile", "trace profile", "tracker import"):
+    if name in ("profile", "trace profile", "tracker import", "clusters save"):
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception

@@ -95,3 +95,16 @@ def test_links_that_could_not_be_measured_say_why(backend: Backend, open_page: O
     asked = backend.links.ask(backend.nodes.list())
     backend.links.tests.fail(asked.id, "b did not come")
     assert "b did not come" in open_page(Page.NODES).warning[-1].value
+
+
+def test_kept_clusters_are_renamed_and_deleted(backend: Backend, open_page: Open) -> None:
+    kept = backend.clusters.save("our room", local(4))
+    page = open_page(Page.NODES)
+    assert "4 × cpu" in text_of(page)
+    next(field for field in page.text_input if field.value == "our room").set_value("the hall")
+    button(page, "Rename the cluster").click().run()
+    assert backend.clusters.get(kept.id).name == "the hall"
+    page = open_page(Page.NODES)
+    button(page, "Delete the cluster").click().run()
+    assert not page.exception
+    assert not backend.clusters.list()

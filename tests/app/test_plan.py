@@ -165,6 +165,27 @@ def test_a_cluster_described_in_the_form_is_used(seeded: seed.Seeded, open_page:
     assert "GB/s between" not in text_of(page)
 
 
+def test_a_cluster_is_kept_by_name_and_chosen_by_it(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster=write_cluster(SERVERS))
+    for name in ("our room: the new one", "our room"):
+        field = next(f for f in page.text_input if f.placeholder.startswith("such as"))
+        field.set_value(name)
+        button(page, "Keep this cluster").click().run()
+        assert not page.exception
+        assert ("cannot name a cluster" in text_of(page)) == (":" in name)
+    (kept,) = backend.clusters.list()
+    assert (kept.name, kept.cluster) == ("our room", SERVERS)
+    assert "Kept as **our room**" in text_of(page)
+    page = open_page(Page.PLAN, cluster="cluster-a:2")
+    box = next(box for box in page.selectbox if box.label == "Cluster")
+    assert box.options[0] == "our room"
+    box.select("our room").run()
+    assert param(page, "cluster") == write_cluster(SERVERS)
+    assert "on 4 × V100" in page.title[0].value
+
+
 def test_choosing_another_preset_changes_the_plan(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.PLAN)
     [box] = [box for box in page.selectbox if box.label == "Cluster"]

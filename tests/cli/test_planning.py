@@ -182,6 +182,22 @@ def test_a_broken_cluster_is_said_without_a_traceback(
     assert "Traceback" not in said.err
 
 
+def test_a_cluster_may_be_kept_by_name(
+    stageflow: Command, database: None, profile_file: Path, servers: str
+) -> None:
+    asked = ("plan", "--profile", str(profile_file), "--planner", "straight", "--json")
+    assert "our room" in stageflow("clusters", "save", "our room", servers).out
+    found = [stageflow(*asked, "--cluster", name).json for name in ("Our Room", servers)]
+    assert found[0]["stages"] == found[1]["stages"]
+    assert found[0]["seconds_per_minibatch"] == found[1]["seconds_per_minibatch"]
+    (listed,) = stageflow("clusters", "list", "--json").json
+    assert listed["name"] == "our room"
+    assert "× 2 V100" in stageflow("clusters", "list").out
+    stageflow("clusters", "rename", str(listed["id"]), "the hall")
+    stageflow("clusters", "delete", str(listed["id"]), "--yes")
+    assert stageflow("clusters", "list", "--json").json == []
+
+
 def test_a_cluster_may_be_a_preset(stageflow: Command, profile_file: Path, tmp_path: Path) -> None:
     written = tmp_path / "a.yaml"
     written.write_text(write_cluster(preset("cluster-a", 1)))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from backend.bootstrap import Backend
+from backend.cluster.presets import local
 from backend.people.project import Project
 from backend.people.rights import Role
 from backend.runs.history.labels import Change
@@ -31,6 +32,7 @@ def ended(inside: Backend) -> Run:
     profile_id = attempt.profile(a_profile())
     attempt.finish(RunState.SUCCEEDED, RunSummary(profile_id=profile_id))
     plan_for(inside, inside.profiles.get(profile_id))
+    inside.clusters.save(f"of run {run.id}", local(4))
     return inside.runs.get(run.id)
 
 

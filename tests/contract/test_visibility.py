@@ -40,6 +40,11 @@ BY_PROFILE: dict[str, Act] = {
     "profile": lambda b, r, i: b.profiles.get(i),
 }
 BY_PLAN: dict[str, Act] = {"plan": lambda b, r, i: b.plans.get(i)}
+BY_CLUSTER: dict[str, Act] = {
+    "cluster": lambda b, r, i: b.clusters.get(i),
+    "rename cluster": lambda b, r, i: b.clusters.rename(i, "mine"),
+    "delete cluster": lambda b, r, i: b.clusters.delete(i),
+}
 BY_NUMBER: dict[str, Act] = {
     "project": lambda b, r, i: b.projects.get(i),
     "members": lambda b, r, i: b.projects.members(i),
@@ -57,7 +62,7 @@ EMPTY: dict[str, Act] = {
     "checkpoints": lambda b, r, i: b.runs.checkpoints.list(i),
     "segments": lambda b, r, i: b.runs.spans.segments(i),
 }
-CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_NUMBER}
+CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_CLUSTER, **BY_NUMBER}
 
 
 def number_for(name: str, inside: Backend, run: Run) -> int:
@@ -67,6 +72,8 @@ def number_for(name: str, inside: Backend, run: Run) -> int:
         return inside.profiles.list()[0].id
     if name in BY_PLAN:
         return inside.plans.list()[0].id
+    if name in BY_CLUSTER:
+        return inside.clusters.list()[0].id
     return run.project_id if name in BY_NUMBER else run.id
 
 
@@ -100,7 +107,13 @@ def test_lists_searches_and_counts_show_what_is_seen(
         assert outside.runs.list(RunFilter(text=text_sought)).total == 0
     assert outside.runs.count() == {}
     assert outside.labels.tags() == outside.labels.owners() == []
-    for service in (outside.definitions, outside.profiles, outside.plans, outside.projects):
+    for service in (
+        outside.definitions,
+        outside.profiles,
+        outside.plans,
+        outside.clusters,
+        outside.projects,
+    ):
         assert list(service.list()) == []
     backend.projects.set_role(vision.id, "Gil", Role.VIEWER)
     (gil,) = [p for p in backend.team.list() if p.name == "Gil"]

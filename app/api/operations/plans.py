@@ -11,7 +11,6 @@ from app.api.fields import Id
 from app.api.operation import router as operations
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
-from backend.cluster.document import read_cluster
 from backend.comparison.plans import PlanDifferences
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.pipedream import PIPEDREAM
@@ -46,7 +45,8 @@ class PlanEntry:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """What to plan. `cluster` is a cluster document (YAML or JSON), as the Plan page edits it.
+    """What to plan. `cluster` is a cluster document (YAML or JSON), as the Plan page edits it,
+    a preset with its servers ("dgx-h100:4") or the name of a kept one.
 
     planner      "best", "pipedream", ...; "" for all of them
     schedule     "" for the planner's own, and for any that `best` likes
@@ -177,14 +177,14 @@ def compare_plans(caller: CurrentCaller, asked: PlanRequest) -> Compared:
 @router.post("/plans/predict")
 def predict_plan(caller: CurrentCaller, new: NewPlan) -> Prediction:
     """What a plan will do: one of the proposals', or one changed by hand. It is not kept."""
-    return _predicted(caller.services(), new, read_small_cluster(new.cluster))
+    return _predicted(caller.services(), new)[1]
 
 
 @router.post("/plans", status_code=201)
 def save_plan(caller: CurrentCaller, new: NewPlan) -> StoredPlan:
     """Predict a plan and keep it."""
-    backend, cluster = caller.services(), read_small_cluster(new.cluster)
-    prediction = _predicted(backend, new, cluster)
+    backend = caller.services()
+    cluster, prediction = _predicted(backend, new)
     return backend.plans.save(new.profile_id, cluster, prediction, new.name)
 
 
@@ -230,7 +230,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
     _check_batch(asked.batch)
     question = Question(
         backend.profiles.get(asked.profile_id).profile,
-        read_small_cluster(asked.cluster),
+        read_small_cluster(backend, asked.cluster),
         planner=asked.planner,
         schedule=asked.schedule,
         batch=asked.batch,
@@ -259,17 +259,18 @@ def _proposal(found: Answer) -> Proposal:
     return Proposal(**values, speedup=found.over_data_parallel)
 
 
-def _predicted(backend: Backend, new: NewPlan, cluster: Cluster) -> Prediction:
+def _predicted(backend: Backend, new: NewPlan) -> tuple[Cluster, Prediction]:
+    cluster = read_small_cluster(backend, new.cluster)
     profile = backend.profiles.get(new.profile_id).profile
     _check_batch(new.plan.batch)
     check_plan(profile, cluster, new.plan)
     question = Question(profile, cluster, optimizer=new.optimizer)
-    return question.under(state_precision=new.state_precision).predict(new.plan)
+    return cluster, question.under(state_precision=new.state_precision).predict(new.plan)
 
 
-def read_small_cluster(text: str) -> Cluster:
+def read_small_cluster(backend: Backend, text: str) -> Cluster:
     """Raises `InvalidInput`, also for one that is too large to be planned for here."""
-    cluster = read_cluster(text)
+    cluster = backend.clusters.read(text)
     if cluster.num_devices > MAX_DEVICES:
         raise InvalidInput(
             f"the cluster has {cluster.num_devices} devices",

@@ -94,9 +94,11 @@ def compare_traces(caller: CurrentCaller, id: Id, given: RankTraces) -> TracedRu
 @router.post("/programs")
 def examine_program(caller: CurrentCaller, new: NewProgram) -> Examined:
     """Verify a program from a file and simulate it; nothing is kept."""
-    profile = caller.services().profiles.get(new.profile_id).profile
+    backend = caller.services()
+    profile = backend.profiles.get(new.profile_id).profile
     program = check_size(read_any(new.program.encode()))
-    return _told(examined(program, profile, read_small_cluster(new.cluster), new.optimizer))
+    cluster = read_small_cluster(backend, new.cluster)
+    return _told(examined(program, profile, cluster, new.optimizer))
 
 
 def _told(found: Imported) -> Examined:

@@ -1,35 +1,48 @@
-"""Choose a cluster: a preset with its count, or one described in a form or in YAML.
+"""Choose a cluster: one that is kept, a preset with its count, or one described in a form or YAML.
 
-The whole choice is one string in the URL: "local:2", or the YAML itself.
+The whole choice is one string in the URL: "local:2", or the YAML itself, also of a kept one: a
+link shows the same when that is deleted.
 """
+
+from collections.abc import Mapping
+from contextlib import suppress
 
 import streamlit as st
 
-from app.charts.placement import describe
+from app import services
+from app.components.cluster.kept_clusters import keep_form
 from app.components.shell.boundary import guarded
 from app.formats import plain
+from app.naming import cluster_words
 from app.session import state
 from app.session.state import Param
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
 from backend.cluster.presets import PRESETS, named_preset, preset
+from backend.errors import InvalidInput
+from backend.runs.clusters import StoredCluster
 
-CUSTOM = "custom"
+CUSTOM, KEPT = "custom", "kept "
 DEFAULT = "local:2"
 MOST = 512
+TITLES = {name: known.title for name, known in PRESETS.items()} | {CUSTOM: "My own…"}
 
 
 def cluster_form() -> Cluster | None:
     """The chosen cluster; None, with the fault said, where the URL holds a broken one."""
     written = state.text(Param.CLUSTER, DEFAULT)
-    name, count = _preset(written)
+    kept = {f"{KEPT}{each.id}": each for each in services.backend().clusters.list()}
+    name, count = _preset(written, kept)
     row = st.container(horizontal=True)
+    choices = [*kept, *PRESETS, CUSTOM]
     chosen = row.selectbox(
         "Cluster",
-        [*PRESETS, CUSTOM],
-        index=[*PRESETS, CUSTOM].index(name),
-        format_func=lambda key: PRESETS[key].title if key in PRESETS else "My own…",
+        choices,
+        index=choices.index(name),
+        format_func=lambda key: kept[key].name if key in kept else TITLES[key],
     )
+    if chosen in kept:
+        return _custom(write_cluster(kept[chosen].cluster), kept[chosen])
     if chosen == CUSTOM:
         return _custom(written if name == CUSTOM else EXAMPLE)
     wanted = row.number_input(
@@ -43,29 +56,34 @@ def cluster_form() -> Cluster | None:
     state.put(Param.CLUSTER, f"{chosen}:{wanted}")
     cluster = preset(chosen, int(wanted))
     if chosen != "local":
-        st.caption(plain(f"{describe(cluster)}. Source: {PRESETS[chosen].source}"))
+        st.caption(plain(f"{cluster_words(cluster)}. Source: {PRESETS[chosen].source}"))
     return cluster
 
 
-def _preset(written: str) -> tuple[str, int]:
-    """Which preset, and how many; `CUSTOM` for YAML."""
+def _preset(written: str, kept: Mapping[str, StoredCluster]) -> tuple[str, int]:
+    """Which preset, and how many; for YAML the kept cluster that it describes, else `CUSTOM`."""
     if known := named_preset(written):
         return known[0], min(max(known[1], 1), MOST)
+    with suppress(InvalidInput):
+        cluster = read_cluster(written)
+        return next((key for key, each in kept.items() if each.cluster == cluster), CUSTOM), 2
     return CUSTOM, 2
 
 
-def _custom(written: str) -> Cluster | None:
+def _custom(written: str, kept: StoredCluster | None = None) -> Cluster | None:
     cluster = _read(written)
     with st.popover("Edit cluster", icon=":material/dns:", width="stretch"):
-        form, text = st.tabs(["Form", "YAML"])
+        form, text, keep = st.tabs(["Form", "YAML", "Keep"])
         with form:
             _by_form(cluster or read_cluster(EXAMPLE))
         with text:
             _by_text(written)
+        with keep:
+            keep_form(cluster, kept)
     if cluster is None:
         return None
     state.put(Param.CLUSTER, written)
-    st.caption(plain(describe(cluster)))
+    st.caption(plain(cluster_words(cluster)))
     return cluster
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.placement import describe, placement
+from app.charts.placement import placement
 from app.components.partition import draft
 from app.components.partition.cut_form import cut_form
 from app.components.partition.edit_history import edit_history
@@ -13,7 +13,7 @@ from app.components.partition.partition_editor import partition_editor
 from app.components.profile.detail_choice import detail_choice
 from app.components.shell.layout import card
 from app.formats import plain
-from app.naming import partition_name
+from app.naming import cluster_words, partition_name
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Partition
 from backend.profiles.profile import Profile
@@ -28,7 +28,7 @@ def partition_view(
     """Draw both, in the same hues; changes go to the URL and can be undone as long as the
     `question` is the same. `base` is the planner's partition."""
     changed = partial(draft.change, cut, base, cluster.num_devices)
-    with card("Partition", f"{partition_name(cut)} · {plain(describe(cluster))}"):
+    with card("Partition", f"{partition_name(cut)} · {plain(cluster_words(cluster))}"):
         in_order = profile.in_order(cut.order)
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             detail = detail_choice(in_order.graph)

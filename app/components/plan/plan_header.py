@@ -3,7 +3,6 @@
 import streamlit as st
 
 from app import services
-from app.charts.placement import describe
 from app.components.launch.run_form import run_form, why_not_run
 from app.components.plan.kept_plan import kept_plan
 from app.components.plan.plan_links import share_plan
@@ -12,7 +11,7 @@ from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import page_header
 from app.formats import plain
-from app.naming import plan_name
+from app.naming import cluster_words, plan_name
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.state_precision import HALF, STATE_PRECISIONS
@@ -41,7 +40,7 @@ def plan_header(
     own = f"plan **{kept.id}**, {plain(kept.name)} · " if kept else ""
     line = (
         f"{own}profile **{wanted.stored.id}** · microbatch **{plan.microbatch}** · "
-        f"**{plain(plan_name(plan))}** · {plain(describe(question.cluster))}"
+        f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}"
     )
     cluster = question.cluster
     title = f"{question.profile.name} on {cluster.num_devices} × {cluster.device.name}"

@@ -3,6 +3,7 @@
 from backend.runs.request.tracking import Tracking
 from backend.setting_values import tracker_kind
 from backend.settings import Settings
+from backend.storage.clusters import SqlClusters
 from backend.storage.database import Database
 from backend.storage.definitions import SqlDefinitions
 from backend.storage.nodes.holdings import SqlHoldings
@@ -35,6 +36,7 @@ class Stores:
         self.definitions = SqlDefinitions(database)
         self.profiles = SqlProfiles(database)
         self.plans = SqlPlans(database)
+        self.clusters = SqlClusters(database)
         self.runs = SqlRuns(database)
         self.logs = SqlLogs(database)
         self.metrics = SqlMetrics(database)

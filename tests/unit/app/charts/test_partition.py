@@ -6,8 +6,9 @@ from app.charts import layers, palette
 from app.charts.groups import Detail, LayerGroup, groups
 from app.charts.layer_costs import layer_costs
 from app.charts.memory import OVER, memory
-from app.charts.placement import describe, placement
+from app.charts.placement import placement
 from app.components.partition.partition_editor import drawn
+from app.naming import cluster_words
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.memory import Holding
 from backend.planning.plan import Partition, Stage
@@ -91,6 +92,6 @@ def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:
     assert list(cells.marker.color) == [first, first, second, palette.IDLE]
     gaps = [right - left for left, right in zip(cells.x, cells.x[1:], strict=False)]
     assert gaps[1] > gaps[0] == gaps[2]
-    assert describe(cluster).replace("\u00a0", " ") == (
+    assert cluster_words(cluster).replace("\u00a0", " ") == (
         "2 servers × 2 V100, 16.0 GiB each, 12.0 GB/s inside, 1.00 GB/s between"
     )
