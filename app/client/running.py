@@ -1,0 +1,145 @@
+"""Runs, their files, nodes and pools of the client."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from app.client.connection import NOTHING, Connection
+from backend.codec import from_json, to_json
+from backend.comparison.shared_cores import Expectation
+from backend.runs.attempts.checkpoints import Checkpoint
+from backend.runs.dispatch.nodes import Node
+from backend.runs.history.followed import Followed
+from backend.runs.history.listing import QueuedRun, RunPage
+from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
+from backend.runs.pools.pool import Pool
+from backend.runs.request.spec import RunSpec
+from backend.runs.run import Run
+
+
+class Running(Connection):
+    """What runs, and where."""
+
+    def runs(self, **wanted: Any) -> RunPage:
+        """`states=["failed"]`, `text=`, `tag=`, `sort=`, `limit=`: see /api/v1/docs."""
+        return self._get("/runs", RunPage, wanted)
+
+    def run(self, run_id: int) -> Run:
+        return self._get(f"/runs/{run_id}", Run)
+
+    def expected(self, run_id: int) -> Expectation:
+        """What was predicted of a run, also at the share of the cores that others left it."""
+        return self._get(f"/runs/{run_id}/expected", Expectation)
+
+    def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
+        """Ask for a profile or a training; it starts when a node is free."""
+        body = {"spec": json.loads(to_json(RunSpec, spec)), "name": name, "origin": origin}
+        return self._submitted("/runs", body)
+
+    def retry(self, run_id: int) -> Run:
+        return self._submitted(f"/runs/{run_id}/retry")
+
+    def resume(
+        self,
+        run_id: int,
+        plan_id: int | None = None,
+        epochs: int = 0,
+        *,
+        best: bool = False,
+        learning_rate: float | None = None,
+    ) -> Run:
+        """Go on from the newest checkpoint, or from that of the best evaluation, as a new run; on
+        another plan, with other epochs or another rate where these are given."""
+        body = {"plan_id": plan_id, "epochs": epochs, "best": best, "learning_rate": learning_rate}
+        return self._submitted(f"/runs/{run_id}/resume", body)
+
+    def attempts(self, run_id: int) -> list[StoredAttempt]:
+        return self._get(f"/runs/{run_id}/attempts", list[StoredAttempt])
+
+    def cancel(self, run_id: int) -> Run:
+        return self._send("POST", f"/runs/{run_id}/cancel", Run)
+
+    def delete(self, run_id: int) -> Run:
+        """Take an ended run away for good, with its log, metrics, timelines and files."""
+        return self._send("DELETE", f"/runs/{run_id}", Run)
+
+    def label(self, run_id: int, **labels: Any) -> Run:
+        """`starred=`, `note=`, `name=`, `tags=`."""
+        return self._send("PATCH", f"/runs/{run_id}", Run, labels)
+
+    def trackers(self, run_id: int) -> list[Followed]:
+        return self._get(f"/runs/{run_id}/trackers", list[Followed])
+
+    def follow(self, run_id: int, tracker: str) -> Followed:
+        return self._send("POST", f"/runs/{run_id}/trackers/{quote(tracker, safe='')}", Followed)
+
+    def stop_following(self, run_id: int, tracker: str) -> Followed:
+        return self._send("DELETE", f"/runs/{run_id}/trackers/{quote(tracker, safe='')}", Followed)
+
+    def import_run(self, run: str, definition_id: int, names: Mapping[str, str] = NOTHING) -> Run:
+        body = {"run": run, "definition_id": definition_id, "names": dict(names)}
+        return self._send("POST", "/runs/import", Run, body)
+
+    def wait(self, run_id: int, pause: float = 1.0) -> Run:
+        """Look every `pause` seconds until the run has ended."""
+        while not (run := self.run(run_id)).state.is_final:
+            time.sleep(pause)
+        return run
+
+    def logs(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
+        """Every line behind sequence number `after`, as many as there are now."""
+        while True:
+            page = self._get(f"/runs/{run_id}/logs", dict[str, Any], {"after": after})
+            if not page["lines"]:
+                return
+            yield from (LogLine(**line) for line in page["lines"])
+            after = page["next"]
+
+    def metric_names(self, run_id: int) -> Sequence[str]:
+        return self._get(f"/runs/{run_id}/metrics", list[str])
+
+    def metric(self, run_id: int, name: str, points: int = 1000) -> list[MetricPoint]:
+        """At most `points` points; above that each is the mean of neighbours."""
+        path = f"/runs/{run_id}/metrics/{quote(name, safe='')}"
+        return self._get(path, list[MetricPoint], {"points": points})
+
+    def export(self, run_id: int, format: str = "json") -> bytes:
+        """The run as a file: json, csv, parquet, spans, trace, html, png or log."""
+        return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
+
+    def artifacts(self, run_id: int) -> list[dict[str, Any]]:
+        """The files kept with a run: `name`, `size` in bytes, `sha256`."""
+        return self._get(f"/runs/{run_id}/artifacts", list[dict[str, Any]])
+
+    def artifact(self, run_id: int, name: str) -> bytes:
+        """One of them, where it is small enough for the memory."""
+        return self._ask("GET", f"/runs/{run_id}/artifacts/{quote(name)}")
+
+    def save_artifact(self, run_id: int, name: str, path: Path) -> None:
+        """One of any size, written to `path`. Where a connection is cut off, the next one, or the
+        next call, goes on from there. Raises what `app.download.fetch` raises too."""
+        self._save(f"/runs/{run_id}/artifacts/{quote(name)}", path)
+
+    def checkpoints(self, run_id: int) -> list[Checkpoint]:
+        """What a run can be resumed from, the newest first."""
+        return self._get(f"/runs/{run_id}/checkpoints", list[Checkpoint])
+
+    def save_checkpoint_file(self, checkpoint_id: int, name: str, path: Path) -> None:
+        """One of a checkpoint's files, as `save_artifact` does."""
+        self._save(f"/checkpoints/{checkpoint_id}/{quote(name)}", path)
+
+    def nodes(self) -> list[Node]:
+        return self._get("/nodes", list[Node])
+
+    def pools(self) -> list[Pool]:
+        return self._get("/pools", list[Pool])
+
+    def queue(self) -> list[QueuedRun]:
+        return self._get("/queue", list[QueuedRun])
+
+    def _submitted(self, path: str, body: Mapping[str, Any] | None = None) -> Run:
+        found = self._ask("POST", path, body=body)
+        return from_json(Run, json.dumps(json.loads(found)["run"]))
