@@ -17,7 +17,7 @@ T = TypeVar("T")
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
-class Connection:
+class ServerConnection:
     """To one server; `token` is its STAGEFLOW_API_TOKEN, or a person's."""
 
     def __init__(self, url: str = "http://127.0.0.1:8501", token: str = "") -> None:

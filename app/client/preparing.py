@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.client.connection import Connection
+from app.client.connection import ServerConnection
 from backend.codec import to_plain
 from backend.comparison.plans import PlanDifferences
 from backend.comparison.traced_runs import TracedRun
@@ -18,7 +18,7 @@ from backend.runs.plans import StoredPlan
 from backend.runs.profiles import StoredProfile
 
 
-class Preparing(Connection):
+class Preparing(ServerConnection):
     """What comes before a run."""
 
     def definitions(self) -> list[Definition]:

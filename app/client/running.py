@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from app.client.connection import NOTHING, Connection
+from app.client.connection import NOTHING, ServerConnection
 from backend.codec import from_json, to_json
 from backend.comparison.shared_cores import Expectation
 from backend.runs.attempts.checkpoints import Checkpoint
@@ -20,7 +20,7 @@ from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 
 
-class Running(Connection):
+class Running(ServerConnection):
     """What runs, and where."""
 
     def runs(self, **wanted: Any) -> RunPage:
