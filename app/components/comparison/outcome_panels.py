@@ -21,6 +21,7 @@ from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.pipeline.bubbles import Idle
 from backend.pipeline.memory import Moment
+from backend.prediction.same_updates import samples_per_update
 
 TALL = 260  # pixels of one timeline
 TIMELINE = "When each rank computes, sends and waits under "
@@ -44,7 +45,7 @@ MEASURES = (
     Measure("samples", lambda o: o.prediction.samples_per_second, rate, most_is_best=True),
     Measure(
         "per update",
-        lambda o: samples(o.prediction),
+        lambda o: samples_per_update(o.prediction.plan),
         lambda v: count(int(v), "sample"),
         is_ranked=False,
     ),
