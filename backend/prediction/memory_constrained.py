@@ -57,7 +57,7 @@ def memory_constrained_partitions(
 ) -> list[Partition]:
     """Those under each of `schedules`, with and without recomputation, and with shared state where
     that is allowed; the same memory asked about once, and without those for which nothing fits. A
-    graph with more cuts than are looked at is cut in its own order. Each may do half of the `work`
+    graph with more cuts than are looked at is cut in its own order. Each may do two thirds of the `work`
     that is left; those for which it does not suffice are left out."""
     ways = [Savings(*each) for each in product((False, True), asked.shard_state.tries)]
     rules = {
@@ -78,7 +78,7 @@ def memory_constrained_partitions(
     for key, rule in rules.items():
         if rule and _bounds(replace(rule, sharded=False), asked.cluster.num_devices) in loose:
             continue  # whole state does not make it slower
-        part = work.part(0.5)
+        part = work.part(2 / 3)
         with suppress(PlanDoesNotFit, WorkSpent):
             best = optimum(asked.profile, asked.cluster, True, rule, cuts, False, part)
             found[best.partition] = None
