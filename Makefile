@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 SERVE ?= 1
-WORKERS ?= 4
+WORKERS ?= 5
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock format clean
