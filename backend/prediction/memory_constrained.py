@@ -57,8 +57,8 @@ def memory_constrained_partitions(
 ) -> list[Partition]:
     """Those under each of `schedules`, with and without recomputation, and with shared state where
     that is allowed; the same memory asked about once, and without those for which nothing fits. A
-    graph with more cuts than are looked at is cut in its own order. Each may do two thirds of the `work`
-    that is left; those for which it does not suffice are left out."""
+    graph with more cuts than are looked at is cut in its own order. Each may do two thirds of the
+    `work` that is left; those for which it does not suffice are left out."""
     ways = [Savings(*each) for each in product((False, True), asked.shard_state.tries)]
     rules = {
         _bounds(rule, asked.cluster.num_devices): rule

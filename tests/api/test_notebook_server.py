@@ -76,5 +76,5 @@ def test_a_profile_of_the_notebook_is_kept_with_its_definition(
 
 
 def test_a_server_that_is_not_there_is_said_at_once() -> None:
-    with pytest.raises(stageflow.StageflowError, match="no answer from 127.0.0.1:9"):
+    with pytest.raises(stageflow.StageflowError, match=r"no answer from 127\.0\.0\.1:9"):
         stageflow.connect("http://127.0.0.1:9")
