@@ -123,6 +123,14 @@ class Running(ServerConnection):
         next call, goes on from there. Raises what `app.download.fetch` raises too."""
         self._save(f"/runs/{run_id}/artifacts/{quote(name)}", path)
 
+    def save_model(self, run_id: int, folder: Path) -> None:
+        """Download the trained model and what lies beside it (its config, its tokenizer), as
+        `from_pretrained` opens it; likewise."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for kept in self.artifacts(run_id):
+            if Path(kept["name"]).name == kept["name"]:
+                self.save_artifact(run_id, kept["name"], folder / kept["name"])
+
     def checkpoints(self, run_id: int) -> list[Checkpoint]:
         """What a run can be resumed from, the newest first."""
         return self._get(f"/runs/{run_id}/checkpoints", list[Checkpoint])

@@ -99,6 +99,15 @@ def test_a_part_is_handed_out_and_its_tag_is_the_hash(served: Served, attempt: A
     assert ask(served.url, path, headers={"Range": f"bytes={len(DATA)}-"}).status == 416
 
 
+def test_a_model_comes_as_a_folder(served: Served, attempt: Attempt, tmp_path: Path) -> None:
+    config = tmp_path / "given"
+    config.write_text("{}")
+    attempt.artifact("config.json", config)
+    served.client.save_model(attempt.run.id, tmp_path / "trained")
+    found = {file.name: file.read_bytes() for file in (tmp_path / "trained").iterdir()}
+    assert found == {"model.safetensors": DATA, "config.json": b"{}"}
+
+
 def test_what_is_cut_off_goes_on_where_it_ended(
     attempt: Attempt, cutting: Callable[..., Cutting], tmp_path: Path
 ) -> None:
