@@ -1,4 +1,4 @@
-"""Seconds and bytes as words inside the sentences that the backend writes."""
+"""Seconds, bytes and shares as words inside the sentences that the backend writes."""
 
 
 def seconds_text(seconds: float) -> str:
@@ -6,7 +6,7 @@ def seconds_text(seconds: float) -> str:
     for limit, unit in ((1.0, "s"), (1e-3, "ms")):
         if seconds >= limit:
             return f"{_three_digits(seconds / limit)} {unit}"
-    return f"{_three_digits(seconds * 1e6)} us"
+    return f"{_three_digits(seconds * 1e6)} µs"
 
 
 def bytes_text(count: float) -> str:
@@ -15,6 +15,11 @@ def bytes_text(count: float) -> str:
         if count >= 1024**power:
             return f"{_three_digits(count / 1024**power)} {unit}"
     return f"{count:.0f} bytes"
+
+
+def percent_text(share: float, digits: int = 0) -> str:
+    """A share: 0.357 is "36 %"."""
+    return f"{share * 100:.{digits}f} %"
 
 
 def _three_digits(value: float) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from backend.runs.run import Run
+from backend.units import percent_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ def _lines(run: Run, address: str) -> list[str]:
     if run.started_at is not None and run.finished_at is not None:
         lines.append(f"{(run.finished_at - run.started_at).total_seconds():.0f} s on {run.node}")
     if run.summary.accuracy is not None:
-        lines.append(f"accuracy {run.summary.accuracy:.2%} after {run.summary.epochs} epochs")
+        lines.append(
+            f"accuracy {percent_text(run.summary.accuracy, 2)} after {run.summary.epochs} epochs"
+        )
     if run.error is not None:
         lines += [run.error.message, run.error.advice]
     return [line for line in (*lines, f"{address}/run?id={run.id}") if line]

@@ -22,7 +22,7 @@ from backend.prediction.search import UNWATCHED, Watch, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import ONE_LAYER
-from backend.units import bytes_text
+from backend.units import bytes_text, percent_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class Answer:
         said = []
         if self.is_short:
             said.append(
-                f"Planning stopped at its limit of work; the gap is {self.gap:.1%}. Searching on "
-                "may find more."
+                f"Planning stopped at its limit of work; the gap is {percent_text(self.gap, 1)}. "
+                "Searching on may find more."
             )
         if not self.prediction.is_simulated:
             said.append("The plan is too large to simulate: its rate is an estimate, mostly high.")

@@ -14,7 +14,7 @@ from backend.prediction.durations import PlanDurations
 from backend.prediction.shapes import steady_shape
 from backend.prediction.sharing import shared_cores
 from backend.profiles.profile import Profile
-from backend.units import bytes_text, seconds_text
+from backend.units import bytes_text, percent_text, seconds_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,8 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
     own, whole = sum(compute[stage] for stage in held), sum(compute)
     are, names = "are" if len(held) > 1 else "is", " and ".join(map(str, held))
     stages = f"tage{'s' if len(held) > 1 else ''} {names}"
-    part = f"{own / (whole or 1.0):.0%} of compute ({seconds_text(own)} of {seconds_text(whole)})"
+    share = percent_text(own / (whole or 1.0))
+    part = f"{share} of compute ({seconds_text(own)} of {seconds_text(whole)})"
     replicas = plan.partition.replicas[load.number]
     if replicas == 1:
         return f"S{stages} {are} the bottleneck: {part}"

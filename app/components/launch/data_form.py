@@ -55,7 +55,8 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
     inputs, targets, length = spec.inputs, spec.targets, spec.length
     with left:
         if columns:
-            usual = f"Names of {columns}, separated by commas; empty = all but the targets"
+            usual = "those of the task, such as text" if tokens.tokenizer else "all but the targets"
+            usual = f"Names of {columns}, separated by commas; empty = {usual}"
             inputs = words(fields.text("Inputs", ", ".join(inputs), Param.INPUTS, usual))
         if name == "text" or tokens.tokenizer:
             note = "Tokens of a sample. Without a tokenizer bytes; 0 = every line is one"
@@ -70,7 +71,8 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
         last = fields.choice("Samples left over", LAST, spec.last, Param.LAST)
     with right:
         if columns:
-            usual = "Likewise; empty = the last one"
+            usual = "those of the task" if tokens.tokenizer else "the last one"
+            usual = f"Likewise; empty = {usual}"
             targets = words(fields.text("Targets", ", ".join(targets), Param.TARGETS, usual))
         note = "For samples of different lengths: what they are padded to, such as 16, 32, 64"
         told = ", ".join(map(str, spec.buckets))

@@ -11,7 +11,7 @@ from app.charts.layer_costs import profile_pair
 from app.components.profile.layer_table import column_of
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
-from app.formats import change, count, seconds, size, time_unit
+from app.formats import change, count, percent, seconds, size, time_unit
 from app.session.state import Param
 from backend.profiles.pair import NEAR, SIGNIFICANT, ProfilePair
 from backend.profiles.profile import Layer, Profile
@@ -92,8 +92,8 @@ def _totals(pair: ProfilePair) -> None:
             Figure(
                 "Layers that agree",
                 f"{near} of {counted}",
-                f"within {NEAR:.0%}",
-                help=f"Of the layers with {SIGNIFICANT:.0%} of the compute or more.",
+                f"within {percent(NEAR, 0)}",
+                help=f"Of the layers with {percent(SIGNIFICANT, 0)} of the compute or more.",
             ),
         ),
         "pair",

@@ -10,6 +10,7 @@ from backend.profiles.document import check_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.profiles.traces.occurrences import Occurrence, occurrences
 from backend.profiles.traces.trace_file import Trace, TraceEvent
+from backend.units import percent_text
 
 OUTPUT = re.compile(r"output (\S+) (\d{1,18})")
 OPTIMIZER = "Optimizer.step#"
@@ -95,8 +96,9 @@ def traced_profile(trace: Trace, microbatch: int | None = None) -> Profile:
         device=trace.device,
         repetitions=seen,
         notes=(
-            f"From a trace: medians of {seen} microbatches, at most {widest.spread:.0%} from them "
-            f"({widest.name}). Layers count as a chain; what autograd keeps is not in a trace.",
+            f"From a trace: medians of {seen} microbatches, at most {percent_text(widest.spread)} "
+            f"from them ({widest.name}). Layers count as a chain; what autograd keeps is not in a "
+            "trace.",
         ),
     )
     check_profile(profile)

@@ -60,7 +60,7 @@ def test_a_model_of_one_layer_says_why_instead_of_a_proposal():
 def test_reasons_carry_the_numbers_that_decide():
     pipeline, parallel = ask(PROFILE, local(2))
     assert pipeline.reason == (
-        "Stage 0 is the bottleneck: 50% of compute (6.00 ms of 11.9 ms); under data parallelism "
+        "Stage 0 is the bottleneck: 50 % of compute (6.00 ms of 11.9 ms); under data parallelism "
         "21.0 MiB of gradients would be synchronised at every update."
     )
     assert "11.9 ms of compute" in parallel.reason
@@ -98,7 +98,7 @@ def test_a_synchronisation_that_takes_longer_than_the_compute_is_named():
     assert reason.startswith(
         "Synchronising stage 1 is the bottleneck: 2 replicas exchange 20.0 MiB"
     )
-    assert "more than their 50% of compute" in reason
+    assert "more than their 50 % of compute" in reason
 
 
 def test_a_link_between_hosts_is_named_with_them():
