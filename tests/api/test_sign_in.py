@@ -11,6 +11,7 @@ from app.client import ApiProblem, Client
 from app.gate.routes import inside_only
 from app.gate.rules import SIGN_IN, WELCOME
 from backend.bootstrap import Backend
+from backend.cluster.presets import local
 from backend.people.audit import AuditOutcome
 from backend.people.person import Scope
 from backend.people.rights import Role
@@ -31,6 +32,8 @@ def team(served: Served, monkeypatch: pytest.MonkeyPatch) -> Backend:
         for name, role in (("Ada", Role.ADMIN), ("Ed", Role.EDITOR), ("Vera", Role.VIEWER)):
             _, link = backend.team.add(name, role)
             backend.accounts.accept(link, "", PASSWORD)
+    if not backend.clusters.list():
+        backend.clusters.save("our room", local(2))
     return backend
 
 
@@ -158,6 +161,7 @@ BODIES = {
     "label_run": b'{"starred": true}',
     "resume_run": b"{}",
     "rename_plan": b'{"name": "Monday"}',
+    "rename_cluster": b'{"name": "the new room"}',
     "add_project": b'{"name": "Vision"}',
     "change_project": b'{"name": "Vision"}',
 }
