@@ -58,7 +58,7 @@ def test_three_runs_are_compared_and_the_view_is_shared(
     other.goto(page.url)
     expect(other.get_by_text("Summary")).to_be_visible()
     expect(other.get_by_role("radio", name="wall clock")).to_be_checked()
-    expect(other.get_by_text("2 · vgg_digits").first).to_be_visible()
+    expect(other.get_by_text("vgg_digits · run 2").first).to_be_visible()
     context.close()
 
 
@@ -79,7 +79,7 @@ def test_a_failed_run_is_cloned_with_another_rate(dashboard: str, page: Page) ->
     page.goto(f"{dashboard}/run?id=3")
     settled(page).get_by_role("button", name="Clone").click()
     page.wait_for_url(re.compile(r"/launch\?.*run=3"))
-    rate = settled(page).get_by_label("Learning rate")
+    rate = settled(page).get_by_role("spinbutton", name="Learning rate")
     rate.fill("0.002")
     rate.press("Enter")
     page.wait_for_url(re.compile(r"lr=0\.002"))
