@@ -28,7 +28,7 @@ class Database:
     place: Path
     lost: int = 0
     writes: list[tuple[Any, ...]] = field(default_factory=list)
-    run: Any = field(default_factory=lambda: SimpleNamespace(spec=None))
+    run: Any = field(default_factory=lambda: SimpleNamespace(asked=None))
 
     def checkpoint_folder(self, step: int) -> Path:
         return self.place / str(step)
@@ -138,7 +138,7 @@ def test_the_first_evaluation_that_meets_the_target_is_remembered(
     writer: EventWriter, database: Database, target: dict[str, float], reached: float | None
 ):
     stage = Stage(0, 1, (0,))
-    database.run.spec = TrainSpec(1, Plan("p", Partition((stage,)), "pipedream", 1), **target)
+    database.run.asked = TrainSpec(1, Plan("p", Partition((stage,)), "pipedream", 1), **target)
     for time, (accuracy, held_out) in enumerate([(0.8, 0.6), (0.8, 0.5), (0.95, 0.4)], start=6):
         hear(writer, Metrics("loss", (time,), (0.1,), (float(time),)))
         hear(writer, Metrics("accuracy", (time,), (accuracy,), (float(time),)))
