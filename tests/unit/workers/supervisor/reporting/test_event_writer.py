@@ -28,7 +28,7 @@ class Database:
     place: Path
     lost: int = 0
     writes: list[tuple[Any, ...]] = field(default_factory=list)
-    run: Any = field(default_factory=lambda: SimpleNamespace(asked=None))
+    run: Any = field(default_factory=lambda: SimpleNamespace(spec=None, asked=None))
 
     def checkpoint_folder(self, step: int) -> Path:
         return self.place / str(step)

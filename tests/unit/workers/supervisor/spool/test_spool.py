@@ -196,7 +196,7 @@ class Database:
     plan: list[bool | None] = field(default_factory=list)
     kept: list[Any] = field(default_factory=list)
     newest: int = 0
-    run: Any = field(default_factory=lambda: SimpleNamespace(asked=None))
+    run: Any = field(default_factory=lambda: SimpleNamespace(spec=None, asked=None))
 
     def checkpoint_folder(self, step: int) -> Path:
         return Path()
