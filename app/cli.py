@@ -8,6 +8,7 @@ from app.commands import (
     audit,
     backup,
     clusters,
+    comments,
     demo,
     doctor,
     history,
@@ -23,6 +24,7 @@ from app.commands import (
     traces,
     trackers,
     user,
+    views,
 )
 from app.terminal import print_error
 from backend.errors import StageflowError
@@ -40,6 +42,8 @@ app.add_typer(program.app, name="program")
 app.add_typer(traces.app, name="trace")
 app.add_typer(pools.app, name="pool")
 app.add_typer(trackers.app, name="tracker")
+app.add_typer(comments.app, name="comment")
+app.add_typer(views.views, name="views")
 app.add_typer(clusters.clusters, name="clusters")
 app.add_typer(kept.plans, name="plans")
 app.add_typer(kept.profiles, name="profiles")

@@ -1,4 +1,4 @@
-"""How plans, partitions, ranks, machines, people and cleared runs are called."""
+"""How plans, partitions, ranks, machines, people, filters and cleared runs are called."""
 
 import re
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from app.formats import (
     change,
     count,
     moment,
+    number,
     percent,
     seconds,
     size,
@@ -26,6 +27,7 @@ from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
 from backend.runs.history.followed import Followed, Following
+from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import StoredAttempt
 from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
@@ -209,3 +211,32 @@ def cluster_words(cluster: Cluster) -> str:
         f"{count(number, 'server')} × {inner.count} {name}{memory}, "
         f"{bandwidth(inner.bandwidth)} inside, {between} between"
     )
+
+
+def filter_words(wanted: RunFilter) -> str:
+    """Which runs a filter lists: "failed · name, note or tag has lstm"; "all runs"."""
+    bounds = [
+        (name, f"{sign} {write(value)}")
+        for name, sign, value, write in (
+            ("accuracy", "≥", wanted.min_accuracy, percent),
+            ("accuracy", "≤", wanted.max_accuracy, percent),
+            (wanted.metric or "", "≥", wanted.min_metric, number),
+            (wanted.metric or "", "≤", wanted.max_metric, number),
+        )
+        if value is not None
+    ]
+    said = {
+        " or ".join(wanted.states): bool(wanted.states),
+        f"{wanted.kind} runs": bool(wanted.kind),
+        f"name, note or tag has {wanted.text}": bool(wanted.text),
+        f"model {wanted.definition_id}": wanted.definition_id is not None,
+        f"plan {wanted.plan_id}": wanted.plan_id is not None,
+        f"of {wanted.owner}": bool(wanted.owner),
+        f"tag {wanted.tag}": bool(wanted.tag),
+        "starred": wanted.starred,
+        f"since {wanted.since:%Y-%m-%d}" if wanted.since else "": wanted.since is not None,
+        f"before {wanted.until:%Y-%m-%d}" if wanted.until else "": wanted.until is not None,
+        f"with {wanted.metric}": wanted.metric is not None and not bounds,
+    }
+    found = [words for words, holds in said.items() if holds]
+    return " · ".join([*found, *(f"{name} {bound}" for name, bound in bounds)]) or "all runs"

@@ -12,6 +12,7 @@ from backend.services.people.access import Access, AuditService
 from backend.services.people.accounts import AccountService
 from backend.services.people.projects import ProjectService
 from backend.services.people.team import TeamService, TokenService
+from backend.services.runs.comments import CommentService
 from backend.services.runs.dispatch import DispatchService
 from backend.services.runs.following import FollowingService
 from backend.services.runs.importing import ImportService
@@ -23,6 +24,7 @@ from backend.services.runs.retention import RetentionService
 from backend.services.runs.runs import RunService
 from backend.services.runs.stores import Stores
 from backend.services.runs.trackers import TrackerService
+from backend.services.runs.views import ViewService
 from backend.settings import Settings, load_settings
 from backend.storage import schema
 from backend.storage.database import Database, open_engine
@@ -32,7 +34,9 @@ from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
 from backend.storage.runs.brought import SqlBrought
+from backend.storage.runs.comments import SqlComments
 from backend.storage.runs.retention import SqlClearing
+from backend.storage.runs.views import SqlViews
 from backend.trackers.catalog import trackers_of
 
 
@@ -70,6 +74,8 @@ class Backend:
         self.trackers = TrackerService(stores, trackers_of(settings), access)
         self.imports = ImportService(SqlBrought(seen), stores, self.trackers.known, access)
         self.labels = LabelService(stores.labels, listed.labels, access)
+        self.comments = CommentService(SqlComments(seen), stores.runs, access)
+        self.views = ViewService(SqlViews(seen), SqlViews(chosen), access)
         self.nodes = stores.nodes
         self.links = LinkService(SqlLinks(database), queue, access)
         self.accounts = AccountService(people, keys, log)

@@ -7,6 +7,7 @@ from fastapi.openapi.utils import get_openapi
 from app.api.operation import Operation
 from app.api.operations import (
     clusters,
+    comments,
     definitions,
     nodes,
     plans,
@@ -16,6 +17,7 @@ from app.api.operations import (
     records,
     runs,
     trackers,
+    views,
 )
 from app.api.problems import MEDIA
 from app.version import stageflow_version
@@ -25,7 +27,10 @@ DESCRIPTION = (
     "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
     "STAGEFLOW_API_TOKEN is set."
 )
-NOUNS = (definitions, profiles, clusters, plans, programs, runs, records, trackers, nodes, projects)
+NOUNS = (
+    *(definitions, profiles, clusters, plans, programs, runs, comments, views, records),
+    *(trackers, nodes, projects),
+)
 OPERATIONS: tuple[Operation, ...] = tuple(
     route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)
 )

@@ -14,6 +14,7 @@ from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
 from backend.queue.messages import QueueUnreachable
 from backend.runs.clusters import ClusterNameTaken
+from backend.runs.history.views import ViewNameTaken
 from backend.runs.plans import PlanInUse
 from backend.runs.profiles import ProfileInUse
 from backend.runs.states import IllegalMove
@@ -31,6 +32,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (QuotaReached, 409),
     (NothingToResume, 409),
     (ClusterNameTaken, 409),
+    (ViewNameTaken, 409),
     (PlanInUse, 409),
     (ProfileInUse, 409),
     (IllegalMove, 409),

@@ -8,13 +8,15 @@ from typing import Any
 from urllib.parse import quote
 
 from app.client.connection import NOTHING, ServerConnection
-from backend.codec import from_json, to_json
+from backend.codec import from_json, to_json, to_plain
 from backend.comparison.shared_cores import Expectation
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
+from backend.runs.history.comments import Comment
 from backend.runs.history.followed import Followed
 from backend.runs.history.listing import QueuedRun, RunPage
 from backend.runs.history.records import LogLine, MetricPoint, StoredAttempt
+from backend.runs.history.views import ListView, SavedView
 from backend.runs.pools.pool import Pool
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
@@ -69,6 +71,27 @@ class Running(ServerConnection):
     def label(self, run_id: int, **labels: Any) -> Run:
         """`starred=`, `note=`, `name=`, `tags=`."""
         return self._send("PATCH", f"/runs/{run_id}", Run, labels)
+
+    def comments(self, run_id: int) -> list[Comment]:
+        """What people say of a run, the oldest first."""
+        return self._get(f"/runs/{run_id}/comments", list[Comment])
+
+    def comment(self, run_id: int, text: str) -> Comment:
+        return self._send("POST", f"/runs/{run_id}/comments", Comment, {"text": text})
+
+    def delete_comment(self, comment_id: int) -> Comment:
+        return self._send("DELETE", f"/comments/{comment_id}", Comment)
+
+    def views(self) -> list[SavedView]:
+        """Filters of the list of runs that are kept by name, for oneself or shared."""
+        return self._get("/views", list[SavedView])
+
+    def save_view(self, name: str, view: ListView, *, shared: bool = False) -> SavedView:
+        body = {"name": name, "view": to_plain(ListView, view), "shared": shared}
+        return self._send("POST", "/views", SavedView, body)
+
+    def delete_view(self, view_id: int) -> SavedView:
+        return self._send("DELETE", f"/views/{view_id}", SavedView)
 
     def trackers(self, run_id: int) -> list[Followed]:
         return self._get(f"/runs/{run_id}/trackers", list[Followed])

@@ -10,7 +10,8 @@ import typer
 
 from app import formats, visible
 from app.commands.options.acting import connect
-from app.commands.options.shared import STDOUT, Json, Output, write
+from app.commands.options.listing import run_filter
+from app.commands.options.shared import STDOUT, Json, Output, taking, write
 from app.differences import beside_words
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
@@ -22,21 +23,18 @@ from backend.cores import MUCH
 from backend.errors import InvalidInput
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
+from backend.runs.history.views import ListView
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
-from backend.runs.states import RunState
 
 MODEL = "model"
 RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` lists it.")]
 
 
+@taking(run_filter)
 def runs(
-    state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state.")] = None,
-    kind: Annotated[str | None, typer.Option(help="profile, train or imported.")] = None,
-    text: Annotated[str, typer.Option(help="Only runs whose name contains this.")] = "",
-    metric: Annotated[str | None, typer.Option(help="Only runs that reached this metric.")] = None,
-    least: Annotated[float | None, typer.Option(help="And at least this value of it.")] = None,
-    most: Annotated[float | None, typer.Option(help="And at most this value of it.")] = None,
+    wanted: RunFilter,
+    view: Annotated[str, typer.Option(help="A kept view, in place of the filters.")] = "",
     limit: Annotated[int, typer.Option(min=1, max=10_000)] = 50,
     as_json: Json = False,
 ) -> None:
@@ -49,16 +47,14 @@ def runs(
         stageflow runs --state failed --json
 
         stageflow runs --metric perplexity --most 30
+
+        stageflow runs --view "what failed"
     """
-    wanted = RunFilter(
-        states=tuple(state or ()),
-        kind=kind,
-        text=text,
-        metric=metric,
-        min_metric=least,
-        max_metric=most,
-    )
-    page = connect().runs.list(wanted, limit=limit, offset=0)
+    backend = connect()
+    kept = backend.views.named(view).view if view else ListView(wanted)
+    if view and wanted != RunFilter():
+        raise InvalidInput("a view and filters are given", "Give one of them.")
+    page = backend.runs.list(kept.wanted, limit=limit, offset=0, order=kept.order)
     rows = [row(run) for run in page.runs]
     if as_json:
         return print_json(rows)

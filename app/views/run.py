@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.run.attempt_view import artifact_list, attempt_view
+from app.components.run.comment_view import comment_view
 from app.components.run.imported_view import imported_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
@@ -37,6 +38,7 @@ def page() -> None:
     st.fragment(_live, run_every=None if final else refresh_interval(REFRESH))(
         run.id, was_final=final
     )
+    comment_view(run)
 
 
 def _find() -> Run | None:

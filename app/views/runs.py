@@ -36,7 +36,7 @@ def page() -> None:
             Page.MODELS,
         )
         return
-    wanted, columns = run_filter()
+    wanted, columns = run_filter(run_order())
     st.fragment(_list, run_every=refresh_interval(REFRESH))(wanted, columns)
 
 

@@ -19,6 +19,7 @@ from backend.storage.tables.tables import (
     ProjectRow,
     RunRow,
 )
+from backend.storage.tables.team_tables import CommentRow, ViewRow
 
 NAMES: dict[type, tuple[str, str]] = {
     RunRow: ("run", "List them: stageflow runs"),
@@ -27,6 +28,8 @@ NAMES: dict[type, tuple[str, str]] = {
     ClusterRow: ("cluster", "List them: stageflow clusters list"),
     PlanRow: ("plan", "List them: stageflow plans list"),
     CheckpointRow: ("checkpoint", ""),
+    CommentRow: ("comment", "List them: stageflow comment list RUN"),
+    ViewRow: ("view", "List them: stageflow views list"),
     LinkTestRow: ("link test", "Ask for one on the Nodes page."),
     ProjectRow: ("project", "List them: stageflow project list"),
     PersonRow: ("person", ""),

@@ -13,6 +13,7 @@ from backend.storage.tables import metric_tables as metrics
 from backend.storage.tables import node_tables as nodes
 from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
+from backend.storage.tables import team_tables as team
 from backend.storage.tables import tracker_tables as trackers
 from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.tables import (
@@ -38,6 +39,7 @@ BY_PROJECT: dict[type[Base], InstrumentedAttribute[int]] = {
     DefinitionRow: DefinitionRow.project_id,
     RunRow: RunRow.project_id,
     ClusterRow: ClusterRow.project_id,
+    team.ViewRow: team.ViewRow.project_id,
 }
 BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     row: row.run_id
@@ -52,6 +54,7 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
         metrics.RunMetricRow,
         pools.JobRow,
         trackers.FollowedRow,
+        team.CommentRow,
     )
 }
 EVERYBODYS = frozenset(

@@ -13,6 +13,7 @@ from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.people.person import Person, Scope
 from backend.people.rights import Role
+from backend.runs.history.views import ListView
 from tests.app import seed
 from tests.app.test_resume import stopped
 
@@ -90,6 +91,15 @@ class Place:
         """A kept cluster that may be lost."""
         taken = len(self.inside.clusters.list())
         return self.inside.clusters.save(f"spare {taken}", local(4)).id
+
+    def comment(self) -> int:
+        """The operator's, that may be lost."""
+        return self.inside.comments.add(self.found.failed, "a word").id
+
+    def view(self) -> int:
+        """A shared one that may be lost."""
+        taken = len(self.inside.views.list())
+        return self.inside.views.save(f"spare {taken}", ListView(), shared=True).id
 
     def ended(self) -> int:
         """A run that may be lost."""

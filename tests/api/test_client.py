@@ -19,6 +19,8 @@ from backend.cluster.presets import local
 from backend.codec import to_plain
 from backend.planning.plan import Plan
 from backend.prediction.trainers.forms import TRAINERS
+from backend.runs.history.listing import RunFilter
+from backend.runs.history.views import ListView
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.api.conftest import Served
@@ -77,6 +79,15 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert client.delete_cluster(client.rename_cluster(kept.id, "theirs").id).name == "theirs"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
+    said = client.comment(run.id, "the first by client")
+    assert client.comments(run.id) == [said]
+    assert client.delete_comment(said.id) == said
+    wanted = ListView(RunFilter(text="by client", states=(RunState.QUEUED,)), columns=("Loss",))
+    view = client.save_view("mine", wanted)
+    assert (view.view, client.views()) == (wanted, [view])
+    with pytest.raises(ApiProblem, match="there is a view 'Mine'"):
+        client.save_view("Mine", wanted)
+    assert client.delete_view(view.id) == view
     spec = replace(spec, planned_in="float32")  # that of the plan's profile
     assert (run.state, run.spec, run.owner) == (RunState.QUEUED, spec, "ada")
     assert [queued.run.id for queued in client.queue()][-1] == run.id

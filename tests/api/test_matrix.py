@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -56,6 +57,8 @@ def bodies(place: Place) -> dict[str, object]:
         "rename_cluster": {"name": "Monday"},
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
+        "add_comment": {"text": "a word"},
+        "save_view": {"name": str(uuid4()), "project_id": vision},
         "resume_run": {},
         "import_run": {"run": "0123456789abcdef", "definition_id": place.found.definition},
         "add_project": {"name": "Third"},
@@ -77,6 +80,8 @@ def path_of(operation: Operation, place: Place) -> str:
         "profiles": place.found.profile,
         "plans": place.found.plan,
         "clusters": place.cluster() if operation.tags[0] == "clusters" else 0,
+        "comments": place.comment() if operation.tags[0] == "comments" else 0,
+        "views": place.view() if operation.tags[0] == "views" else 0,
         "projects": place.inside.access.home,
         "checkpoints": place.checkpoint,
         "runs": run.get(operation.name, place.found.failed),

@@ -20,8 +20,11 @@ def arguments(place: Place) -> dict[str, list[str]]:
     profile, project = str(place.found.profile), str(place.inside.access.home)
     plan = str(place.found.plan)
     groups: tuple[tuple[str, list[str]], ...] = (
-        ("models, runs, project list, plans list, profiles list, clusters list", ["--json"]),
-        ("show, logs, attempts, export", [run]),
+        (
+            "models, runs, views list, project list, plans list, profiles list, clusters list",
+            ["--json"],
+        ),
+        ("show, logs, attempts, export, comment list", [run]),
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),
         ("project archive, project restore", [project]),
@@ -34,6 +37,10 @@ def arguments(place: Place) -> dict[str, list[str]]:
         "clusters save": ["ours", "dgx-h100:2"],
         "clusters rename": [str(place.cluster()), "Monday"],
         "clusters delete": [str(place.cluster()), "--yes"],
+        "comment add": [run, "a word"],
+        "comment delete": [str(place.comment())],
+        "views save": ["slow", "--shared"],
+        "views delete": [str(place.view())],
         "plans diff": [plan, plan],
         "tracker import": ["0123456789abcdef", "--model", "vgg_digits"],
         "plans rename": [plan, "Monday"],
@@ -75,7 +82,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name in ("profile", "trace profile", "tracker import", "clusters save"):
+    if name in ("profile", "trace profile", "tracker import", "clusters save", "views save"):
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception

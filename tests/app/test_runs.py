@@ -223,3 +223,35 @@ def test_the_first_visit_lands_on_the_runs_once_there_are_any(
     assert open_page(Page.HOME).title[0].value == "Start"
     seed.everything(backend)
     assert open_page(Page.HOME).title[0].value == "Runs"
+
+
+def test_a_view_is_kept_and_opened_again(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUNS)
+    page.pills[0].set_value(["failed"]).run()
+    next(f for f in page.text_input if f.placeholder == "a name").set_value("what failed")
+    button(page, "Keep").click().run()
+    assert not page.exception
+    (kept,) = backend.views.list()
+    assert (kept.name, kept.view.wanted.states) == ("what failed", (RunState.FAILED,))
+    page = open_page(Page.RUNS)
+    assert rows(text_of(page)) == 6
+    button(page, "what failed").click().run()
+    assert rows(text_of(page)) == 1
+    page.button(key=f"delete-view-{kept.id}").click().run()
+    assert not page.exception
+    assert not backend.views.list()
+
+
+def test_a_run_is_commented_on_its_page(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.RUN, id=seeded.failed)
+    page.text_area[-1].set_value("the rate was *too* high")
+    button(page, "Comment").click().run()
+    assert not page.exception
+    (said,) = backend.comments.list(seeded.failed)
+    assert r"the rate was \*too\* high" in text_of(page)
+    page.button(key=f"delete-comment-{said.id}").click().run()
+    assert not backend.comments.list(seeded.failed)

@@ -7,6 +7,7 @@ from backend.cluster.presets import local
 from backend.people.project import Project
 from backend.people.rights import Role
 from backend.runs.history.labels import Change
+from backend.runs.history.views import ListView
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
@@ -33,6 +34,8 @@ def ended(inside: Backend) -> Run:
     attempt.finish(RunState.SUCCEEDED, RunSummary(profile_id=profile_id))
     plan_for(inside, inside.profiles.get(profile_id))
     inside.clusters.save(f"of run {run.id}", local(4))
+    inside.comments.add(run.id, "a secret word")
+    inside.views.save(f"of run {run.id}", ListView(), shared=True)
     return inside.runs.get(run.id)
 
 

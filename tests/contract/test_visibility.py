@@ -45,6 +45,11 @@ BY_CLUSTER: dict[str, Act] = {
     "rename cluster": lambda b, r, i: b.clusters.rename(i, "mine"),
     "delete cluster": lambda b, r, i: b.clusters.delete(i),
 }
+BY_COMMENT: dict[str, Act] = {"delete comment": lambda b, r, i: b.comments.delete(i)}
+BY_VIEW: dict[str, Act] = {
+    "view": lambda b, r, i: b.views.get(i),
+    "delete view": lambda b, r, i: b.views.delete(i),
+}
 BY_NUMBER: dict[str, Act] = {
     "project": lambda b, r, i: b.projects.get(i),
     "members": lambda b, r, i: b.projects.members(i),
@@ -58,11 +63,13 @@ EMPTY: dict[str, Act] = {
     "several": lambda b, r, i: b.runs.several([i]),
     "metrics": lambda b, r, i: b.runs.metrics.names(i),
     "files": lambda b, r, i: b.runs.artifacts.list(i),
+    "comments": lambda b, r, i: b.comments.list(i),
     "attempts": lambda b, r, i: b.runs.attempts(i),
     "checkpoints": lambda b, r, i: b.runs.checkpoints.list(i),
     "segments": lambda b, r, i: b.runs.spans.segments(i),
 }
-CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_CLUSTER, **BY_NUMBER}
+CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_CLUSTER, **BY_COMMENT, **BY_VIEW}
+CASES |= {**BY_NUMBER, "comment": lambda b, r, i: b.comments.add(i, "mine")}
 
 
 def number_for(name: str, inside: Backend, run: Run) -> int:
@@ -74,6 +81,10 @@ def number_for(name: str, inside: Backend, run: Run) -> int:
         return inside.plans.list()[0].id
     if name in BY_CLUSTER:
         return inside.clusters.list()[0].id
+    if name in BY_COMMENT:
+        return inside.comments.list(run.id)[0].id
+    if name in BY_VIEW:
+        return inside.views.list()[0].id
     return run.project_id if name in BY_NUMBER else run.id
 
 
@@ -112,6 +123,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
         outside.profiles,
         outside.plans,
         outside.clusters,
+        outside.views,
         outside.projects,
     ):
         assert list(service.list()) == []

@@ -7,9 +7,10 @@ import streamlit as st
 
 from app import services
 from app.components.runs.run_columns import COLUMNS, USUAL
+from app.components.runs.view_menu import view_menu
 from app.session import state
 from app.session.state import Param, bound
-from backend.runs.history.listing import RunFilter
+from backend.runs.history.listing import RunFilter, RunOrder
 from backend.runs.states import RunState
 from backend.whole import is_whole
 
@@ -28,8 +29,8 @@ HIDDEN = (
 )
 
 
-def run_filter() -> tuple[RunFilter, list[str]]:
-    """The conditions, and the columns to show."""
+def run_filter(order: RunOrder) -> tuple[RunFilter, list[str]]:
+    """The conditions, and the columns to show; with `order` they can be kept as a view."""
     with st.container(horizontal=True, vertical_alignment="bottom", key="row-run-filter"):
         text = st.text_input(
             "Search",
@@ -50,12 +51,13 @@ def run_filter() -> tuple[RunFilter, list[str]]:
                 more = _more()
             with st.popover("Columns", icon=":material/view_column:"):
                 columns = _columns()
-    wanted = RunFilter(
-        states=tuple(RunState(name) for name in cast(Any, states)),
-        kind=kind,
-        text=(text or "").strip(),
-        **more,
-    )
+            wanted = RunFilter(
+                states=tuple(RunState(name) for name in cast(Any, states)),
+                kind=kind,
+                text=(text or "").strip(),
+                **more,
+            )
+            view_menu(wanted, order, columns)
     return wanted, columns
 
 
