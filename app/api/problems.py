@@ -20,7 +20,7 @@ from backend.runs.profiles import ProfileInUse
 from backend.runs.states import IllegalMove
 from backend.services.people.access import NotAllowed
 from backend.services.runs.recovery import NothingToResume
-from backend.services.runs.runs import NotEnded
+from backend.services.runs.runs import NotEnded, NotLive
 from backend.storage.errors import DatabaseUnreachable, FolderUnusable, SchemaOutdated, StorageFull
 
 MEDIA = "application/problem+json"
@@ -28,6 +28,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (NotFound, 404),
     (NotAllowed, 403),
     (NotEnded, 409),
+    (NotLive, 409),
     (ProjectArchived, 409),
     (QuotaReached, 409),
     (NothingToResume, 409),

@@ -64,6 +64,10 @@ class Running(ServerConnection):
     def cancel(self, run_id: int) -> Run:
         return self._send("POST", f"/runs/{run_id}/cancel", Run)
 
+    def show_stacks(self, run_id: int) -> Run:
+        """Let every rank write the stacks of its threads into the log: see `logs`."""
+        return self._send("POST", f"/runs/{run_id}/stacks", Run)
+
     def delete(self, run_id: int) -> Run:
         """Take an ended run away for good, with its log, metrics, timelines and files."""
         return self._send("DELETE", f"/runs/{run_id}", Run)

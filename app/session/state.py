@@ -153,6 +153,7 @@ class Param(StrEnum):
     DEVICE_PRECISION = "device-precision"
     STATE_PRECISION = "state-precision"
     SHARD_STATE = "shard-state"
+    OUTPUT = "output"
 
 
 class Key(StrEnum):

@@ -74,7 +74,8 @@ class RunSummary:
 class Run:
     """`sandbox` is the level at which its ranks were started; None before that. `origin_id`
     is the run that this one was launched again from, as it was or with changes. `cleared_at`
-    is when its project's rule took its log, timelines and checkpoints away."""
+    is when its project's rule took its log, timelines and checkpoints away. `stacks_asked`: how
+    often somebody asked for the stacks of its ranks."""
 
     id: int
     name: str
@@ -98,6 +99,7 @@ class Run:
     project_id: int = DEFAULT_PROJECT
     cleared_at: datetime | None = None
     fallbacks: tuple[Fallback, ...] = ()
+    stacks_asked: int = 0
 
     @property
     def asked(self) -> RunSpec:

@@ -24,7 +24,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
             "models, runs, views list, project list, plans list, profiles list, clusters list",
             ["--json"],
         ),
-        ("show, logs, attempts, export, comment list", [run]),
+        ("show, logs, attempts, export, stacks, comment list", [run]),
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),
         ("project archive, project restore", [project]),

@@ -6,10 +6,12 @@ from app.components.run.log_view import KEPT
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.runs.request.spec import ProfileSpec
+from backend.runs.run import RunSummary
+from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
 from tests.app import seed
 from tests.app.conftest import Open
-from tests.app.pages import text_of
+from tests.app.pages import button, text_of
 
 
 def an_attempt(backend: Backend) -> Attempt:
@@ -41,6 +43,19 @@ def test_a_long_log_shows_its_end_and_finds_its_beginning(
     assert "the download has them all" in text_of(page)
     next(f for f in page.text_input if f.placeholder == "Search").set_value("LINE 0 OF").run()
     assert page.code[0].value.endswith("line 0 of it")
+
+
+def test_every_rank_has_its_own_output(backend: Backend, open_page: Open) -> None:
+    attempt = an_attempt(backend)
+    attempt.logs([(rank, 0.0, f"of {rank}") for rank in (None, 0, 1, 0)])
+    page = open_page(Page.RUN, id=attempt.run.id, output="Rank 0")
+    assert [line.split("  ")[1:] for line in page.code[0].value.splitlines()] == [
+        ["rank0", "of 0"]
+    ] * 2
+    button(page, "Show stacks").click().run()
+    assert backend.runs.get(attempt.run.id).stacks_asked == 1
+    attempt.finish(RunState.SUCCEEDED, RunSummary())
+    assert "Show stacks" not in [each.label for each in page.run().button]
 
 
 def test_what_a_model_prints_is_text_and_nothing_else(backend: Backend, open_page: Open) -> None:

@@ -26,6 +26,7 @@ from backend.runs.request.text_spec import TextSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import IllegalMove, RunState
 from backend.services.runs.recovery import AGENT_LOST
+from backend.services.runs.runs import NotLive
 from backend.services.runs.stores import Stores
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
@@ -204,6 +205,14 @@ def test_a_queued_run_is_cancelled_at_once(backend: Backend, run: Run):
     assert cancelled.state is RunState.CANCELLED
     assert cancelled.finished_at is not None
     assert backend.dispatch.claim(run.id, "here") is None
+
+
+def test_the_ranks_of_live_runs_alone_show_their_stacks(backend: Backend, run: Run):
+    with pytest.raises(NotLive, match=f"run {run.id} is queued"):
+        backend.runs.show_stacks(run.id)
+    assert backend.dispatch.claim(run.id, "here") is not None
+    asked = [backend.runs.show_stacks(run.id).stacks_asked for _ in range(2)]
+    assert asked == [1, 2]
 
 
 def test_a_live_run_is_asked_to_end(backend: Backend, run: Run):

@@ -28,6 +28,7 @@ from workers.runtime.process import (
     device_name,
     die_with_parent,
     keep_freed_memory,
+    tell_stacks,
     use_one_thread,
 )
 from workers.runtime.reports.core_meter import CoreMeter
@@ -45,6 +46,7 @@ SHARED = (
 def main() -> int:
     """Exit code 0 when the profile is written; otherwise a `RankError` was told."""
     die_with_parent()
+    tell_stacks()
     use_one_thread()
     keep_freed_memory()
     reporter = Reporter(rank=0, pipe=event_pipe())

@@ -10,7 +10,12 @@ from backend.codec import from_json
 from backend.runs.job import Job
 from workers.runtime.emulated.run import emulate
 from workers.runtime.messages.world import join, leave
-from workers.runtime.process import die_with_parent, keep_freed_memory, use_one_thread
+from workers.runtime.process import (
+    die_with_parent,
+    keep_freed_memory,
+    tell_stacks,
+    use_one_thread,
+)
 from workers.runtime.reports.event_pipe import event_pipe
 from workers.runtime.reports.reporter import Reporter
 from workers.runtime.run import train
@@ -24,6 +29,7 @@ def main() -> NoReturn:
     hold it.
     """
     die_with_parent()
+    tell_stacks()
     use_one_thread()
     keep_freed_memory()
     reporter = Reporter(int(os.environ.get("RANK", "0")), event_pipe())

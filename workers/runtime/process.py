@@ -1,6 +1,7 @@
-"""How a process of a run begins: one thread, and an end when its parent ends."""
+"""How a process of a run begins: one thread, an end when its parent ends, a stack on demand."""
 
 import ctypes
+import faulthandler
 import os
 import signal
 import sys
@@ -24,6 +25,13 @@ def die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def tell_stacks() -> None:
+    """SIGUSR2 writes the stack of every thread to standard error, which is the run's log: by the
+    handler itself, so also where the interpreter waits inside C. Before that the launcher lets it
+    be ignored."""
+    faulthandler.register(signal.SIGUSR2, all_threads=True)
 
 
 def use_one_thread() -> None:

@@ -186,6 +186,13 @@ class Cell:
         lines = (self._room.folder / LOG).read_text(errors="replace").strip().splitlines()
         return lines[-1][:MAX_TOLD] if lines else "it printed nothing"
 
+    def show_stacks(self) -> None:
+        """Let every rank write the stacks of its threads to its standard error."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+
     def end(self, grace: float = GRACE) -> None:
         """SIGTERM to the ranks, `GRACE` seconds, then an end to every process. With a
         `grace` of 0 at once. May be called twice."""

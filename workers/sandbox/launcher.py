@@ -1,8 +1,8 @@
 """Inside the sandbox: sets the limits, starts the ranks, tells how they end, ends them.
 
 Run by its path as `python -I -S launcher.py`, so it knows the standard library alone. The
-first line of its standard input is the order (see `cell`), the rest a leash: when that
-closes, the run is over or the agent is dead.
+first line of its standard input is the order (see `cell`), the rest a leash: what comes on it
+asks the ranks for their stacks, and when it closes, the run is over or the agent is dead.
 """
 
 import ctypes
@@ -33,6 +33,7 @@ def main() -> None:
     order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     signal.signal(signal.SIGTERM, _stay)
     signal.signal(signal.SIGINT, _stay)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # so in ranks, until they can tell their stacks
     _adopt_orphans()
     _limit(order["limits"])
     if order["filter"]:
@@ -41,8 +42,9 @@ def main() -> None:
         os.sched_setaffinity(0, order["cores"])
     started = [_start(order, rank) for rank in order["ranks"]]
     _say(order["status"], UP)
-    threading.Thread(target=_end_with_leash, args=(order["grace"],), daemon=True).start()
-    _watch({process.pid: rank for rank, process in enumerate(started)}, order["status"])
+    ranks = {process.pid: rank for rank, process in enumerate(started)}
+    threading.Thread(target=_end_with_leash, args=(order["grace"], ranks), daemon=True).start()
+    _watch(ranks, order["status"])
     while True:
         signal.pause()
 
@@ -116,10 +118,13 @@ def _say(status: int, text: str) -> None:
         os.write(status, f"{text}\n".encode())
 
 
-def _end_with_leash(grace: float) -> None:
-    """SIGTERM to every child once, `grace` seconds, then SIGKILL until there are none."""
+def _end_with_leash(grace: float, ranks: dict[int, int]) -> None:
+    """SIGUSR2 to the ranks for whatever comes on the leash. At its end SIGTERM to every child once,
+    `grace` seconds, then SIGKILL until there are none."""
     while os.read(0, 4096):
-        pass
+        for pid in tuple(ranks):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGUSR2)
     asked: set[int] = set()
     started = time.monotonic()
     while (children := _children()) and time.monotonic() - started < grace + PATIENCE:

@@ -78,6 +78,7 @@ class Supervision:
         self._backend = backend
         self._attempt = attempt
         self._run = attempt.run
+        self._stacks_asked = attempt.run.stacks_asked
         self._stop = stop
         self._gpus = gpus
         self._command = command
@@ -141,6 +142,10 @@ class Supervision:
                 return RanksEnded(time.monotonic(), self._told(self._lines.rest()))
             case Do.REQUEST_CHECKPOINT:
                 request(self._work, SAVE_NOW)
+            case Do.SHOW_STACKS:
+                self._writer.say("the stacks of all ranks were asked for: they follow")
+                self._ranks.show_stacks()
+                self._team.show_stacks()
             case PassOn(chosen):
                 self._team.choose(chosen)
         return None
@@ -224,7 +229,7 @@ class Supervision:
             raise
 
     def _written(self, is_running: bool) -> Written | Interrupted:
-        before = self._writer.results.checkpoints
+        before, stacks_before = self._writer.results.checkpoints, self._stacks_asked
         try:
             if is_running:
                 self._writer.begin()
@@ -233,13 +238,15 @@ class Supervision:
             if self._lease.is_due:
                 cancelled = self._lease.renew()
             else:
-                cancelled = self._backend.runs.get(self._run.id).cancel_requested
+                run = self._backend.runs.get(self._run.id)
+                cancelled, self._stacks_asked = run.cancel_requested, run.stacks_asked
             num = self._writer.results.checkpoints
             if num > before and not cancelled and self._attempt.is_outgrown():
                 return Interrupted(OUTGROWN)
         except DatabaseUnreachable:
             return Written(time.monotonic(), answered=False)
-        return Written(time.monotonic(), True, cancelled, num)
+        asked = self._stacks_asked > stacks_before
+        return Written(time.monotonic(), True, cancelled, num, asked)
 
     def _concluded(self, ending: Ending, by_ranks: bool) -> bool:
         """Is the end in the database?"""

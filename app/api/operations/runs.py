@@ -132,6 +132,13 @@ def cancel_run(caller: CurrentCaller, id: Id) -> Run:
     return caller.services().runs.cancel(id)
 
 
+@router.post("/runs/{id:int}/stacks")
+def show_stacks(caller: CurrentCaller, id: Id) -> Run:
+    """Let every rank write the stacks of its threads into the run's log, within about a second;
+    409 where the run is not live."""
+    return caller.services().runs.show_stacks(id)
+
+
 @router.post("/runs/{id:int}/retry", status_code=201)
 def retry_run(caller: CurrentCaller, id: Id) -> Submitted:
     """The same again, as a new run; 409 while the run has not ended."""

@@ -40,6 +40,12 @@ class NotEnded(StageflowError):
     """Something that is for ended runs alone was asked of one that is not."""
 
 
+class NotLive(StageflowError):
+    """Something that is for processes alone was asked of a run that has none."""
+
+    advice = "Its log has what its ranks printed."
+
+
 class RunService:
     """`listed` shows the chosen project's runs, `stores` all that the actor sees. What
     a run leaves behind is read from its stores. `node` is woken where no agent is alive; whoever
@@ -208,6 +214,15 @@ class RunService:
         if ended:
             self._notifier.notify(run)
         return run
+
+    def show_stacks(self, run_id: int) -> Run:
+        """Let every rank of a live run write the stacks of its threads into the run's log. Raises
+        `NotFound` and `NotLive`."""
+        self._require("ask for stacks of", run_id)
+        if not self._stores.runs.request_stacks(run_id):
+            state = self._stores.runs.get(run_id).state.value
+            raise NotLive(f"run {run_id} is {state}: no process of it runs")
+        return self._stores.runs.get(run_id)
 
     def expected(self, run: Run) -> Expectation:
         """What is laid beside the run's measurement."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import LogLine, LogText
@@ -43,6 +43,12 @@ class SqlLogs:
         )
         with self._database.read() as session:
             return [LogLine(*row) for row in session.execute(query)]
+
+    def newest(self, run_id: int) -> int:
+        """The sequence number of the run's last line; 0 where it has none."""
+        with self._database.read() as session:
+            found = session.scalar(select(func.max(LogRow.seq)).where(LogRow.run_id == run_id))
+        return found or 0
 
     def every(self, run_id: int, after: int = 0) -> Iterator[LogLine]:
         """Every line whose sequence number is above `after`, read in portions."""

@@ -144,6 +144,12 @@ class SqlRuns:
         with self._database.write() as session:
             return _has_changed(session, query.values(cancel_requested=True))
 
+    def request_stacks(self, run_id: int) -> bool:
+        """Ask the holder of a live run for the stacks of its ranks."""
+        query = update(RunRow).where(RunRow.id == run_id, RunRow.state.in_(LIVE))
+        with self._database.write() as session:
+            return _has_changed(session, query.values(stacks_asked=RunRow.stacks_asked + 1))
+
     def lost(self) -> Sequence[Run]:
         """The live runs whose lease is over."""
         query = select(RunRow).where(

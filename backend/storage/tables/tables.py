@@ -128,6 +128,7 @@ class RunRow(Base):
     project_id           that of its definition
     cleared_at           when the project's rule took its log, timelines and checkpoints away
     fallbacks            plans for fewer of its nodes, made when it was submitted
+    stacks_asked         how often the stacks of its ranks were asked for
     """
 
     __tablename__ = "runs"
@@ -166,6 +167,7 @@ class RunRow(Base):
     project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), server_default=text("1"))
     cleared_at: Mapped[datetime | None]
     fallbacks: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
+    stacks_asked: Mapped[int] = mapped_column(server_default=text("0"))
     tags: Mapped[list["TagRow"]] = relationship(lazy="selectin", order_by="TagRow.tag")
 
 

@@ -1,5 +1,5 @@
 """The loss of every minibatch and what it logs, told a few times a second; what held-out samples
-say, told at once."""
+say, told at once, and in the log as well."""
 
 import time
 from collections import defaultdict, deque
@@ -27,10 +27,11 @@ class Losses:
         self._reporter, self._is_reporter = reporter, is_reporter
         self._batch = shape.batch
         self._per_epoch = shape.num_microbatches // shape.batch
-        self._total = self._per_epoch * epochs
+        self._epochs, self._total = epochs, self._per_epoch * epochs
         most = None if is_reporter else REMEMBERED
         self._points: dict[str, Points] = defaultdict(partial(deque, maxlen=most))
         self._told = time.monotonic()
+        self._sum, self._num = 0.0, 0
         self.epoch = epoch
 
     def minibatch(self, microbatch: int) -> int:
@@ -41,6 +42,7 @@ class Losses:
         """The mean loss of an update whose last microbatch is `microbatch`, and the means of what
         it logged."""
         step, now = self.minibatch(microbatch), time.time()
+        self._sum, self._num = self._sum + loss, self._num + 1
         for name, value in {"loss": loss, **logged}.items():
             self._points[name].append((step, value, now))
         if self._is_reporter and time.monotonic() - self._told > SECONDS_BETWEEN_LINES:
@@ -64,11 +66,21 @@ class Losses:
         self.tell()
         for name, value in score.items():
             self._tell_one(name, value, done)
+        if score:
+            told = ", ".join(f"{name} {value:.4g}" for name, value in score.items())
+            self._log(f"evaluated after {self.minibatch(done):,} minibatches: {told}")
 
     def end(self, seconds: float, samples: int, done: int) -> None:
         """Print the throughput of an epoch that ends after `done` microbatches."""
         if seconds:
             self._tell_one("throughput", samples / seconds, done)
+        if seconds and self._num:
+            loss, rate = self._sum / self._num, samples / seconds
+            self._log(f"mean loss {loss:.4g}, {seconds:.3g} s, {rate:,.1f} samples/s")
+
+    def _log(self, text: str) -> None:
+        if self._is_reporter:
+            self._reporter.log(f"epoch {self.epoch + 1} of {self._epochs}: {text}")
 
     def _tell_one(self, name: str, value: float, done: int) -> None:
         if self._is_reporter:

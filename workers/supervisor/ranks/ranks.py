@@ -81,6 +81,10 @@ class Ranks:
         `SandboxFailed`."""
         return {self._ranks[index]: code for index, code in self._cell.exits().items()}
 
+    def show_stacks(self) -> None:
+        """Let every rank print the stacks of its threads."""
+        self._cell.show_stacks()
+
     def kill(self) -> None:
         """End all processes of the attempt at once; from any thread, and before `end`."""
         processes.end(self._room.folder, {self._cell.pid}, grace=0)

@@ -32,12 +32,13 @@ class Observed:
 @dataclass(frozen=True, slots=True)
 class Written:
     """The database has what the ranks told, or did not answer; somebody has asked it to cancel
-    the run. `num_checkpoints` are committed now."""
+    the run, or for the stacks of its ranks. `num_checkpoints` are committed now."""
 
     now: float
     answered: bool = True
     cancel_requested: bool = False
     num_checkpoints: int = 0
+    stacks_asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ class Do(Enum):
     LAUNCH = "prepare the job and start its ranks: Launched"
     WATCH = "wait for a moment for what the ranks print: Observed"
     REQUEST_CHECKPOINT = "ask the ranks for a last checkpoint"
+    SHOW_STACKS = "let the ranks print their stacks"
     END_RANKS = "end every process of the attempt, on every host: RanksEnded"
 
 

@@ -109,10 +109,11 @@ def _stepped(state: AttemptState, event: AttemptEvent) -> Step:
             return launched, [Do.WATCH]
         case Observed():
             return _observed(state, event)
-        case Written(now, answered, cancel_requested, num):
+        case Written(now, answered, cancel_requested, num, stacks_asked):
             num = max(num, state.num_checkpoints)
             state = replace(state, database_answers=answered, num_checkpoints=num)
-            return _stop(state, now, CANCELLED if cancel_requested else None)
+            after, todo = _stop(state, now, CANCELLED if cancel_requested else None)
+            return after, [*([Do.SHOW_STACKS] if stacks_asked else []), *todo]
         case Interrupted(ending):
             if state.phase is not Phase.ENDING:
                 return _end(state, ending)

@@ -122,6 +122,12 @@ class Team:
                     epoch=chosen.epoch, microbatches=chosen.num_microbatches
                 )
 
+    def show_stacks(self) -> None:
+        """Let the ranks of other hosts print the stacks of their threads."""
+        for node in self._begun.copy():
+            with suppress(OSError):
+                self._connections[node].send(stacks=True)
+
     def exits(self) -> dict[int, int]:
         return dict(self._codes)
 

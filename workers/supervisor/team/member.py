@@ -97,7 +97,7 @@ class TeamMember:
         room, command, level = room_of(job, settings), rank_command(job), self._sandbox.level
         limits = Limits.of(settings, share_of(place.held, self._gpus, settings.devices))
         ranks = Ranks(room, command, place, job.world_size, self._lines, limits, level, given)
-        threading.Thread(target=self._await_end, daemon=True).start()
+        threading.Thread(target=self._await_end, args=(ranks,), daemon=True).start()
         try:
             self._watch(ranks)
         finally:
@@ -135,13 +135,16 @@ class TeamMember:
                 self._leader.send(breach=to_plain(RunError, error))
                 return
 
-    def _await_end(self) -> None:
-        """The leader says after which microbatch to save, then that it is over, or is gone."""
+    def _await_end(self, ranks: Ranks) -> None:
+        """The leader says after which microbatch to save, and when to show stacks, then that it is
+        over, or is gone."""
         with suppress(OSError, StageflowError):
             while (head := self._leader.receive()) is not None:
                 match head:
                     case {"epoch": int() as epoch, "microbatches": int() as microbatches}:
                         request(self._work, Chosen(0, epoch, microbatches).file)
+                    case {"stacks": True}:
+                        ranks.show_stacks()
                     case _:
                         break
         self._is_over.set()

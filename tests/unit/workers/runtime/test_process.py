@@ -1,9 +1,14 @@
 """How a process of a run begins; docs/evidence/prediction.md says what kept memory saves."""
 
+import faulthandler
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from workers.runtime.process import tell_stacks
 
 ASK = "from workers.runtime.process import keep_freed_memory; print(keep_freed_memory())"
 
@@ -13,6 +18,15 @@ def test_freed_memory_is_kept() -> None:
     """In a process of its own: it cannot be undone."""
     done = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "True"
+
+
+def test_a_signal_writes_the_stack(capfd: pytest.CaptureFixture[str]) -> None:
+    tell_stacks()
+    try:
+        os.kill(os.getpid(), signal.SIGUSR2)
+    finally:
+        faulthandler.unregister(signal.SIGUSR2)
+    assert "in test_a_signal_writes_the_stack" in capfd.readouterr().err
 
 
 IMPORTED = """

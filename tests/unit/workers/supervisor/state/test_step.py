@@ -84,6 +84,11 @@ WATCHED: list[tuple[str, tuple[AttemptEvent, ...], list[Instruction]]] = [
         [PassOn(Chosen(0, 1, 8)), Write(False)],
     ),
     (
+        "stacks that were asked for are shown",
+        (LAUNCHED, Observed(1.0), Written(1.1, stacks_asked=True)),
+        [Do.SHOW_STACKS, Do.WATCH],
+    ),
+    (
         "a cancel asks for a last checkpoint",
         (*AT_WORK, Observed(1.0), Written(1.0, cancel_requested=True)),
         [Do.REQUEST_CHECKPOINT, Do.WATCH],
