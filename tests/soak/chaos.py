@@ -18,9 +18,11 @@ from backend.queue.messages import QueueUnreachable
 from backend.runs.attempts.checkpoints import FAULTS
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from backend.storage.backup.archive import back_up
 from backend.storage.errors import DatabaseUnreachable
 from backend.storage.soundness import violations
 from tests.soak.fault import Curve, told_once, undisturbed
+from tests.soak.on_machines import few_descriptors
 from tests.soak.site import Site, site
 
 AGENTS = ("a", "b", "c")
@@ -34,6 +36,8 @@ class Chaos:
         self._draw = random.Random(seed)
         self.happened: Counter[str] = Counter()
         self.cancelled: set[int] = set()
+        self.short: set[int] = set()
+        """Runs on an agent that could open no more files: they may end by any reason."""
         self._paused: dict[str, float] = {}
 
     def happen(self) -> None:
@@ -52,6 +56,10 @@ class Chaos:
             self.redis_wiped: 1,
             self.messages_again: 3,
             self.database_gone: 1,
+            self.launcher_killed: 3,
+            self.descriptors_used_up: 1,
+            self.redis_clock_set: 1,
+            self.backed_up: 1,
         }
         (fault,) = self._draw.choices(list(weights), list(weights.values()))
         self.happened[fault.__name__] += 1
@@ -109,6 +117,29 @@ class Chaos:
         time.sleep(self._draw.uniform(0.0, 8.0))
         self._there.database.start()
 
+    def launcher_killed(self) -> None:
+        launchers = self._there.launchers()
+        if launchers:
+            with suppress(psutil.Error):
+                self._draw.choice(launchers).kill()
+
+    def descriptors_used_up(self) -> None:
+        """For up to three seconds."""
+        node = self._draw.choice(AGENTS)
+        with suppress(psutil.Error), few_descriptors(self._there.agents[node].pid):
+            time.sleep(self._draw.uniform(0.5, 3.0))
+            here = self._there.backend.runs.list(limit=500).runs
+            self.short.update(run.id for run in here if run.node == node)
+
+    def redis_clock_set(self) -> None:
+        """An hour forward or back, or right again."""
+        self._there.redis.set_clock(self._draw.choice((-3600, 0, 3600)))
+
+    def backed_up(self) -> None:
+        target = self._there.settings.home / "backup.zip"
+        back_up(self._there.settings, target, "chaos")
+        target.unlink()
+
     def _replaced(self, number: signal.Signals) -> None:
         node = self._draw.choice(AGENTS)
         self._paused.pop(node, None)
@@ -121,7 +152,7 @@ class Chaos:
         return [run for run in runs if run.state.is_live]
 
 
-def faults_of(there: Site, run: Run, cancelled: set[int], curves: dict[int, Curve]) -> str:
+def faults_of(there: Site, run: Run, chaos: Chaos, curves: dict[int, Curve]) -> str:
     """What is wrong with the end of a run; "" where nothing is."""
     ranks = run.spec.plan.partition.num_devices
     match run.state:
@@ -129,10 +160,11 @@ def faults_of(there: Site, run: Run, cancelled: set[int], curves: dict[int, Curv
             told_once(there, run.id)
             return "" if there.curve(run.id) == curves[ranks] else "its losses are other ones"
         case RunState.CANCELLED:
-            return "" if run.id in cancelled else "nobody cancelled it"
+            return "" if run.id in chaos.cancelled else "nobody cancelled it"
         case RunState.FAILED:
             kind = run.error.kind if run.error else "nothing"
-            return "" if kind in FAULTS or run.id in cancelled else f"it failed by {kind}"
+            expected = kind in FAULTS or run.id in chaos.cancelled | chaos.short
+            return "" if expected else f"it failed by {kind}"
         case _:
             return f"it is {run.state.value}"
 
@@ -168,13 +200,10 @@ def _held(there: Site, asked: argparse.Namespace) -> bool:
     chaos.settle()
     minutes = (time.monotonic() - started) / 60
     ended = [there.final(run_id, seconds=3600) for run_id in ids]
-    wrong = [
-        (run.id, fault)
-        for run in ended
-        if (fault := faults_of(there, run, chaos.cancelled, curves))
-    ]
+    wrong = [(run.id, fault) for run in ended if (fault := faults_of(there, run, chaos, curves))]
     broken = violations(there.backend.database, there.settings)
     print(f"{asked.database}, seed {asked.seed}: {len(ids)} runs, {minutes:.1f} minutes of chaos")
+    print("  runs on agents that had no descriptors left:", len(chaos.short))
     print("  happened:", dict(chaos.happened))
     print("  ended:", dict(Counter(run.state.value for run in ended)))
     print("  attempts:", sum(run.attempt for run in ended))

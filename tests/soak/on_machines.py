@@ -1,6 +1,8 @@
 """Faults of a node's own processes and means: its launcher, its descriptors, a backup meanwhile."""
 
 import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -13,18 +15,30 @@ FEW = 3
 """Descriptors that are left to an agent."""
 
 
+@contextmanager
+def few_descriptors(pid: int) -> Iterator[None]:
+    """This process can open no more files meanwhile than `FEW`. Raises `psutil.Error`."""
+    process = psutil.Process(pid)
+    before = process.rlimit(resource.RLIMIT_NOFILE)
+    process.rlimit(resource.RLIMIT_NOFILE, (process.num_fds() + FEW, before[1]))
+    try:
+        yield
+    finally:
+        process.rlimit(resource.RLIMIT_NOFILE, before)
+
+
 def launcher_killed(there: Site, undisturbed: Curve) -> Figures:
-    """Between the claim and the start of the ranks: the run fails by that name, nothing of it is
+    """Between the claim and the start of the ranks: they count as killed, nothing of the run is
     left, and the next one is undisturbed."""
     run = there.backend.runs.submit(there.spec())
     found: list[psutil.Process] = []
-    there.wait(lambda: found.extend(_launchers(there)) or found)
+    there.wait(lambda: found.extend(there.launchers()) or found)
     for process in found:
         process.kill()
     ended = there.final(run.id)
     assert ended.state is RunState.FAILED
     assert ended.error is not None
-    assert ended.error.kind in ("SandboxFailed", "RankKilled"), ended.error
+    assert ended.error.kind == "RankKilled", ended.error
     gone = there.wait(lambda: not there.living(run.id))
     equal(there, there.backend.runs.submit(there.spec()).id, undisturbed)
     return {"no process left": gone}
@@ -34,18 +48,15 @@ def descriptors_used_up(there: Site, undisturbed: Curve) -> Figures:
     """The agent can open no more files for a while: the run goes on or ends with a reason, the next
     one is undisturbed."""
     run = there.on_its_way(there.spec())
-    agent = psutil.Process(there.agents["a"].pid)
-    before = agent.rlimit(resource.RLIMIT_NOFILE)
-    agent.rlimit(resource.RLIMIT_NOFILE, (agent.num_fds() + FEW, before[1]))
-    seen = len(there.backend.runs.checkpoints.list(run.id))
-    there.wait(
-        lambda: (
-            there.backend.runs.get(run.id).state.is_final
-            or len(there.backend.runs.checkpoints.list(run.id)) > seen
-            or there.backend.runs.get(run.id).attempt > 1
+    with few_descriptors(there.agents["a"].pid):
+        seen = len(there.backend.runs.checkpoints.list(run.id))
+        there.wait(
+            lambda: (
+                there.backend.runs.get(run.id).state.is_final
+                or len(there.backend.runs.checkpoints.list(run.id)) > seen
+                or there.backend.runs.get(run.id).attempt > 1
+            )
         )
-    )
-    agent.rlimit(resource.RLIMIT_NOFILE, before)
     ended = there.final(run.id)
     assert ended.state is RunState.SUCCEEDED or ended.error is not None
     if ended.state is RunState.SUCCEEDED:
@@ -64,8 +75,3 @@ def backed_up(there: Site, undisturbed: Curve) -> Figures:
     equal(there, run.id, undisturbed)
     told_once(there, run.id)
     return {}
-
-
-def _launchers(there: Site) -> list[psutil.Process]:
-    agent = psutil.Process(there.agents["a"].pid)
-    return [p for p in agent.children(recursive=True) if "launcher.py" in " ".join(p.cmdline())]

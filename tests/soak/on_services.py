@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from backend.queue.client import redis_client
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from tests.soak.clock import off_by
 from tests.soak.fault import Curve, Figures, Make, equal, told_once
 from tests.soak.site import Site, site
 
 AWAY = 10.0
-SHIM = Path(__file__).with_name("clock_shim.c")
 
 
 def redis_gone(there: Site, undisturbed: Curve) -> Figures:
@@ -128,16 +128,12 @@ def clocks_apart(there: Site, undisturbed: Curve) -> Figures:
     SQLite, where all processes share one machine's clock, that clock is set instead."""
     is_shared = not there.settings.database_url
     clock = there.settings.home / "clock"
-    shim = there.settings.home / "clock_shim.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), str(SHIM), "-ldl"], check=True)
     nodes = ("fast", "slow")
-    for node in nodes:
-        (clock.with_name(f"clock-{node}")).write_text("0")
     there.end("a")
     for node, hours in zip(nodes, (1, -1), strict=True):
         file = clock if is_shared else clock.with_name(f"clock-{node}")
         file.write_text("0" if is_shared else str(3600 * hours))
-        there.start(node, LD_PRELOAD=str(shim), CLOCK_SHIM=str(file))
+        there.start(node, **off_by(there.settings.home, file))
     try:
         run = there.on_its_way(there.spec())
         if is_shared:

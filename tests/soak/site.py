@@ -16,12 +16,12 @@ import psutil
 import workers.zoo
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
-from backend.queue.embedded import EmbeddedRedis
 from backend.queue.presence import is_held
 from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
 from backend.runs.run import Run
 from backend.settings import Settings
 from backend.storage.schema import upgrade
+from tests.soak.clock import ShiftedRedis
 from tests.soak.database_server import DatabaseServer, server_of
 from workers.supervisor.ranks import processes
 
@@ -35,7 +35,7 @@ class Site:
 
     settings: Settings
     backend: Backend
-    redis: EmbeddedRedis
+    redis: ShiftedRedis
     database: DatabaseServer
     agents: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
@@ -118,6 +118,15 @@ class Site:
                     found.append(process)
         return found
 
+    def launchers(self) -> list[psutil.Process]:
+        """Of all agents, and the bubblewraps around them."""
+        found = []
+        for agent in self.agents.values():
+            with suppress(psutil.Error):
+                children = psutil.Process(agent.pid).children(recursive=True)
+                found += [p for p in children if "launcher.py" in " ".join(p.cmdline())]
+        return found
+
     def living(self, run_id: int) -> list[psutil.Process]:
         run = self.backend.runs.get(run_id)
         return processes.of_attempt(self.settings.run_folder(run.id, run.attempt), ())
@@ -167,7 +176,7 @@ def site(
             lease=lease,
         )
         upgrade(settings)
-        redis = EmbeddedRedis(settings)
+        redis = ShiftedRedis(settings)
         redis.start()
         found = Site(settings, connect(settings), redis, server)
         try:

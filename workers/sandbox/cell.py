@@ -155,15 +155,16 @@ class Cell:
         return self._process.pid
 
     def exits(self) -> dict[int, int]:
-        """Exit codes by rank of those that have ended (-9: killed by signal 9), after `end` too;
-        raises `SandboxFailed` where they could not be started."""
+        """Exit codes by rank of those that have ended (-9: killed by signal 9, or their launcher
+        before it had started them), after `end` too; raises `SandboxFailed` where they could not be
+        started."""
         code = self._process.poll()
         self._hear()
         if code is None:
             return dict(self._codes)
-        if not self._is_up:
-            raise SandboxFailed(f"the ranks could not be started: {self._told()}")
         ended = 128 - code if code > 128 else code
+        if not self._is_up and ended != -signal.SIGKILL:
+            raise SandboxFailed(f"the ranks could not be started: {self._told()}")
         return {rank: self._codes.get(rank, ended) for rank in range(self._num_ranks)}
 
     def _hear(self) -> None:

@@ -1,11 +1,12 @@
 """Which sandbox a run gets, that it is shown, and that it is never weaker than it must be."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,19 +112,45 @@ def test_another_user_than_root_has_it_too(bubblewrap, open_folder: Path):
     assert ended.stdout.splitlines()[-2:] == ["bubblewrap succeeded", "TooManyProcesses"], ended
 
 
-def test_the_exit_of_every_rank_is_told_however_soon_it_comes(tmp_path: Path):
-    """The first of many is gone before the last is started."""
-    folder = tmp_path / "home" / "runs" / "1" / "attempt-1"
-    folder.mkdir(parents=True)
-    limits = Limits.of(Settings(home=tmp_path))
-    ranks = tuple({"RANK": str(rank)} for rank in range(40))
-    order = LaunchRequest(("/bin/sh", "-c", "exit $RANK"), ranks, limits)
-    cell = Cell(Room(folder, tmp_path / "home"), order, SandboxLevel.LIMITS)
+@pytest.fixture
+def make_cell(tmp_path: Path) -> Iterator[Callable[..., Cell]]:
+    """Some ranks of one shell command, at the level `limits`."""
+    made: list[Cell] = []
+
+    def make(command: str, num_ranks: int) -> Cell:
+        folder = tmp_path / "home" / "runs" / "1" / "attempt-1"
+        folder.mkdir(parents=True)
+        limits = Limits.of(Settings(home=tmp_path))
+        ranks = tuple({"RANK": str(rank)} for rank in range(num_ranks))
+        order = LaunchRequest(("/bin/sh", "-c", command), ranks, limits)
+        made.append(Cell(Room(folder, tmp_path / "home"), order, SandboxLevel.LIMITS))
+        return made[-1]
+
+    yield make
+    for cell in made:
+        cell.end()
+        for output in (*cell.outputs, *cell.events):
+            output.close()
+
+
+def told(cell: Cell, number: int) -> dict[int, int]:
+    """The exits of so many ranks."""
     deadline = time.monotonic() + 60
-    while len(cell.exits()) < 40 and time.monotonic() < deadline:
+    while len(cell.exits()) < number and time.monotonic() < deadline:
         time.sleep(0.05)
-    codes = cell.exits()
+    return cell.exits()
+
+
+def test_the_exit_of_every_rank_is_told_however_soon_it_comes(make_cell):
+    """The first of many is gone before the last is started."""
+    cell = make_cell("exit $RANK", 40)
+    codes = told(cell, 40)
     cell.end()
-    for output in (*cell.outputs, *cell.events):
-        output.close()
     assert codes == cell.exits() == {rank: rank for rank in range(40)}
+
+
+def test_ranks_whose_launcher_was_killed_before_they_were_started_were_killed(make_cell):
+    """A fault of a machine, as if they had begun: not of the sandbox, which would end the run."""
+    cell = make_cell("exec sleep 60", 2)
+    os.kill(cell.pid, signal.SIGKILL)
+    assert told(cell, 2) == {0: -signal.SIGKILL, 1: -signal.SIGKILL}
