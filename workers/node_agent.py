@@ -18,6 +18,7 @@ from backend.links.link_test import LinkTest
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
+from workers import descriptors
 from workers.address import own_address
 from workers.carried_runs import CarriedRuns
 from workers.devices import devices, gpus, versions
@@ -152,8 +153,12 @@ class NodeAgent:
             self._backend.dispatch.leave(node)
 
     def _claim(self, run_id: int) -> None:
-        """Carry the run, if it is this node's to carry."""
+        """Carry the run, if it is this node's to carry. An agent that could not open its files
+        leaves it to others, or for later."""
         if self._stop.is_near:
+            return
+        if descriptors.left() < descriptors.FOR_A_RUN:
+            log.warning("run %d waits: this agent can open too few files (ulimit -n)", run_id)
             return
         attempt = self._backend.dispatch.claim(run_id, self._backend.settings.node)
         if attempt is not None:

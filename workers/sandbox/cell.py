@@ -16,6 +16,7 @@ from backend.errors import StageflowError
 from backend.runs.events import EVENT_PIPE
 from backend.sandbox_level import SandboxLevel
 from workers.sandbox import bubblewrap, call_filter, launcher, usage
+from workers.sandbox.control_group import ControlGroup
 from workers.sandbox.limits import Limits
 from workers.sandbox.room import Room
 
@@ -23,11 +24,7 @@ LOG = "sandbox.log"
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 MAX_TOLD = 500
-FIRST_TO_GO = (
-    *("/bin/sh", "-c"),
-    f'echo {usage.EASY_TO_KILL} >/proc/self/oom_score_adj; exec "$@"',
-    "sh",
-)
+FIRST_TO_GO = f"echo {usage.EASY_TO_KILL} >/proc/self/oom_score_adj;"
 """Said before there is a rank. Where the agent has CAP_SYS_RESOURCE no rank takes it back;
 elsewhere the guard says it again."""
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH")
@@ -75,6 +72,7 @@ class Cell:
         self._num_ranks = len(order.environments)
         self._is_up = False
         self._unread = b""
+        self._group = ControlGroup.of(order.limits)
         is_wrapped = level is SandboxLevel.BUBBLEWRAP
         user = bubblewrap.rank_user() if is_wrapped else None
         room.furnish(user)
@@ -138,8 +136,9 @@ class Cell:
 
     def _popen(self, command: Sequence[str], ends: Sequence[int]) -> "subprocess.Popen[bytes]":
         with (self._room.folder / LOG).open("wb") as log, _without_warnings():
+            said = FIRST_TO_GO + (self._group.entering if self._group else "")
             return subprocess.Popen(
-                [*FIRST_TO_GO, *command],
+                ["/bin/sh", "-c", f'{said} exec "$@"', "sh", *command],
                 env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
                 cwd=self._room.work,
                 stdin=subprocess.PIPE,
@@ -153,6 +152,11 @@ class Cell:
     def pid(self) -> int:
         """The outermost process; every other one descends from it."""
         return self._process.pid
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """Has the kernel ended one for going beyond the limit of all together?"""
+        return self._group is not None and self._group.is_out_of_memory
 
     def exits(self) -> dict[int, int]:
         """Exit codes by rank of those that have ended (-9: killed by signal 9, or their launcher
@@ -207,6 +211,8 @@ class Cell:
         self._process.wait()
         self._hear()
         self._status.close()
+        if self._group is not None:
+            self._group.close()
 
 
 def _pipe(readers: list[IO[str]]) -> int:

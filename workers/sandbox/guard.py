@@ -1,6 +1,7 @@
-"""Watches what no limit of the kernel bounds for a whole run: time, memory, processes, disk."""
+"""Watches what the kernel does not bound everywhere for a run: time, memory, processes, disk."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from backend.runs.run import RunError
@@ -15,12 +16,20 @@ COUNT = 1.0
 
 class Guard:
     """`outermost` is the process from which all of the run descend, `folder` the one in
-    which they write. Times are monotonic seconds."""
+    which they write. `is_out_of_memory`: has the kernel ended one for that? Times are monotonic
+    seconds."""
 
-    def __init__(self, limits: Limits, outermost: int, folder: Path) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        outermost: int,
+        folder: Path,
+        is_out_of_memory: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._limits = limits
         self._outermost = outermost
         self._folder = folder
+        self._is_out_of_memory = is_out_of_memory
         self._look_at = self._count_at = time.monotonic()
         self._started = self._look_at - limits.spent
 
@@ -29,6 +38,9 @@ class Guard:
         if now - self._started > self._limits.seconds:
             seconds = now - self._started
             return self._limits.breach("OutOfTime", f"the run was ended after {seconds:,.0f} s")
+        if self._is_out_of_memory():
+            text = "the ranks hold more with what they share and keep in memory"
+            return self._limits.breach("OutOfMemory", text)
         if now > self._look_at and (error := self._look()):
             return error
         return self._count() if now > self._count_at else None

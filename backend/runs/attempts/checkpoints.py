@@ -24,6 +24,7 @@ FAULTS = OF_RANKS | frozenset(
         "NodeLost",
         "NodesMissing",
         "NodesReturned",
+        "OutOfDescriptors",
     }
 )
 """Errors of machines and processes: the same again may go well. What the model, its data or

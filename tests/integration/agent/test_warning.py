@@ -1,5 +1,6 @@
 """An agent that will be ended soon: the run that it leads saves, and waits for another agent."""
 
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from backend.bootstrap import Backend
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from workers import descriptors
 from workers.node_agent import NodeAgent
 from workers.stop import Stop
 from workers.supervisor.state.ending import PATIENCE
@@ -19,6 +21,7 @@ pytestmark = pytest.mark.slow
 
 Eventually = Callable[..., None]
 SLOW_TO_SAVE = """
+import resource
 import time
 from workers.supervisor.ranks.requests import SAVE_NOW
 def work(rank, say, folder):
@@ -33,6 +36,7 @@ def work(rank, say, folder):
     time.sleep(600)
 """
 SLEEPS = b"""
+import resource
 import time
 def model():
     time.sleep(600)
@@ -86,10 +90,18 @@ def test_a_run_without_a_checkpoint_fails_and_says_why(
 def test_a_warned_agent_takes_up_nothing_and_is_waited_for(
     backend: Backend, living: Callable[[Path], list[psutil.Process]], eventually: Eventually
 ):
-    """`join` would be gone before the run were, had it not the seconds of the warning."""
+    """`join` would be gone before the run were, had it not the seconds of the warning. Before, the
+    agent cannot open the files of a run, and leaves it to whoever can."""
     definition = backend.definitions.add("sleeps.py", SLEEPS)
     first = backend.runs.submit(ProfileSpec(definition.id, repetitions=1))
     agent = NodeAgent(backend)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[0] - descriptors.left() + 40, before[1]))
+    try:
+        agent.look()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert backend.runs.get(first.id).state is RunState.QUEUED
     agent.look()
     eventually(lambda: living(backend.settings.run_folder(first.id, 1)))
     agent.warn(60)

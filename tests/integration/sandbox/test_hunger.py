@@ -8,7 +8,10 @@ import psutil
 import pytest
 
 from backend.runs.states import RunState
+from backend.settings import Settings
 from tests.integration.sandbox.conftest import failure
+from workers.sandbox.control_group import PREFIX, ControlGroup
+from workers.sandbox.limits import Limits
 
 MIB = 1024**2
 BOMB = """
@@ -91,6 +94,33 @@ def test_memory_that_is_shared(lab):
         time.sleep(600)
     """)
     assert failure(run)[0] == "OutOfMemory"
+
+
+IN_MEMORY = """
+    import os, time
+    def work(rank, say, folder):
+        say(Started(rank))
+        file = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR)
+        for _ in range(300):
+            os.write(file, bytes(1 << 20))
+        time.sleep(600)
+"""
+
+
+def may_group() -> bool:
+    group = ControlGroup.of(Limits.of(Settings()))
+    if group is not None:
+        group.close()
+    return group is not None
+
+
+@pytest.mark.skipif(not may_group(), reason="no control group can be made here")
+def test_files_that_lie_in_memory(either_lab):
+    """No process holds them: the control group alone counts them."""
+    kind, message = failure(either_lab(max_memory=256 * MIB).works(IN_MEMORY))
+    assert kind == "OutOfMemory"
+    assert "the run may use 256 MiB of memory" in message
+    assert not list(Path("/sys/fs/cgroup").rglob(f"{PREFIX}{os.getpid()}-*"))
 
 
 def test_one_large_file(either_lab):

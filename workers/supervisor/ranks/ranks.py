@@ -70,7 +70,7 @@ class Ranks:
         except OSError:
             self.end()
             raise
-        self._guard = Guard(limits, self._cell.pid, room.work)
+        self._guard = Guard(limits, self._cell.pid, room.work, lambda: self._cell.is_out_of_memory)
 
     def exceeded(self, now: float) -> RunError | None:
         """The limit that the run has exceeded at `now` (monotonic seconds)."""

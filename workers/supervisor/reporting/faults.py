@@ -3,6 +3,7 @@
 import errno
 import shutil
 import traceback
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from backend.errors import StageflowError, first_line
@@ -10,6 +11,12 @@ from backend.runs.run import RunError
 from backend.runs.states import RunState
 from workers.supervisor.state.ending import Ending
 from workers.supervisor.state.failure import FREE_SPACE
+
+OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+MORE_FILES = (
+    "Raise the limit of open files where the node agent is started (`ulimit -n`, LimitNOFILE= of "
+    "a service), and run it again."
+)
 
 
 def failed(fault: BaseException, folder: Path) -> Ending:
@@ -21,6 +28,10 @@ def failed(fault: BaseException, folder: Path) -> Ending:
 def _error(fault: BaseException, folder: Path) -> RunError:
     if _is_full(fault):
         return _disk_full(folder, fault)
+    if _says(fault, OUT_OF_DESCRIPTORS):
+        return RunError(
+            "OutOfDescriptors", f"the agent can open no more files: {fault}", MORE_FILES
+        )
     if isinstance(fault, StageflowError):
         return RunError(type(fault).__name__, str(fault), fault.advice)
     advice = "The agent could not supervise the run; its log has the traceback."
@@ -32,16 +43,22 @@ def _error(fault: BaseException, folder: Path) -> RunError:
 
 
 def _is_full(fault: BaseException) -> bool:
-    """Does this fault, or one that caused it, say that there is no room left?"""
-    while True:
-        if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-            return True
-        if type(fault).__name__ == "StorageFull":
-            return True
-        cause = fault.__cause__ or fault.__context__
-        if cause is None:
-            return False
-        fault = cause
+    """Is there no room left, on the disk of a file or of the database?"""
+    return _says(fault, (errno.ENOSPC, errno.EDQUOT)) or any(
+        type(each).__name__ == "StorageFull" for each in _causes(fault)
+    )
+
+
+def _says(fault: BaseException, numbers: Container[int | None]) -> bool:
+    """Has this fault, or one that caused it, a number of these of the system?"""
+    return any(isinstance(each, OSError) and each.errno in numbers for each in _causes(fault))
+
+
+def _causes(fault: BaseException | None) -> Iterator[BaseException]:
+    """This one first."""
+    while fault is not None:
+        yield fault
+        fault = fault.__cause__ or fault.__context__
 
 
 def _disk_full(folder: Path, fault: BaseException) -> RunError:

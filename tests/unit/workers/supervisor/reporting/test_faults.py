@@ -28,6 +28,14 @@ def test_a_full_disk_is_found_behind_another_fault(tmp_path: Path):
     assert told(outer, tmp_path / "not" / "yet" / "there").kind == "DiskFull"
 
 
+def test_an_agent_that_can_open_no_more_files_says_so(tmp_path: Path):
+    outer = RuntimeError("no rank was started")
+    outer.__cause__ = OSError(errno.EMFILE, "Too many open files")
+    error = told(outer, tmp_path)
+    assert error.kind == "OutOfDescriptors"
+    assert "ulimit -n" in error.advice
+
+
 def test_an_error_for_people_keeps_its_words(tmp_path: Path):
     error = told(InvalidInput("5 is too many", "Take 4."), tmp_path)
     assert error == RunError("InvalidInput", "5 is too many", "Take 4.")
