@@ -1,4 +1,5 @@
-"""A run that works and a fork bomb, by whoever starts this: prints how they ended."""
+"""A run that works, a fork bomb, and at both levels the calls that no rank needs, by whoever starts
+this: prints how they ended."""
 
 import sys
 from pathlib import Path
@@ -6,7 +7,8 @@ from pathlib import Path
 from backend.bootstrap import connect
 from backend.settings import Settings
 from backend.storage.schema import upgrade
-from tests.integration.sandbox.conftest import Lab, failure
+from tests.integration.sandbox.conftest import LIMITS, Lab, failure
+from tests.integration.sandbox.test_calls import not_as_it_must
 from tests.integration.sandbox.test_hunger import BOMB
 from tests.integration.sandbox.test_levels import WORKS
 from workers.sandbox.sandbox import detect
@@ -18,3 +20,5 @@ run = lab.works(WORKS)
 print(lab.sandbox.reason)
 print(run.sandbox, run.state)
 print(failure(lab.works(BOMB))[0])
+for level in (lab.sandbox, LIMITS):
+    print(level.level, not_as_it_must(Lab(lab.backend, level)))

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.settings import Settings
 from workers.sandbox.control_group import KERNEL, OWN_PROCESSES, ControlGroup
 from workers.sandbox.limits import Limits
 
 MIB = 2**20
-LIMITS = Limits.of(Settings(max_memory=256 * MIB, max_processes=64))
+LIMITS = Limits(60.0, 256 * MIB, 64, MIB, MIB, 10)
 
 
 @pytest.fixture
