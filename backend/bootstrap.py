@@ -76,7 +76,7 @@ class Backend:
         self.labels = LabelService(stores.labels, listed.labels, access)
         self.comments = CommentService(SqlComments(seen), stores.runs, access)
         self.views = ViewService(SqlViews(seen), SqlViews(chosen), access)
-        self.nodes = stores.nodes
+        self.nodes, self.use = stores.nodes, stores.use
         self.links = LinkService(SqlLinks(database), queue, access)
         self.accounts = AccountService(people, keys, log)
         self.team = TeamService(people, keys, access)

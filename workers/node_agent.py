@@ -15,6 +15,7 @@ from pathlib import Path
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput, StageflowError
 from backend.links.link_test import LinkTest
+from backend.runs.use import UseHistory, UsePoint
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.retention import PERIOD
 from backend.storage.errors import DatabaseUnreachable
@@ -29,7 +30,7 @@ from workers.supervisor.ranks import orphans
 from workers.supervisor.reporting.spool_recovery import left_spools, recovered
 from workers.supervisor.supervision import Supervision
 from workers.supervisor.team.member import TeamMember
-from workers.use import use
+from workers.use import NodeUseMeter
 
 LOOK_OUT = 2.0
 """Seconds between looks for queued runs that no message told of."""
@@ -67,6 +68,7 @@ class NodeAgent:
         self._gpus = tuple(gpu.uuid for gpu in found)
         _make(backend.settings.shared_folder)
         self._sandbox = detect(backend.settings)
+        self._meter, self._use = NodeUseMeter(), UseHistory()
         self._stop = Stop()
         self._looking = threading.Lock()
         self._carried = CarriedRuns(self._look_again)
@@ -211,9 +213,11 @@ class NodeAgent:
                 node = self._backend.settings.node
                 self._backend.dispatch.go_by(node)
                 address = own_address(self._backend.settings.node_address)
-                self._backend.nodes.beat(
-                    node, self._devices, found, use(self._gpus), address, self._run_id
-                )
+                used = self._meter(self._gpus)
+                self._backend.nodes.beat(node, self._devices, found, used, address, self._run_id)
+                points = self._use.add(UsePoint(time.time(), used))
+                if points and self._run_id is None:
+                    self._backend.use.keep_of_node(node, points)
 
     def _clean(self) -> None:
         """What the projects' rules of retention say is taken away."""

@@ -2,17 +2,18 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Container
 from dataclasses import dataclass
 
 import psutil
 
-from backend.runs.dispatch.nodes import Use
+from backend.runs.use import Use
 
 QUERY = (
     "nvidia-smi",
     "--query-gpu=index,uuid,mig.mode.current,"
-    "name,utilization.gpu,memory.used,memory.total,temperature.gpu",
+    "name,utilization.gpu,memory.used,memory.total,temperature.gpu,power.draw",
     "--format=csv,noheader,nounits",
 )
 SECONDS = 5.0
@@ -35,21 +36,38 @@ class Gpu:
         return name == str(self.index) or (name.startswith("GPU-") and self.uuid.startswith(name))
 
 
-def use(shown: Container[str]) -> tuple[Use, ...]:
-    """The machine's use since the last call, then that of each GPU now whose UUID is `shown`."""
-    return (machine(), *(gpu.use for gpu in gpus() if gpu.uuid in shown))
+class NodeUseMeter:
+    """Each call tells of the time since the one before."""
+
+    def __init__(self) -> None:
+        self._before = time.monotonic(), *traffic()
+
+    def __call__(self, shown: Container[str]) -> tuple[Use, ...]:
+        """The machine's use, then that of each GPU now whose UUID is `shown`."""
+        return (self.machine(), *(gpu.use for gpu in gpus() if gpu.uuid in shown))
+
+    def machine(self) -> Use:
+        """All cores, the main memory and the network; 0 at the first call."""
+        memory = psutil.virtual_memory()
+        then, sent_then, received_then = self._before
+        self._before = now, sent, received = time.monotonic(), *traffic()
+        seconds = max(now - then, 1e-6)
+        return Use(
+            "machine",
+            psutil.cpu_percent() / 100,
+            float(memory.total - memory.available),
+            float(memory.total),
+            hottest(),
+            received=max(0, received - received_then) / seconds,
+            sent=max(0, sent - sent_then) / seconds,
+        )
 
 
-def machine() -> Use:
-    """All cores and the main memory; 0 at the first call."""
-    memory = psutil.virtual_memory()
-    return Use(
-        "machine",
-        psutil.cpu_percent() / 100,
-        float(memory.total - memory.available),
-        float(memory.total),
-        hottest(),
-    )
+def traffic() -> tuple[int, int]:
+    """Bytes that the machine has sent and received, but to itself."""
+    each = psutil.net_io_counters(pernic=True)
+    outer = [counted for name, counted in each.items() if not name.startswith("lo")]
+    return sum(one.bytes_sent for one in outer), sum(one.bytes_recv for one in outer)
 
 
 def hottest() -> float | None:
@@ -72,22 +90,26 @@ def gpus(seconds: float = SECONDS) -> tuple[Gpu, ...]:
 
 
 def parse(table: str) -> tuple[Gpu, ...]:
-    """Lines "number, UUID, Enabled or not, name, %, MiB, MiB, degrees"; None where the driver gives
-    no number ("[N/A]")."""
+    """Lines "number, UUID, Enabled or not, name, %, MiB, MiB, degrees, watts"; None where the
+    driver gives no number ("[N/A]")."""
     found = []
     for line in filter(str.strip, table.splitlines()):
         index, uuid, sliced, rest = line.split(",", 3)
-        name, share, memory, total, celsius = rest.rsplit(",", 4)
+        name, share, memory, total, celsius, watts = rest.rsplit(",", 5)
         used = Use(
             name.strip(),
             _number(share, 0.01),
             _number(memory, MIB),
             _number(total, MIB),
             _number(celsius),
+            watts=_number(watts),
         )
         found.append(Gpu(int(index), uuid.strip(), sliced.strip() == "Enabled", used))
     return tuple(found)
 
 
 def _number(text: str, factor: float = 1.0) -> float | None:
-    return float(text) * factor if text.strip().isdigit() else None
+    try:
+        return float(text) * factor
+    except ValueError:
+        return None

@@ -20,6 +20,7 @@ from backend.runs.history.views import ListView, SavedView
 from backend.runs.pools.pool import Pool
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
+from backend.runs.use import UsePoint
 
 
 class Running(ServerConnection):
@@ -137,6 +138,10 @@ class Running(ServerConnection):
         """The run as a file: json, csv, parquet, spans, trace, html, png or log."""
         return self._ask("GET", f"/runs/{run_id}/export", {"format": format})
 
+    def use(self, run_id: int) -> list[UsePoint]:
+        """What each rank used over time."""
+        return self._get(f"/runs/{run_id}/use", list[UsePoint])
+
     def artifacts(self, run_id: int) -> list[dict[str, Any]]:
         """The files kept with a run: `name`, `size` in bytes, `sha256`."""
         return self._get(f"/runs/{run_id}/artifacts", list[dict[str, Any]])
@@ -168,6 +173,11 @@ class Running(ServerConnection):
 
     def nodes(self) -> list[Node]:
         return self._get("/nodes", list[Node])
+
+    def node_use(self, name: str, since: float = 0.0) -> list[UsePoint]:
+        """What a node has used from Unix second `since` on."""
+        path = f"/nodes/{quote(name, safe='')}/use"
+        return self._get(path, list[UsePoint], {"since": since})
 
     def pools(self) -> list[Pool]:
         return self._get("/pools", list[Pool])

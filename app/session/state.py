@@ -154,6 +154,8 @@ class Param(StrEnum):
     STATE_PRECISION = "state-precision"
     SHARD_STATE = "shard-state"
     OUTPUT = "output"
+    NODE = "node"
+    SPAN = "span"
 
 
 class Key(StrEnum):

@@ -7,6 +7,7 @@ from app.components.cluster.holding_list import holding_list
 from app.components.cluster.kept_clusters import cluster_list
 from app.components.cluster.links_view import links_view
 from app.components.cluster.node_list import node_list, queue_list
+from app.components.cluster.node_use import node_use
 from app.components.cluster.pool_list import pool_list
 from app.components.launch.node_notice import node_notice
 from app.components.shell.boundary import guarded
@@ -16,14 +17,20 @@ from app.server.sessions import refresh_interval
 from backend.runs.states import RunState
 from backend.services.runs.occupancy import SHOWN, holdings, queue
 
-REFRESH = 3.0
+REFRESH, REFRESH_USE = 3.0, 10.0
 
 
 def page() -> None:
     """Live, so that a node that starts appears by itself."""
     page_header("Nodes", "The machines that run jobs, and the queue.")
     st.fragment(_live, run_every=refresh_interval(REFRESH))()
+    st.fragment(_use, run_every=refresh_interval(REFRESH_USE))()
     _kept()
+
+
+@guarded
+def _use() -> None:
+    node_use(services.backend().nodes.list())
 
 
 @guarded

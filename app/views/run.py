@@ -9,6 +9,7 @@ from app.components.run.imported_view import imported_view
 from app.components.run.log_view import log_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
+from app.components.run.run_use import run_use
 from app.components.run.tracker_view import tracker_view
 from app.components.run.training_view import training_view
 from app.components.shell.boundary import guarded, run_error_box
@@ -38,6 +39,7 @@ def page() -> None:
     st.fragment(_live, run_every=None if final else refresh_interval(REFRESH))(
         run.id, was_final=final
     )
+    run_use(run)
     comment_view(run)
 
 

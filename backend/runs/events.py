@@ -11,6 +11,7 @@ from pydantic import Field
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
+from backend.runs.use import Use
 
 PREFIX = '{"event":'
 EVENT_PIPE = "EVENT_PIPE"
@@ -41,10 +42,12 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """`done` changes whenever the rank has finished an action; None where it has none."""
+    """`done` changes whenever the rank has finished an action; None where it has none. `use`: what
+    its process used since the one before."""
 
     rank: Count
     done: Count | None = None
+    use: Use | None = None
     event: Literal["heartbeat"] = "heartbeat"
 
 

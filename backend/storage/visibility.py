@@ -15,6 +15,7 @@ from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
 from backend.storage.tables import team_tables as team
 from backend.storage.tables import tracker_tables as trackers
+from backend.storage.tables import use_tables as use
 from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.tables import (
     ArtifactRow,
@@ -55,11 +56,12 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
         pools.JobRow,
         trackers.FollowedRow,
         team.CommentRow,
+        use.RunUseRow,
     )
 }
 EVERYBODYS = frozenset(
     {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.HeldDeviceRow}
-    | {nodes.LeaseRow, nodes.LinkTestRow, pools.PoolRow}
+    | {nodes.LeaseRow, nodes.LinkTestRow, pools.PoolRow, use.NodeUseRow}
     | {people.PersonRow, people.IdentityRow, people.FailureRow, people.SessionRow}
     | {people.TokenRow, people.InvitationRow, people.AuditRow}
 )

@@ -3,6 +3,9 @@
 import time
 from unittest.mock import Mock
 
+from streamlit.testing.v1 import AppTest
+
+from app.charts.use import MEASURES
 from app.formats import clock
 from app.server import connection
 from app.session.state import Page
@@ -10,7 +13,8 @@ from backend.bootstrap import Backend
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import LOOPBACK_BANDWIDTH, local
 from backend.links.link_test import Link
-from backend.runs.dispatch.nodes import Use
+from backend.runs.request.spec import ProfileSpec
+from backend.runs.use import Use, UsePoint
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, figures_of, param, text_of
@@ -39,6 +43,25 @@ def test_what_nodes_have_and_do(backend: Backend, open_page: Open) -> None:
     assert "machine 43\u00a0%" in text
     assert "busy" in text
     assert "free" in text
+
+
+def test_use_over_time_of_a_node_and_of_a_run(
+    seeded: seed.Seeded, backend: Backend, open_page: Open
+) -> None:
+    """Each in a card of its own, a picture for what is known."""
+    now = time.time()
+    points = [UsePoint(now - 60 + 5 * n, (Use("machine", 0.5, 1e9, 4e9),)) for n in range(3)]
+    backend.use.keep_of_node(seed.NODE, [(0, point) for point in points])
+    assert {"**Compute**", "**Memory**"} == _measures(open_page(Page.NODES))
+    assert _measures(open_page(Page.RUN, id=seeded.running)) == set()
+    run = backend.runs.submit(ProfileSpec(seeded.definition))
+    seed.claim(backend, run).use([(0, point) for point in points])
+    assert {"**Compute**", "**Memory**"} == _measures(open_page(Page.RUN, id=run.id))
+
+
+def _measures(page: AppTest) -> set[str]:
+    shown = {each.value.removeprefix(":small[").removesuffix("]") for each in page.markdown}
+    return {f"**{each.title}**" for each in MEASURES} & shown
 
 
 def test_the_queue_says_why(seeded: seed.Seeded, backend: Backend, open_page: Open) -> None:

@@ -1,19 +1,32 @@
 """Nodes and pools: the machines that run jobs, and who waits for them."""
 
+from typing import Annotated
+
+from fastapi import Query
+
 from app.api.caller import CurrentCaller
 from app.api.operation import router as operations
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun
 from backend.runs.pools.pool import Pool
+from backend.runs.use import UsePoint
 from backend.services.runs.occupancy import queue
 
 router = operations()
+Since = Annotated[float, Query(ge=0, le=1e12)]
 
 
 @router.get("/nodes")
 def list_nodes(caller: CurrentCaller) -> list[Node]:
     """Every node, the freshest sign of life first."""
     return list(caller.services().nodes.list())
+
+
+@router.get("/nodes/{name}/use")
+def get_node_use(caller: CurrentCaller, name: str, since: Since = 0.0) -> list[UsePoint]:
+    """What a node has used from Unix second `since` on: the machine, then each GPU; a point per
+    5 s of the last half hour, per minute of 6 hours, per 10 minutes of a week."""
+    return list(caller.services().use.of_node(name, since))
 
 
 @router.get("/pools")

@@ -21,6 +21,7 @@ from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import columns
 from backend.errors import NotFound
 from backend.runs.history.records import LogLine, MetricPoint, TimelineKind
+from backend.runs.use import UsePoint
 
 router = operations()
 
@@ -58,6 +59,15 @@ def get_logs(caller: CurrentCaller, id: Id, after: Offset = 0, limit: Lines = 10
     """Lines of the run's log, in order; ask again with `next` to follow it."""
     lines = caller.runs(id).logs.list(id, after, limit)
     return LogPage(tuple(lines), lines[-1].seq if lines else after)
+
+
+@router.get("/runs/{id:int}/use")
+def get_run_use(caller: CurrentCaller, id: Id) -> list[UsePoint]:
+    """What each rank's process, or its GPU, used over time, in order of the ranks; a point per 5 s
+    of the last half hour, per minute of 6 hours, per 10 minutes of a week."""
+    backend = caller.services()
+    backend.runs.get(id)
+    return list(backend.use.of_run(id))
 
 
 @router.get("/runs/{id:int}/metrics")

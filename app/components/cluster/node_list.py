@@ -9,8 +9,9 @@ from app.components.runs.run_words import plan_label, run_link
 from app.components.shell.grid import Column, grid, small, text, when
 from app.formats import NOTHING, SPACE, clock, percent, plain, size
 from backend.cluster.cluster import Device
-from backend.runs.dispatch.nodes import Node, Use
+from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun
+from backend.runs.use import Use
 
 OFF = (
     "Difference from the database's clock, which runs, leases and queues use. The times of log "

@@ -5,25 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from backend.cluster.cluster import Device
+from backend.runs.use import Use
 
 OFF = 2.0
 """Seconds by which clocks may differ: more than the way to the database takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How much of the machine, or of one GPU, is in use; None where nobody can tell.
-
-    share            of the compute, 0 to 1
-    memory, total    bytes in use, bytes there are
-    celsius          temperature
-    """
-
-    name: str
-    share: float | None = None
-    memory: float | None = None
-    total: float | None = None
-    celsius: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

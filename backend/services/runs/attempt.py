@@ -21,6 +21,7 @@ from backend.services.runs.predicted import predicted_batches
 from backend.services.runs.recovery import goes_on_by_itself
 from backend.services.runs.returning import is_outgrown
 from backend.services.runs.stores import Stores
+from backend.storage.use import Points
 
 
 class Attempt:
@@ -63,6 +64,10 @@ class Attempt:
 
     def progress(self, progress: RunProgress) -> None:
         self._stores.runs.progress(self.fence, progress)
+
+    def use(self, points: Points) -> None:
+        """What the ranks use, as `UseHistory` gives it."""
+        self._stores.use.keep_of_run(self.fence, points)
 
     def logs(self, lines: Sequence[LogText], batch: int = 0) -> None:
         """Add (rank or None for the agent, Unix seconds, text) lines. `batch` is the number of

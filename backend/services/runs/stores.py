@@ -22,6 +22,7 @@ from backend.storage.runs.logs import SqlLogs
 from backend.storage.runs.metrics import SqlMetrics
 from backend.storage.runs.runs import SqlRuns
 from backend.storage.runs.spans import SqlSpans
+from backend.storage.use import SqlUse
 
 
 class Stores:
@@ -41,6 +42,7 @@ class Stores:
         self.logs = SqlLogs(database)
         self.metrics = SqlMetrics(database)
         self.spans = SqlSpans(database)
+        self.use = SqlUse(database)
         self.artifacts = SqlArtifacts(database, settings.artifacts_folder)
         self.nodes = SqlNodes(database, settings.lease)
         self.holdings = SqlHoldings(database)

@@ -10,7 +10,8 @@ from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Device
 from backend.codec import to_plain
-from backend.runs.dispatch.nodes import Node, Use
+from backend.runs.dispatch.nodes import Node
+from backend.runs.use import Use
 from backend.storage.database import Database
 from backend.storage.look_up import value_of
 from backend.storage.tables.node_tables import NodeRow

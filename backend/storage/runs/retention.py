@@ -10,6 +10,7 @@ from backend.people.project import Retention
 from backend.runs.states import FINAL
 from backend.storage.database import Database
 from backend.storage.tables.tables import CheckpointRow, LogRow, RunRow, SpanBatchRow
+from backend.storage.tables.use_tables import RunUseRow
 
 
 class SqlClearing:
@@ -35,8 +36,8 @@ class SqlClearing:
             return [run_id for run_id in found if run_id not in kept]
 
     def clear(self, run_id: int) -> bool:
-        """Take the rows of log, timelines and checkpoints away, once: False where somebody else
-        did, or the run has not ended."""
+        """Take the rows of log, timelines, use and checkpoints away, once: False where somebody
+        else did, or the run has not ended."""
         whole = update(RunRow).where(
             RunRow.id == run_id, RunRow.cleared_at.is_(None), RunRow.state.in_(FINAL)
         )
@@ -44,7 +45,7 @@ class SqlClearing:
             done = whole.values(cleared_at=datetime.now(UTC)).returning(RunRow.id)
             if not session.scalars(done.execution_options(synchronize_session=False)).all():
                 return False
-            for table in (LogRow, SpanBatchRow, CheckpointRow):
+            for table in (LogRow, SpanBatchRow, CheckpointRow, RunUseRow):
                 session.execute(
                     delete(table).where(table.run_id == run_id),
                     execution_options={"synchronize_session": False},

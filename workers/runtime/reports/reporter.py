@@ -6,6 +6,7 @@ from collections.abc import Callable, Sized
 from backend.runs.events import Event, Finished, Heartbeat, Started
 from workers.runtime.failures import failed
 from workers.runtime.reports.event_pipe import tell
+from workers.runtime.reports.use_meter import RankUseMeter
 
 HEARTBEAT_SECONDS = 2.0
 
@@ -36,8 +37,10 @@ class Reporter:
 
     def beat(self) -> None:
         """Send a heartbeat every two seconds until the work ends."""
+        meter = RankUseMeter()
         while not self._ended.wait(HEARTBEAT_SECONDS):
-            self(Heartbeat(self.rank, None if self._counted is None else len(self._counted)))
+            done = None if self._counted is None else len(self._counted)
+            self(Heartbeat(self.rank, done, meter()))
 
     def report(self, work: Callable[[], int]) -> int:
         """Do the work (it returns the epochs done) under a heartbeat; the exit code.

@@ -14,6 +14,7 @@ from backend.profiles.profile import Profile
 from backend.runs.events import (
     Artifact,
     Event,
+    Heartbeat,
     Metrics,
     ProfileReady,
     Progress,
@@ -25,6 +26,7 @@ from backend.runs.events import (
 from backend.runs.history.records import LogText
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import RunProgress
+from backend.runs.use import Use, UseHistory, UsePoint
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
 from workers.sandbox.limits import Limits
@@ -64,6 +66,7 @@ class EventWriter:
         self._said: set[str] = set()
         self._has_begun = False
         self._progress: RunProgress | None = None
+        self._use, self._uses = UseHistory(), dict[int, Use]()
         self._tellers: dict[str, tuple[int, int]] = {}
         self._heard: list[Entry] = []
         self._spool = spool
@@ -89,6 +92,8 @@ class EventWriter:
                 self._heard.append(EventLine(line.text))
             case Progress(phase, done, total):
                 self._progress = RunProgress(phase, done, total)
+            case Heartbeat(rank, _, Use() as use):
+                self._uses[rank] = use
             case Saved():
                 self._copier.copy(event)
             case _:
@@ -181,9 +186,18 @@ class EventWriter:
         if self._progress is not None:
             self._attempt.progress(self._progress)
             self._progress = None
+        if self._uses:
+            self._write_use()
         while (waiting := self._spool.first()) is not None and time.monotonic() < deadline:
             self._write(*waiting)
             self._spool.done()
+
+    def _write_use(self) -> None:
+        """That of ranks which told none since the last write is not known."""
+        uses = tuple(self._uses.get(rank, Use("")) for rank in range(max(self._uses) + 1))
+        self._uses.clear()
+        if points := self._use.add(UsePoint(time.time(), uses)):
+            self._attempt.use(points)
 
     def _write(self, number: int, entry: Entry) -> None:
         """Make a write; what a checkpoint counts on was written before it."""

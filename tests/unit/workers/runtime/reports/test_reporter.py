@@ -54,14 +54,17 @@ def test_heartbeats_come_while_the_work_lasts(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.01)
-    seen: list[str] = []
+    told: list[Heartbeat] = []
 
     def work() -> int:
-        while Heartbeat(0) not in map(read_line, seen):
-            seen.extend(capsys.readouterr().out.splitlines())
+        while not told:
+            events = map(read_line, capsys.readouterr().out.splitlines())
+            told.extend(event for event in events if isinstance(event, Heartbeat))
         return 0
 
     assert Reporter(0).report(work) == 0
+    assert (told[0].rank, told[0].done) == (0, None)
+    assert told[0].use is not None
 
 
 def test_an_error_of_any_length_arrives_cut_and_marked() -> None:
