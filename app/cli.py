@@ -22,6 +22,7 @@ from app.commands import (
     serve,
     simulate,
     stacks,
+    sweeps,
     traces,
     trackers,
     user,
@@ -44,6 +45,7 @@ app.add_typer(traces.app, name="trace")
 app.add_typer(pools.app, name="pool")
 app.add_typer(trackers.app, name="tracker")
 app.add_typer(comments.app, name="comment")
+app.add_typer(sweeps.app, name="sweep")
 app.add_typer(views.views, name="views")
 app.add_typer(clusters.clusters, name="clusters")
 app.add_typer(kept.plans, name="plans")

@@ -32,6 +32,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
     "Runs": (
         (Page.RUNS, "Runs", "history"),
         (Page.RUN, "Run", "monitoring"),
+        (Page.SWEEPS, "Sweeps", "grid_view"),
         (Page.COMPARE, "Compare", "compare"),
         (Page.LAUNCH, "Launch", "play_arrow"),
         (Page.NODES, "Nodes", "dns"),

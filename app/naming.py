@@ -10,10 +10,12 @@ from app.formats import (
     bandwidth,
     change,
     count,
+    duration,
     moment,
     number,
     percent,
     seconds,
+    sentence,
     size,
     times,
 )
@@ -33,6 +35,8 @@ from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
 from backend.runs.request.spec import OptimizerSpec, RunSpec
 from backend.runs.run import Run
+from backend.runs.sweeps.report import SweepReport
+from backend.runs.sweeps.sweep import Early
 
 SHORT = 11  # characters
 MOST_RANKS = 8  # named one by one
@@ -240,3 +244,21 @@ def filter_words(wanted: RunFilter) -> str:
     }
     found = [words for words, holds in said.items() if holds]
     return " · ".join([*found, *(f"{name} {bound}" for name, bound in bounds)]) or "all runs"
+
+
+def sweep_words(found: SweepReport) -> str:
+    """How far a sweep is: "4 of 12 ended, 2 running, about 3 min left"."""
+    there = sum(each.run_id is not None for each in found.results)
+    said = [f"{found.num_ended} of {there} ended"]
+    said += [f"{found.num_live} running"] if found.num_live else []
+    if found.seconds_left:
+        said.append(f"about {duration(found.seconds_left)} left")
+    return ", ".join(said)
+
+
+def early_words(early: Early) -> str:
+    """When a sweep ends runs early; "" where it never does."""
+    said = ["runs end once one has reached the target"] if early.first else []
+    if early.median:
+        said.append(f"runs end that fall behind the median of {early.metric}")
+    return sentence(", and ".join(said)) + "." if said else ""

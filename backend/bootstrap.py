@@ -23,6 +23,7 @@ from backend.services.runs.profiles import ProfileService
 from backend.services.runs.retention import RetentionService
 from backend.services.runs.runs import RunService
 from backend.services.runs.stores import Stores
+from backend.services.runs.sweeps import SweepService
 from backend.services.runs.trackers import TrackerService
 from backend.services.runs.views import ViewService
 from backend.settings import Settings, load_settings
@@ -68,6 +69,7 @@ class Backend:
         self.plans = PlanService(stores.plans, listed.plans, stores.profiles, access)
         self.clusters = ClusterService(stores.clusters, listed.clusters, access)
         self.runs = RunService(stores, listed.runs, queue, notifier, settings.node, access)
+        self.sweeps = SweepService(stores, listed.sweeps, self.runs, access)
         self.dispatch = DispatchService(whole, queue, notifier, settings.lease, place)
         self.following = FollowingService(whole, trackers_of(settings), settings.address, place)
         self.pools = PoolService(whole, notifier, settings.lease, place)

@@ -16,6 +16,7 @@ from app.api.operations import (
     projects,
     records,
     runs,
+    sweeps,
     trackers,
     views,
 )
@@ -29,7 +30,7 @@ DESCRIPTION = (
 )
 NOUNS = (
     *(definitions, profiles, clusters, plans, programs, runs, comments, views, records),
-    *(trackers, nodes, projects),
+    *(trackers, sweeps, nodes, projects),
 )
 OPERATIONS: tuple[Operation, ...] = tuple(
     route for noun in NOUNS for route in noun.router.routes if isinstance(route, Operation)

@@ -20,6 +20,8 @@ from backend.runs.history.views import ListView, SavedView
 from backend.runs.pools.pool import Pool
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
+from backend.runs.sweeps.report import SweepReport
+from backend.runs.sweeps.sweep import SweepSpec
 from backend.runs.use import UsePoint
 
 
@@ -58,6 +60,21 @@ class Running(ServerConnection):
         another plan, with other epochs or another rate where these are given."""
         body = {"plan_id": plan_id, "epochs": epochs, "best": best, "learning_rate": learning_rate}
         return self._submitted(f"/runs/{run_id}/resume", body)
+
+    def start_sweep(self, spec: SweepSpec, name: str = "") -> SweepReport:
+        """Ask for a training with every combination of some settings' values, or random ones."""
+        body = {"spec": to_plain(SweepSpec, spec), "name": name}
+        return self._send("POST", "/sweeps", SweepReport, body)
+
+    def sweeps(self) -> list[SweepReport]:
+        return self._get("/sweeps", list[SweepReport])
+
+    def sweep(self, sweep_id: int) -> SweepReport:
+        return self._get(f"/sweeps/{sweep_id}", SweepReport)
+
+    def cancel_sweep(self, sweep_id: int) -> SweepReport:
+        """Cancel those of its runs that have not ended."""
+        return self._send("POST", f"/sweeps/{sweep_id}/cancel", SweepReport)
 
     def attempts(self, run_id: int) -> list[StoredAttempt]:
         return self._get(f"/runs/{run_id}/attempts", list[StoredAttempt])

@@ -14,6 +14,7 @@ from app.commands.options.data import data_spec
 from app.commands.options.optimizer import optimizer_spec
 from app.commands.options.place import pool_spec
 from app.commands.options.shared import AloneOption, Detach, Json, taking
+from app.commands.options.sweep import Varying, varying
 from app.commands.options.training import (
     EmulateOption,
     EvaluateOption,
@@ -28,6 +29,7 @@ from app.commands.options.training import (
     stop_spec,
 )
 from app.commands.options.weights import PartialOption, WeightsOption, beginning
+from app.commands.sweeps import started
 from app.exports.layer_rows import LAYER_HEAD, layer_row
 from app.naming import fallback_words, start_words
 from app.terminal import err, out, print_json, print_table, warn
@@ -159,13 +161,14 @@ def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> St
     return backend.profiles.get(run.summary.profile_id)
 
 
-@taking(data_spec, optimizer_spec, checkpoint_spec, stop_spec, pool_spec)
+@taking(data_spec, optimizer_spec, checkpoint_spec, stop_spec, pool_spec, varying)
 def run(
     data: DataSpec,
     optimizer: OptimizerSpec,
     checkpoints: CheckpointSpec,
     stop: StopSpec,
     pool: PoolSpec | None,
+    sweep: Varying,
     plan_id: Annotated[
         int, typer.Option("--plan", help="Id of a saved plan (stageflow plan --save).")
     ],
@@ -210,6 +213,10 @@ def run(
         stageflow run --plan 1 --data csv:plants/leaves.csv --targets species --last keep
 
         stageflow run --plan 4 --weights run:12
+
+        stageflow run --plan 1 --vary lr=0.1,0.01 --vary schedule=pipedream,gpipe
+
+        stageflow run --plan 1 --vary lr=log:1e-4:0.1 --draws 20 --stop-behind
     """
     backend = connect()
     stored = backend.plans.get(plan_id)
@@ -240,6 +247,8 @@ def run(
     spec = beginning(backend, spec, weights)
     if by_hand is not None:
         return print_command(backend, spec, by_hand)
+    if sweep.axes:
+        return started(backend, sweep.spec(spec), name, as_json)
     definition = backend.definitions.get(profile.definition_id)
     if detach:
         queued = submit(backend, spec, name or definition.name)

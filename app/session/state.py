@@ -23,6 +23,7 @@ class Page(StrEnum):
     WHAT_IF = "views/what_if.py"
     RUNS = "views/runs.py"
     RUN = "views/run.py"
+    SWEEPS = "views/sweeps.py"
     COMPARE = "views/compare.py"
     LAUNCH = "views/launch.py"
     NODES = "views/nodes.py"
@@ -156,6 +157,13 @@ class Param(StrEnum):
     OUTPUT = "output"
     NODE = "node"
     SPAN = "span"
+    VARY = "vary"
+    DRAWS = "draws"
+    STOP_FIRST = "stop-first"
+    STOP_BEHIND = "stop-behind"
+    SWEEP_METRIC = "by"
+    SWEEP_BETTER = "by-better"
+    GRACE = "grace"
 
 
 class Key(StrEnum):

@@ -19,7 +19,7 @@ from backend.storage.tables.tables import (
     ProjectRow,
     RunRow,
 )
-from backend.storage.tables.team_tables import CommentRow, ViewRow
+from backend.storage.tables.team_tables import CommentRow, SweepRow, ViewRow
 
 NAMES: dict[type, tuple[str, str]] = {
     RunRow: ("run", "List them: stageflow runs"),
@@ -29,6 +29,7 @@ NAMES: dict[type, tuple[str, str]] = {
     PlanRow: ("plan", "List them: stageflow plans list"),
     CheckpointRow: ("checkpoint", ""),
     CommentRow: ("comment", "List them: stageflow comment list RUN"),
+    SweepRow: ("sweep", "List them: stageflow sweep list"),
     ViewRow: ("view", "List them: stageflow views list"),
     LinkTestRow: ("link test", "Ask for one on the Nodes page."),
     ProjectRow: ("project", "List them: stageflow project list"),

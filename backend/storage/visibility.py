@@ -41,6 +41,7 @@ BY_PROJECT: dict[type[Base], InstrumentedAttribute[int]] = {
     RunRow: RunRow.project_id,
     ClusterRow: ClusterRow.project_id,
     team.ViewRow: team.ViewRow.project_id,
+    team.SweepRow: team.SweepRow.project_id,
 }
 BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
     row: row.run_id
@@ -70,6 +71,7 @@ EVERYBODYS = frozenset(
 _definitions = DefinitionRow.__table__
 _profiles = ProfileRow.__table__
 _runs = RunRow.__table__
+_sweeps = team.SweepRow.__table__
 
 
 def limit(session: Session, visible: frozenset[int]) -> Session:
@@ -90,10 +92,12 @@ def conditions(projects: tuple[int, ...]) -> tuple[LoaderCriteriaOption, ...]:
     definitions = select(_definitions.c.id).where(_definitions.c.project_id.in_(projects))
     profiles = select(_profiles.c.id).where(_profiles.c.definition_id.in_(definitions))
     runs = select(_runs.c.id).where(_runs.c.project_id.in_(projects))
+    sweeps = select(_sweeps.c.id).where(_sweeps.c.project_id.in_(projects))
     found: dict[type[Base], ColumnElement[bool]] = {
         **{row: column.in_(projects) for row, column in BY_PROJECT.items()},
         **{row: column.in_(runs) for row, column in BY_RUN.items()},
         ProfileRow: ProfileRow.definition_id.in_(definitions),
         PlanRow: PlanRow.profile_id.in_(profiles),
+        team.SweepRunRow: team.SweepRunRow.sweep_id.in_(sweeps),
     }
     return tuple(limited(row, condition) for row, condition in found.items())

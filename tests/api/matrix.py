@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import typer
@@ -14,6 +14,8 @@ from backend.cluster.presets import local
 from backend.people.person import Person, Scope
 from backend.people.rights import Role
 from backend.runs.history.views import ListView
+from backend.runs.request.spec import TrainSpec
+from backend.runs.sweeps.sweep import SweepAxis, SweepSpec
 from tests.app import seed
 from tests.app.test_resume import stopped
 
@@ -100,6 +102,13 @@ class Place:
         """A shared one that may be lost."""
         taken = len(self.inside.views.list())
         return self.inside.views.save(f"spare {taken}", ListView(), shared=True).id
+
+    @cached_property
+    def sweep(self) -> int:
+        """Of one run."""
+        plan = self.inside.plans.get(self.found.plan)
+        base = TrainSpec(self.found.definition, plan.plan, plan.id)
+        return self.inside.sweeps.start(SweepSpec(base, (SweepAxis("seed", (1,)),))).id
 
     def ended(self) -> int:
         """A run that may be lost."""

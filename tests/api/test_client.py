@@ -23,6 +23,7 @@ from backend.runs.history.listing import RunFilter
 from backend.runs.history.views import ListView
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.states import RunState
+from backend.runs.sweeps.sweep import SweepAxis, SweepSpec
 from tests.api.conftest import Served
 from tests.unit.profiles.test_traces import rank
 from tests.unit.profiles.traces_by_hand import on_a_gpu
@@ -79,6 +80,11 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     assert client.delete_cluster(client.rename_cluster(kept.id, "theirs").id).name == "theirs"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
+    base = replace(spec, plan_id=plan.id)
+    sweep = client.start_sweep(SweepSpec(base, (SweepAxis("lr", (0.1, 0.01)),)), "rates")
+    assert [each.values for each in sweep.results] == [{"lr": 0.1}, {"lr": 0.01}]
+    assert client.sweeps() == [client.sweep(sweep.sweep.id)]
+    assert client.cancel_sweep(sweep.sweep.id).num_ended == 2
     said = client.comment(run.id, "the first by client")
     assert client.comments(run.id) == [said]
     assert client.delete_comment(said.id) == said

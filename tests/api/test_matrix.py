@@ -16,6 +16,7 @@ from backend.cluster.document import write_cluster
 from backend.codec import to_plain
 from backend.planning.plan import Plan
 from backend.profiles.profile import Profile
+from backend.runs.sweeps.sweep import SweepSpec
 from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
 from tests.app.test_resume import PART
@@ -32,6 +33,7 @@ def bodies(place: Place) -> dict[str, object]:
     plan = planned | {"plan": to_plain(Plan, stored.plan)}
     profile = to_plain(Profile, place.inside.profiles.get(place.found.profile).profile)
     vision = place.inside.access.home
+    sweep = to_plain(SweepSpec, place.inside.sweeps.get(place.sweep).sweep.spec)
     return {
         "add_definition": {"zoo": "mlp", "project_id": vision},
         "add_profile": {"definition_id": place.found.definition, "profile": profile},
@@ -57,6 +59,7 @@ def bodies(place: Place) -> dict[str, object]:
         "rename_cluster": {"name": "Monday"},
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
+        "start_sweep": {"spec": sweep},
         "add_comment": {"text": "a word"},
         "save_view": {"name": str(uuid4()), "project_id": vision},
         "resume_run": {},
@@ -81,6 +84,7 @@ def path_of(operation: Operation, place: Place) -> str:
         "plans": place.found.plan,
         "clusters": place.cluster() if operation.tags[0] == "clusters" else 0,
         "comments": place.comment() if operation.tags[0] == "comments" else 0,
+        "sweeps": place.sweep if operation.tags[0] == "sweeps" else 0,
         "views": place.view() if operation.tags[0] == "views" else 0,
         "projects": place.inside.access.home,
         "checkpoints": place.checkpoint,

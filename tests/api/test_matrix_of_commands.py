@@ -20,10 +20,9 @@ def arguments(place: Place) -> dict[str, list[str]]:
     profile, project = str(place.found.profile), str(place.inside.access.home)
     plan = str(place.found.plan)
     groups: tuple[tuple[str, list[str]], ...] = (
-        (
-            "models, runs, views list, project list, plans list, profiles list, clusters list",
-            ["--json"],
-        ),
+        ("models, runs, sweep list, views list, project list", ["--json"]),
+        ("plans list, profiles list, clusters list", ["--json"]),
+        ("sweep show, sweep cancel", [str(place.sweep)]),
         ("show, logs, attempts, export, stacks, comment list", [run]),
         ("plan, compare", ["--profile", profile, "--devices", "2"]),
         ("project members, project limit, project retain", [project]),

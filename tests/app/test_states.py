@@ -14,6 +14,7 @@ from backend.services.definitions import DefinitionService
 from backend.services.runs.plans import PlanService
 from backend.services.runs.profiles import ProfileService
 from backend.services.runs.runs import RunService
+from backend.services.runs.sweeps import SweepService
 from backend.storage.nodes.nodes import SqlNodes
 from backend.storage.runs.metrics import SqlMetrics
 from tests.app import seed
@@ -27,6 +28,7 @@ EMPTY = {
     **dict.fromkeys(NEEDS_A_PROFILE, "No profile yet"),
     Page.RUNS: "No run yet",
     Page.RUN: "No run yet",
+    Page.SWEEPS: "No sweep yet",
     Page.COMPARE: "No training run yet",
     Page.LAUNCH: "No saved plan yet",
     Page.NODES: "No node yet",
@@ -42,6 +44,7 @@ ONE = {
     Page.WHAT_IF: "The best plan when one thing of the cluster changes.",
     Page.RUNS: "**2 runs**",
     Page.RUN: "Measured above predicted",
+    Page.SWEEPS: "No sweep yet",
     Page.COMPARE: "What made the difference",
     Page.LAUNCH: "by plan **1**",
     Page.NODES: "node-1",
@@ -58,6 +61,7 @@ FAULTS: dict[Page, tuple[type, str]] = {
     **dict.fromkeys(NEEDS_A_PROFILE, (ProfileService, "list")),
     Page.RUNS: (RunService, "list"),
     Page.RUN: (RunService, "get"),
+    Page.SWEEPS: (SweepService, "list"),
     Page.COMPARE: (RunService, "list"),
     Page.LAUNCH: (PlanService, "list"),
     Page.NODES: (SqlNodes, "list"),

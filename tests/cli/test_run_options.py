@@ -86,3 +86,21 @@ def test_how_weights_are_updated(stageflow: Command, database: None, home: Path)
         ema=0.999,
         clip_by="stage",
     )
+
+
+def test_values_of_settings_become_a_sweep(stageflow: Command, database: None, home: Path) -> None:
+    backend = connect(Settings(home=home))
+    definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
+    plan = plan_for(backend, backend.profiles.add(a_profile(), definition.id, None))
+    run = ("run", "--plan", str(plan.id), "--epochs", "3")
+    assert "no setting 'rate'" in stageflow(*run, "--vary", "rate=1,2").err
+    varied = ("--vary", "lr=log:0.001:0.1", "--vary", "batch=1", "--draws", "3", "--stop-behind")
+    started = stageflow(*run, *varied, "--grace", "4", "--name", "rates", "--json").json
+    (listed,) = stageflow("sweep", "list", "--json").json
+    assert (listed["id"], listed["name"]) == (started["id"], "rates")
+    assert [each["run_id"] for each in listed["runs"]] == started["runs"]
+    assert len(started["runs"]) == 3
+    early = backend.sweeps.get(started["id"]).sweep.spec.early
+    assert (early.median, early.first, early.grace) == (True, False, 4)
+    assert "0 of 3 ended" in stageflow("sweep", "show", str(started["id"])).out
+    assert "3 of 3 ended" in stageflow("sweep", "cancel", str(started["id"])).err

@@ -8,9 +8,10 @@ from backend.people.project import Project
 from backend.people.rights import Role
 from backend.runs.history.labels import Change
 from backend.runs.history.views import ListView
-from backend.runs.request.spec import ProfileSpec
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
+from backend.runs.sweeps.sweep import SweepAxis, SweepSpec
 from tests.app.seed import a_profile, plan_for
 from tests.contract.people import join
 
@@ -32,8 +33,10 @@ def ended(inside: Backend) -> Run:
     attempt.artifact("kept.txt", file)
     profile_id = attempt.profile(a_profile())
     attempt.finish(RunState.SUCCEEDED, RunSummary(profile_id=profile_id))
-    plan_for(inside, inside.profiles.get(profile_id))
+    plan = plan_for(inside, inside.profiles.get(profile_id))
     inside.clusters.save(f"of run {run.id}", local(4))
+    base = TrainSpec(definition.id, plan.plan, plan.id)
+    inside.sweeps.cancel(inside.sweeps.start(SweepSpec(base, (SweepAxis("seed", (1,)),))).id)
     inside.comments.add(run.id, "a secret word")
     inside.views.save(f"of run {run.id}", ListView(), shared=True)
     return inside.runs.get(run.id)

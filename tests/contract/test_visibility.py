@@ -13,6 +13,7 @@ from backend.runs.run import Run
 from backend.services.people.access import NotAllowed
 from backend.storage.tables.people_tables import Base
 from backend.storage.tables.tables import PlanRow, ProfileRow
+from backend.storage.tables.team_tables import SweepRunRow
 from backend.storage.visibility import BY_PROJECT, BY_RUN, EVERYBODYS
 from tests.app.seed import a_profile
 from tests.contract.belongings import SOURCE, Act, ended, member
@@ -50,6 +51,10 @@ BY_VIEW: dict[str, Act] = {
     "view": lambda b, r, i: b.views.get(i),
     "delete view": lambda b, r, i: b.views.delete(i),
 }
+BY_SWEEP: dict[str, Act] = {
+    "sweep": lambda b, r, i: b.sweeps.get(i),
+    "cancel sweep": lambda b, r, i: b.sweeps.cancel(i),
+}
 BY_NUMBER: dict[str, Act] = {
     "project": lambda b, r, i: b.projects.get(i),
     "members": lambda b, r, i: b.projects.members(i),
@@ -69,7 +74,7 @@ EMPTY: dict[str, Act] = {
     "segments": lambda b, r, i: b.runs.spans.segments(i),
 }
 CASES = {**BY_ID, **BY_MODEL, **BY_PROFILE, **BY_PLAN, **BY_CLUSTER, **BY_COMMENT, **BY_VIEW}
-CASES |= {**BY_NUMBER, "comment": lambda b, r, i: b.comments.add(i, "mine")}
+CASES |= {**BY_SWEEP, **BY_NUMBER, "comment": lambda b, r, i: b.comments.add(i, "mine")}
 
 
 def number_for(name: str, inside: Backend, run: Run) -> int:
@@ -83,6 +88,8 @@ def number_for(name: str, inside: Backend, run: Run) -> int:
         return inside.clusters.list()[0].id
     if name in BY_COMMENT:
         return inside.comments.list(run.id)[0].id
+    if name in BY_SWEEP:
+        return inside.sweeps.list()[0].sweep.id
     if name in BY_VIEW:
         return inside.views.list()[0].id
     return run.project_id if name in BY_NUMBER else run.id
@@ -124,6 +131,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
         outside.plans,
         outside.clusters,
         outside.views,
+        outside.sweeps,
         outside.projects,
     ):
         assert list(service.list()) == []
@@ -139,7 +147,7 @@ def test_lists_searches_and_counts_show_what_is_seen(
 
 def test_every_table_says_who_sees_its_rows():
     """A table that is added without a rule would be seen by everybody."""
-    told = {*BY_PROJECT, *BY_RUN, ProfileRow, PlanRow} | EVERYBODYS
+    told = {*BY_PROJECT, *BY_RUN, ProfileRow, PlanRow, SweepRunRow} | EVERYBODYS
     assert {mapper.class_ for mapper in Base.registry.mappers} == told
     for row in EVERYBODYS:
         assert not {"project_id", "run_id"} & set(row.__table__.columns.keys()) or (

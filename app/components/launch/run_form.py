@@ -7,8 +7,10 @@ import streamlit as st
 
 from app import services
 from app.components.launch.fields import Fields
+from app.components.launch.sweep_form import sweep_form
 from app.components.launch.training_form import training_form
 from app.components.shell.allowed import closed, why_not
+from app.formats import count
 from app.session import state
 from app.session.state import Page, Param
 from backend.errors import InvalidInput
@@ -30,15 +32,21 @@ def run_form(
     the plan is not stored yet; the values are in the URL where it is.
     """
     fields = Fields(bound=save_plan is None)
+    sweep, fault = None, ""
     name = fields.text("Name", name, Param.NAME, max_chars=120)
     if isinstance(spec, ProfileSpec):
         spec = _profiling_form(spec, fields)
     else:
         spec = training_form(spec, fields)
-    barred = why_not()
-    if st.button("Start run", type="primary", icon=":material/play_arrow:", **closed(barred)):
+        sweep, fault = sweep_form(spec, fields)
+    barred = why_not() or fault or None
+    label = f"Start {count(len(sweep.points()), 'run')}" if sweep else "Start run"
+    if st.button(label, type="primary", icon=":material/play_arrow:", **closed(barred)):
         if save_plan is not None and isinstance(spec, TrainSpec):
             spec = replace(spec, plan_id=save_plan())
+        if sweep is not None and isinstance(spec, TrainSpec):
+            started = services.backend().sweeps.start(replace(sweep, base=spec), name)
+            state.go(Page.SWEEPS, id=started.id)
         run = services.backend().runs.submit(spec, name, origin)
         state.go(Page.RUN, id=run.id)
 

@@ -84,6 +84,8 @@ def run_line(run: Run) -> None:
         st.caption(" · ".join(parts))
         if run.origin_id is not None:
             page_link(Page.RUN, f"from run {run.origin_id}", id=run.origin_id)
+        if sweep := services.backend().sweeps.of_run(run.id):
+            page_link(Page.SWEEPS, f"of sweep {sweep}", id=sweep)
     if run.note:
         st.caption(plain(run.note))
 

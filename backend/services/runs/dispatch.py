@@ -16,6 +16,7 @@ from backend.runs.dispatch.placement import shares_on
 from backend.runs.pools.agents import agents_of
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.services.runs.attempt import Attempt
+from backend.services.runs.early_stopping import tend
 from backend.services.runs.line import in_line
 from backend.services.runs.recovery import give_up
 from backend.services.runs.stand_in import placed
@@ -99,11 +100,12 @@ class DispatchService:
 
     def expire(self) -> Sequence[int]:
         """Give up the live runs whose lease is over: each is queued again where it can go on
-        by itself, and fails otherwise. Their ids. One process at a time does it, by a lease;
-        should two, each run is given up by one all the same."""
+        by itself, and fails otherwise. Their ids. Sweeps end what they may end early. One process
+        at a time does it, by a lease; should two, each run is given up by one all the same."""
         stores, notifier = self._stores, self._notifier
         if stores.leases.take(REAPER, self._place, self._lease / 2) != self._place:
             return []
+        tend(stores)
         return [run.id for run in stores.runs.lost() if give_up(run, stores, notifier)]
 
     def abandon(self, run_id: int, attempt: int, node: str) -> bool:

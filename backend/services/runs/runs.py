@@ -82,12 +82,16 @@ class RunService:
         self._access.require(Right.EDIT, "launch", title, definition.project_id)
         planned = foreseen(spec, self._stores)
         run = self._stores.runs.add(title, spec, self._access.actor.name, origin, planned)
+        self.begin(run.id, spec)
+        return run
+
+    def begin(self, run_id: int, spec: RunSpec) -> None:
+        """What a run gets that was just stored: its trackers, and the attention of a node."""
         if isinstance(spec, TrainSpec):
-            self._stores.followed.begin(run.id, self._stores.tracking.chosen(spec.trackers))
+            self._stores.followed.begin(run_id, self._stores.tracking.chosen(spec.trackers))
         if spec.pool is None:
             with suppress(QueueUnreachable):
-                self._queue.publish(run.id, self._woken(spec))
-        return run
+                self._queue.publish(run_id, self._woken(spec))
 
     def checked(self, spec: RunSpec) -> RunSpec:
         """As it would be stored, with what its plan's profile says. Raises as `submit`."""

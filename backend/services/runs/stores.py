@@ -22,6 +22,7 @@ from backend.storage.runs.logs import SqlLogs
 from backend.storage.runs.metrics import SqlMetrics
 from backend.storage.runs.runs import SqlRuns
 from backend.storage.runs.spans import SqlSpans
+from backend.storage.runs.sweeps import SqlSweeps
 from backend.storage.use import SqlUse
 
 
@@ -39,6 +40,7 @@ class Stores:
         self.plans = SqlPlans(database)
         self.clusters = SqlClusters(database)
         self.runs = SqlRuns(database)
+        self.sweeps = SqlSweeps(database)
         self.logs = SqlLogs(database)
         self.metrics = SqlMetrics(database)
         self.spans = SqlSpans(database)

@@ -1,6 +1,6 @@
 """Metric points in SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite, nan
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, select, true, update
@@ -66,6 +66,20 @@ class SqlMetrics:
         query = select(*POINT).where(*_of(run_id, name)).order_by(MetricRow.step, MetricRow.id)
         with self._database.read() as session:
             return [_point(*row) for row in session.execute(query)]
+
+    def of_several(self, run_ids: Sequence[int], name: str) -> Mapping[int, Sequence[float]]:
+        """What each of these runs has told of a metric, in order, numbers alone."""
+        query = (
+            select(MetricRow.run_id, MetricRow.value)
+            .where(MetricRow.run_id.in_(run_ids), MetricRow.name == name)
+            .order_by(MetricRow.step, MetricRow.id)
+        )
+        found: dict[int, list[float]] = {}
+        with self._database.read() as session:
+            for run_id, value in session.execute(query):
+                if value is not None:
+                    found.setdefault(run_id, []).append(value)
+        return found
 
     def after(self, run_id: int, position: int, limit: int) -> Sequence[NamedPoint]:
         """The points of all metrics that were stored behind that one, as they were stored."""

@@ -47,33 +47,8 @@ class SqlRuns:
         origin_id: int | None,
         fallbacks: Sequence[Fallback] = (),
     ) -> Run:
-        of_definition = DefinitionRow.id == spec.definition_id
-        row = RunRow(
-            name=name,
-            owner=owner,
-            origin_id=origin_id,
-            starred=False,
-            note="",
-            kind=spec.kind,
-            definition_id=spec.definition_id,
-            plan_id=spec.plan_id if isinstance(spec, TrainSpec) else None,
-            spec=to_plain(RunSpec, spec),
-            state=RunState.QUEUED,
-            attempt=0,
-            last_seq=0,
-            last_batch=0,
-            cancel_requested=False,
-            summary=to_plain(RunSummary, RunSummary()),
-            created_at=DatabaseMoment(),
-            fallbacks=to_plain(Fallbacks, tuple(fallbacks)),
-        )
         with self._database.write() as session:
-            project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
-            admit_run(session.connection(), project or 0)
-            row.project_id = project or 0
-            session.add(row)
-            session.flush()
-            return _run(row)
+            return _run(added(session, name, spec, owner, origin_id, fallbacks))
 
     def get(self, run_id: int) -> Run:
         """Raises `NotFound`."""
@@ -249,6 +224,43 @@ class SqlRuns:
         it has not ended. What others measured or made from it stays."""
         with self._database.write() as session:
             return remove_run(session, run_id)
+
+
+def added(
+    session: Session,
+    name: str,
+    spec: RunSpec,
+    owner: str,
+    origin_id: int | None,
+    fallbacks: Sequence[Fallback],
+) -> RunRow:
+    """A queued run, in this transaction. Raises `ProjectArchived` and `QuotaReached`."""
+    row = RunRow(
+        name=name,
+        owner=owner,
+        origin_id=origin_id,
+        starred=False,
+        note="",
+        kind=spec.kind,
+        definition_id=spec.definition_id,
+        plan_id=spec.plan_id if isinstance(spec, TrainSpec) else None,
+        spec=to_plain(RunSpec, spec),
+        state=RunState.QUEUED,
+        attempt=0,
+        last_seq=0,
+        last_batch=0,
+        cancel_requested=False,
+        summary=to_plain(RunSummary, RunSummary()),
+        created_at=DatabaseMoment(),
+        fallbacks=to_plain(Fallbacks, tuple(fallbacks)),
+    )
+    of_definition = DefinitionRow.id == spec.definition_id
+    project = session.scalar(select(DefinitionRow.project_id).where(of_definition))
+    admit_run(session.connection(), project or 0)
+    row.project_id = project or 0
+    session.add(row)
+    session.flush()
+    return row
 
 
 def _end_attempt(session: Session, row: RunRow, state: RunState, error: RunError | None) -> None:

@@ -1,10 +1,10 @@
-"""The tables of what people tell each other of runs: comments, and views of the list."""
+"""The tables of what a team makes of runs: comments, views of the list, sweeps."""
 
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ForeignKey, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from backend.storage.tables.tables import Base
 from backend.storage.tables.values import Id
@@ -31,3 +31,28 @@ class ViewRow(Base):
     key: Mapped[str]
     view: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+
+
+class SweepRow(Base):
+    """`spec` is a `SweepSpec`; a sweep that is open is looked at by the agents."""
+
+    __tablename__ = "sweeps"
+    id: Mapped[int] = mapped_column(Id, primary_key=True)
+    project_id: Mapped[int] = mapped_column(ForeignKey("projects.id"), index=True)
+    name: Mapped[str]
+    owner: Mapped[str]
+    spec: Mapped[dict[str, Any]]
+    is_open: Mapped[bool]
+    created_at: Mapped[datetime]
+    runs: Mapped[list["SweepRunRow"]] = relationship(lazy="selectin", order_by="SweepRunRow.number")
+
+
+class SweepRunRow(Base):
+    """`values` of one run; `ended`: why the sweep ended it before it was done."""
+
+    __tablename__ = "sweep_runs"
+    sweep_id: Mapped[int] = mapped_column(ForeignKey("sweeps.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
+    values: Mapped[dict[str, Any]]
+    ended: Mapped[str]
