@@ -1,4 +1,4 @@
-"""What devices use, over time: a line of cells per device, darker where more is used.
+"""What devices use, over time: a row of cells per device, stronger where more is used.
 
 A line per device would be unreadable with sixteen of them, all near 95 %. Vega-Lite, as `curve`.
 """
@@ -14,13 +14,13 @@ from backend.runs.use import Use, UsePoint, largest, thinned
 START, END, DEVICE, SHARE, TEXT = "start", "end", "device", "share", "text"
 CELLS, FEWEST = 2400, 40
 """About so many in a picture, and at least so many for each device."""
-ROW, AXIS = 22, 34  # pixels
+ROW, AXIS = 22, 50  # pixels
 LETTERS = 34
 
 
 @dataclass(frozen=True, slots=True)
 class UseMeasure:
-    """What is drawn in one picture; None where it is not known. `most`: the value of the darkest
+    """What is drawn in one picture; None where it is not known. `most`: the value of the strongest
     cell, where that is not the largest."""
 
     title: str
@@ -85,9 +85,9 @@ def use_chart(num_devices: int) -> dict[str, Any]:
     """How to draw the cells."""
     axis = {"grid": False, "title": None, "tickCount": 5, "labelFlush": True}
     hover = [
-        {"field": DEVICE, "type": "nominal", "title": "now"},
+        {"field": DEVICE, "type": "nominal", "title": "device, now"},
         {"field": START, "type": "temporal", "title": "at", "format": "%H:%M:%S"},
-        {"field": TEXT, "type": "nominal", "title": "then"},
+        {"field": TEXT, "type": "nominal", "title": "value"},
     ]
     return {
         "height": ROW * num_devices + AXIS,
@@ -100,7 +100,7 @@ def use_chart(num_devices: int) -> dict[str, Any]:
                 "type": "nominal",
                 "sort": None,
                 "title": None,
-                "axis": {"labelLimit": 320, "ticks": False, "domain": False},
+                "axis": {"labelLimit": 320, "minExtent": 150, "ticks": False, "domain": False},
                 "scale": {"paddingInner": 0.18},
             },
             "opacity": {

@@ -22,19 +22,21 @@ FIRST = next(iter(SPANS))
 
 def node_use(nodes: Sequence[Node]) -> None:
     """Of the node that is chosen, for as long as is chosen."""
-    names = [node.name for node in nodes if node.run_id is None]
-    if not names:
+    known = [node.name for node in nodes if node.run_id is None]
+    if not known:
         return
-    with card("Use over time", "darker is more; behind each name its use now"):
+    with card("Use over time", "a stronger grey is more; behind each name its use now"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-            name = names[0]
-            if len(names) > 1:
-                name = st.selectbox("Node", names, width=280, **bound(Param.NODE)) or name
+            name = known[0]
+            if len(known) > 1:
+                name = st.selectbox("Node", known, width=280, **bound(Param.NODE)) or name
             span = st.segmented_control(
                 "Span", list(SPANS), default=FIRST, required=True, **bound(Param.SPAN)
             )
         points = services.backend().use.of_node(name, time.time() - SPANS[span or FIRST])
         if len(points) > 1:
-            use_view(points, {}, "node")
+            uses = points[-1].uses
+            names = {place: f"{place - 1} · {uses[place].name}" for place in range(1, len(uses))}
+            use_view(points, names, "node")
         else:
             st.caption("Nothing was sampled in that time. An agent samples at each sign of life.")
