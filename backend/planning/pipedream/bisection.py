@@ -19,9 +19,8 @@ class Optimum:
     """A partition with its proof.
 
     seconds      its bottleneck per minibatch (`backend.planning.pipedream.bottleneck`)
-    lower_bound  no plan is faster that has its stages in the order of the devices, or copied over
-                 machines; equal to `seconds` where the partition is proved to be best. Else not
-                 every cut (or not every copied pipeline) was looked at
+    lower_bound  no plan is faster, wherever its stages stand; equal to `seconds` where the
+                 partition is proved to be best
     """
 
     partition: Partition

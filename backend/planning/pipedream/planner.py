@@ -20,12 +20,16 @@ newcomer reads it first, and tests hold this planner against it. What is changed
 - A stage takes any neighbouring devices, so that it may span machines by part, and devices may
   stay idle (`bottleneck`): VGG-16's 15-1 on 4 servers of 4.
 - A ring moves 4 (m-1)/m |w| over a link, both directions counted (`backend.planning.cost`).
+- On several levels stages stand where it is best (`any_order`, `packing`): the bound is that of
+  all plans (`proof`).
 - Every stage keeps within its devices' memory under the schedule that will run
   (`memory_constrained`); devices may differ (`device_orders`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, partial
+from operator import mul
 
 import numpy as np
 
@@ -38,9 +42,10 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import MOST, Candidates, Cells, all_ideals
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
 from backend.planning.pipedream.ideals import Ideals, own_order
-from backend.planning.pipedream.least_cuts import least_cuts
+from backend.planning.pipedream.least_cuts import LeastCuts, least_cuts
 from backend.planning.pipedream.memory_constrained import constrained
 from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.pipedream.proof import anywhere
 from backend.planning.pipedream.tie_breaking import tidy
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.planning.work import SearchWork, WorkSpent
@@ -75,12 +80,11 @@ def optimum(
     """The best partition, with its bottleneck and a lower bound to all others.
 
     Devices may stay idle. Of equal plans: the fewest stages, as each keeps one more weight
-    version, then idle devices join a stage that they do not slow. A pipeline copied over
-    machines is never faster than its layers as one stage there (its ring is no longer and its
-    work is even), so copies are looked at only where `memory` forbids that. Unequal devices are
-    taken in some orders (`device_orders`). Raises `PlanDoesNotFit` where nothing keeps within
-    `memory`: with the smallest excess, unless not `tells_excess`; and `WorkSpent` where the `work`
-    did not suffice for any plan. Where it did not suffice for the best one, the gap is larger.
+    version, then idle devices join a stage that they do not slow. Unequal devices are taken in
+    some orders (`device_orders`); the bound holds for all. Raises `PlanDoesNotFit` where nothing
+    keeps within `memory`: with the smallest excess, unless not `tells_excess`; and `WorkSpent`
+    where the `work` did not suffice for any plan. Where it did not suffice for the best one, the
+    gap is larger.
     """
     work = work or SearchWork()
     found: list[Optimum] = []
@@ -121,9 +125,41 @@ def _optimum(
     def space(cuts: Ideals | Cells, relaxed: bool = False) -> PlanSpace:
         return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess, work)
 
-    if cuts := cuts or all_ideals(profile):
-        return _among(space(cuts), single, bound)
-    return _among_many(space, profile, single, bound, memory is not None)
+    cuts = cuts or all_ideals(profile)
+    if cuts:
+        best = _among(space(cuts), single, bound)
+        every, proofs = cuts, iter((space(cuts),) if cuts.complete else ())
+    else:
+        least, listed = least_cuts(profile), cache(partial(Candidates.of, profile))
+        best = _among_many(space, least, listed, single, bound, memory is not None)
+        every, proofs = least.ideals, _all_cuts(space, least, listed, best.seconds)
+    if not cluster.is_uniform or len(cluster.levels) == 1:
+        return best
+    if not every.complete and len(every) * cluster.num_devices > MANY:
+        every = every.lightest(FEWER)
+    return anywhere(space(every), proofs, replace(best, lower_bound=bound))
+
+
+def _all_cuts(
+    space: Callable[..., PlanSpace],
+    least: LeastCuts,
+    listed: Callable[[], Candidates],
+    seconds: float,
+) -> Iterator[PlanSpace]:
+    """Cells of like cuts that no plan within `seconds` escapes, coarse and then fine; all the cuts
+    that are light enough, if they are few."""
+    yield space(least.cells, relaxed=True)
+    candidates = listed()
+    if not candidates.is_whole:
+        return
+    cluster = space(least.ideals).cluster
+    members = (cluster.num_devices / size for size in cluster.sizes[1:])
+    widest = max(map(mul, members, cluster.slowest))
+    light = candidates.with_cuts_up_to(seconds * widest * (1 + ROUNDING))
+    if len(light) <= MOST and candidates.is_exact:
+        yield space(candidates.ideals(light, complete=True))
+    else:
+        yield space(candidates.cells(light, MOST), relaxed=True)
 
 
 def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
@@ -144,7 +180,8 @@ def _among(space: PlanSpace, start: Partition, bound: float) -> Optimum:
 
 def _among_many(
     space: Callable[..., PlanSpace],
-    profile: Profile,
+    least: LeastCuts,
+    listed: Callable[[], Candidates],
     start: Partition,
     bound: float,
     is_constrained: bool,
@@ -155,7 +192,7 @@ def _among_many(
     First those of the profile's own order, and the cheapest ones. Then all, where they can be
     listed or merged; the time below which even cells of like cuts admit no plan is the bound.
     """
-    least = least_cuts(profile)
+    profile = least.cells.profile
     own = Ideals(profile, own_order(len(profile.layers)), complete=False)
     bounded: Optimum | None = None
     for cuts in (own.lightest(FEWER),) if is_constrained else (own, least.ideals):
@@ -168,7 +205,7 @@ def _among_many(
         if bounded.gap <= NEAR:
             return bounded
     assert bounded is not None
-    candidates = Candidates.of(profile)
+    candidates = listed()
     if not candidates.is_whole:
         return bounded
     found = _among_listed(space, candidates, bounded, start, is_constrained)

@@ -1,0 +1,94 @@
+"""A plan against all others, wherever their stages stand: a lower bound, or a better plan."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from backend.planning.cost import ROUNDING
+from backend.planning.pipedream.any_order import AnyOrder, Tied
+from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
+from backend.planning.pipedream.ideals import Ideals
+from backend.planning.pipedream.packing import better
+from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.work import WorkSpent
+
+TRIES = 12
+"""Times within which stages are asked for that might find devices, at most."""
+CLOSE_TRIES = 5e-3
+
+
+def anywhere(space: PlanSpace, proofs: Iterable[PlanSpace], best: Optimum) -> Optimum:
+    """`best` or a faster plan of `space`. Its bound holds for all plans: it is found with the cuts
+    of `proofs`, each of which are all that there are or cells that stand for them."""
+    for each in proofs:
+        best = proved(each.with_share(0.5), best)
+        if best.gap <= CLOSE_BOUND:
+            return best
+    return searched(space, best)
+
+
+def proved(space: PlanSpace, best: Optimum) -> Optimum:
+    """`best` or a faster plan of `space`, with a lower bound of all of them, that of `best` or a
+    higher one. Ends early where the work is spent."""
+    low, high = best.lower_bound, best.seconds
+    is_first = True
+    try:
+        while high > low * (1 + 4 * ROUNDING):
+            near = best.seconds <= low * (1 + CLOSE_BOUND)
+            if high <= low * (1 + CLOSE_BOUND) and not near:
+                break
+            below = best.seconds * (1 - 3 * ROUNDING)
+            limit = below if is_first or near else low + (high - low) / 2
+            is_first = False
+            found = _within(space, limit)
+            if found is None:
+                low = max(low, limit)
+            else:
+                high = min(high, limit)
+                best = _placed(space, found, best)
+            if near:
+                break
+    except WorkSpent:
+        pass
+    closed = best.seconds <= low * (1 + 4 * ROUNDING)
+    return replace(best, lower_bound=best.seconds if closed else min(low, best.seconds))
+
+
+def searched(space: PlanSpace, best: Optimum) -> Optimum:
+    """`best`, or a faster plan: the least time within which stages find devices too, by
+    bisection. The bound stays."""
+    low = best.lower_bound
+    for _ in range(TRIES):
+        if best.seconds <= low * (1 + CLOSE_TRIES):
+            break
+        limit = low + (best.seconds - low) / 2
+        try:
+            found = _within(space, limit, is_doubled=True)
+        except WorkSpent:
+            break
+        before = best.seconds
+        best = best if found is None else _placed(space, found, best)
+        if best.seconds == before:
+            low = limit
+    return best
+
+
+def _within(
+    space: PlanSpace, limit: float, is_doubled: bool = False
+) -> dict[int, tuple[Tied, ...]] | None:
+    """By the size of a machine what there is within the limit; None where one knows that there is
+    nothing."""
+    found = {}
+    for tier, size in enumerate(space.cluster.sizes[:-1]):
+        if 1 < size < space.cluster.num_devices:
+            stages = AnyOrder(space, limit, tier, is_doubled).run()
+            if stages is None:
+                return None
+            found[size] = stages
+    return found
+
+
+def _placed(space: PlanSpace, found: dict[int, tuple[Tied, ...]], best: Optimum) -> Optimum:
+    if isinstance(space.ideals, Ideals):
+        for block, stages in found.items():
+            best = better(space, stages, block, best)
+    return best
