@@ -39,7 +39,7 @@ LEAST_TIED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class CountedStage:
     """A stage between two ideals, on so many devices anywhere."""
 
     first: int
@@ -52,7 +52,7 @@ class Tied:
     """Stages in `copies` that are each within a machine; one stage alone is anywhere, as 0."""
 
     copies: int
-    shares: tuple[Share, ...]
+    shares: tuple[CountedStage, ...]
 
 
 @dataclass
@@ -216,13 +216,13 @@ class AnyOrder:
     def _trace(self) -> tuple[Tied, ...]:
         found: list[Tied] = []
         first, place, wide, total = 0, -1, 0, int(self.free.fewest[0, 0])
-        shares: list[Share] = []
+        shares: list[CountedStage] = []
         last = len(self.space.ideals) - 1
         while first < last:
             reached = self.free if place < 0 else self.tied[place]
             came = reached.origin[first, wide]
             stop, behind_place, wide, behind = self.steps[int(came)]
-            shares.append(Share(first, stop, total - behind))
+            shares.append(CountedStage(first, stop, total - behind))
             if behind_place < 0:
                 copies = self.copies[place][0] if place >= 0 else 0
                 found.append(Tied(copies, tuple(shares)))

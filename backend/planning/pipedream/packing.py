@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
 
-from backend.planning.pipedream.any_order import Share, Tied
+from backend.planning.pipedream.any_order import CountedStage, Tied
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.plan_space import PlanSpace
@@ -76,7 +76,7 @@ def _slots(found: tuple[Tied, ...], free: list[list[int]], sign: int) -> Slots |
 
 
 def _devices(
-    share: Share, number: int, each: Tied, slots: Slots, free: list[list[int]]
+    share: CountedStage, number: int, each: Tied, slots: Slots, free: list[list[int]]
 ) -> tuple[int, ...]:
     """Those of one stage: replica k is in copy k mod copies, and the copies of a machine follow
     each other. A stage without a machine takes what is left, of the emptiest machines first."""
