@@ -7,15 +7,15 @@ two things bind on several levels:
 - cuts that are too heavy for the links between the machines. Replicas hand their microbatches to
   those of the next stage in turn, so that such a cut stays within machines only where the stages
   are `copies` of one pipeline, as many as the greatest common divisor of their replicas, and each
-  copy has its devices in one machine. Such stages are tied.
+  copy has its devices in one machine. Such stages are joined.
 
 Everything else is taken at its best: each ring has the fastest links that so many devices can have,
 machines are parted without a rest, and of a cut that is shared each machine carries as little as
 can be. So a time within which there is nothing here is a lower bound of every plan. What there is
 may be a plan (`packing`).
 
-With as many layers to place, fewer devices behind are never worse: per cut that is not tied the
-fewest are kept, and per tied cut the fewest for each size of what a machine holds of a copy.
+With as many layers to place, fewer devices behind are never worse: per cut that is not joined the
+fewest are kept, and per joined cut the fewest for each size of what a machine holds of a copy.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ FEW_COPIES = 32
 """Up to so many each number of copies is thought of, of more some that stand for those up to the
 next: with the devices of the fewest and the time of the most."""
 COARSER = 1.1
-LEAST_TIED = 2
+LEAST_JOINED = 2
 """Stages on each machine that copies have, of one device at least."""
 
 
@@ -48,7 +48,7 @@ class CountedStage:
 
 
 @dataclass(frozen=True, slots=True)
-class Tied:
+class Joined:
     """Stages in `copies` that are each within a machine; one stage alone is anywhere, as 0."""
 
     copies: int
@@ -110,9 +110,9 @@ class AnyOrder:
         self.copies = _copies(self.machines, self.block)
         self.widths = [self._widest(least) for least, _ in self.copies]
         self.free = _Reached(np.full((len(ideals), 1), inf))
-        self.tied = [_Reached(np.full((len(ideals), wide + 1), inf)) for wide in self.widths]
+        self.joined = [_Reached(np.full((len(ideals), wide + 1), inf)) for wide in self.widths]
 
-    def run(self) -> tuple[Tied, ...] | None:
+    def run(self) -> tuple[Joined, ...] | None:
         """Stages within the limit, those near the input first; None where there are none. Raises
         `WorkSpent`."""
         self.space.work.spend(START + STEP * len(self.copies))
@@ -132,12 +132,12 @@ class AnyOrder:
         return max(wide for wide in widths if self.machines * (self.block // wide) >= copies)
 
     def _sources(self, stop: int) -> list[tuple[int, int, int]]:
-        """What is behind `stop`: the place in `copies` (-1 = not tied), devices of a copy, devices
+        """What is behind `stop`: the place in `copies` (-1 = not joined), devices of a copy, devices
         in all; without those that are no better than another."""
         found = []
         if self.free.fewest[stop, 0] < self.devices:
             found.append((-1, 0, int(self.free.fewest[stop, 0])))
-        for place, reached in enumerate(self.tied):
+        for place, reached in enumerate(self.joined):
             best = inf
             for wide in np.flatnonzero(np.isfinite(reached.fewest[stop, :-1])).tolist():
                 if reached.fewest[stop, wide] < best:
@@ -164,9 +164,9 @@ class AnyOrder:
             if place < 0:
                 self._alone(firsts, np.fmin(inside, outside), behind)
                 for other in range(len(self.copies)):
-                    self._tie(firsts, other, 0, behind, (inside, outside))
+                    self._join(firsts, other, 0, behind, (inside, outside))
             else:
-                self._tie(firsts, place, wide, behind, (inside, outside))
+                self._join(firsts, place, wide, behind, (inside, outside))
 
     def _fewest(self, firsts: Ints, stop: int, behind: int) -> tuple[Floats, Floats]:
         """The fewest replicas within one machine, and over several; infinite where none do."""
@@ -182,7 +182,7 @@ class AnyOrder:
         inner = 0
         for level, bandwidth in enumerate(space.cluster.slowest, start=1):
             outside = level > self.tier
-            at_least = np.maximum(least, max(inner + 1, LEAST_TIED) if outside else inner + 1)
+            at_least = np.maximum(least, max(inner + 1, LEAST_JOINED) if outside else inner + 1)
             count = fewest_members(compute, weights, bandwidth, self.limit, space.overlap, at_least)
             fits = np.isinf(found[outside]) & (count <= self.sizes[level])
             found[outside][fits] = count[fits]
@@ -190,15 +190,15 @@ class AnyOrder:
         return found[0], found[1]
 
     def _alone(self, firsts: Ints, replicas: Floats, behind: int) -> None:
-        """Stages that are not tied to the one in front."""
+        """Stages that are not joined to the one in front."""
         total = behind + replicas
         fits = self.crosses[firsts] & (total + self.needed[firsts] <= self.devices)
         self.free.note(firsts[fits], total[fits], len(self.steps) - 1)
 
-    def _tie(
+    def _join(
         self, firsts: Ints, place: int, wide: int, behind: int, fewest: tuple[Floats, Floats]
     ) -> None:
-        """Stages of copies that have `wide` devices each behind: the first ones of theirs, or tied
+        """Stages of copies that have `wide` devices each behind: the first ones of theirs, or joined
         to the stage in front."""
         least, most = self.copies[place]
         each = fewest[0] if most == 1 else np.ceil(fewest[1] / most)
@@ -211,21 +211,21 @@ class AnyOrder:
         goes_on &= held < self.widths[place]
         if goes_on.any():
             at = firsts[goes_on] * (self.widths[place] + 1) + held[goes_on].astype(np.int64)
-            self.tied[place].note(at, total[goes_on], len(self.steps) - 1)
+            self.joined[place].note(at, total[goes_on], len(self.steps) - 1)
 
-    def _trace(self) -> tuple[Tied, ...]:
-        found: list[Tied] = []
+    def _trace(self) -> tuple[Joined, ...]:
+        found: list[Joined] = []
         first, place, wide, total = 0, -1, 0, int(self.free.fewest[0, 0])
         shares: list[CountedStage] = []
         last = len(self.space.ideals) - 1
         while first < last:
-            reached = self.free if place < 0 else self.tied[place]
+            reached = self.free if place < 0 else self.joined[place]
             came = reached.origin[first, wide]
             stop, behind_place, wide, behind = self.steps[int(came)]
             shares.append(CountedStage(first, stop, total - behind))
             if behind_place < 0:
                 copies = self.copies[place][0] if place >= 0 else 0
-                found.append(Tied(copies, tuple(shares)))
+                found.append(Joined(copies, tuple(shares)))
                 shares = []
             first, place, total = stop, behind_place, behind
         return tuple(found)
@@ -234,7 +234,7 @@ class AnyOrder:
 def _copies(machines: int, block: int) -> list[tuple[int, int]]:
     """The fewest and the most of each number of copies that is thought of, one and then the largest
     first: up to as many as there are machines, times the smallest pipelines that are in each."""
-    most = machines * (block // LEAST_TIED)
+    most = machines * (block // LEAST_JOINED)
     starts = list(range(1, min(FEW_COPIES, most) + 1))
     starts += accumulate(range(64), lambda at, _: int(at * COARSER) + 1, initial=FEW_COPIES + 1)
     starts = [start for start in starts if start <= most] or [1]

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
 
-from backend.planning.pipedream.any_order import CountedStage, Tied
+from backend.planning.pipedream.any_order import CountedStage, Joined
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.plan import Partition, Stage
 
 Slots = dict[tuple[int, int], list[int]]
-"""The devices of each part of a plan that stays within a machine: by the number of what is tied
+"""The devices of each part of a plan that stays within a machine: by the number of what is joined
 and of its copy."""
 
 
-def better(space: PlanSpace, found: tuple[Tied, ...], block: int, best: Optimum) -> Optimum:
+def better(space: PlanSpace, found: tuple[Joined, ...], block: int, best: Optimum) -> Optimum:
     """`best`, or the stages that were `found` on devices in machines of `block`, where they fit and
     are faster by more than a trifle."""
     for partition in _placed(space, tuple(map(_finest, found)), block):
@@ -28,13 +28,13 @@ def better(space: PlanSpace, found: tuple[Tied, ...], block: int, best: Optimum)
     return best
 
 
-def _finest(each: Tied) -> Tied:
+def _finest(each: Joined) -> Joined:
     """The same in as many copies as its replicas admit, where they need not be in one machine."""
     most = gcd(*(share.replicas for share in each.shares))
     return replace(each, copies=most) if each.copies > 1 else each
 
 
-def _placed(space: PlanSpace, found: tuple[Tied, ...], block: int) -> Iterator[Partition]:
+def _placed(space: PlanSpace, found: tuple[Joined, ...], block: int) -> Iterator[Partition]:
     """What stays within a machine goes first, the largest first, into the fullest machine that has
     room for it or into the emptiest one; the others take what is left."""
     ideals = space.ideals
@@ -57,7 +57,7 @@ def _placed(space: PlanSpace, found: tuple[Tied, ...], block: int) -> Iterator[P
         yield Partition(tuple(stages), order)
 
 
-def _slots(found: tuple[Tied, ...], free: list[list[int]], sign: int) -> Slots | None:
+def _slots(found: tuple[Joined, ...], free: list[list[int]], sign: int) -> Slots | None:
     """Machines with room for each copy, and for each single stage where there is one; the devices
     are taken out of `free`. None where a copy has none."""
     wanted = []
@@ -76,7 +76,7 @@ def _slots(found: tuple[Tied, ...], free: list[list[int]], sign: int) -> Slots |
 
 
 def _devices(
-    share: CountedStage, number: int, each: Tied, slots: Slots, free: list[list[int]]
+    share: CountedStage, number: int, each: Joined, slots: Slots, free: list[list[int]]
 ) -> tuple[int, ...]:
     """Those of one stage: replica k is in copy k mod copies, and the copies of a machine follow
     each other. A stage without a machine takes what is left, of the emptiest machines first."""

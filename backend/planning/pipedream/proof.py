@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from backend.planning.cost import ROUNDING
-from backend.planning.pipedream.any_order import AnyOrder, Tied
+from backend.planning.pipedream.any_order import AnyOrder, Joined
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.packing import better
@@ -74,7 +74,7 @@ def searched(space: PlanSpace, best: Optimum) -> Optimum:
 
 def _within(
     space: PlanSpace, limit: float, is_doubled: bool = False
-) -> dict[int, tuple[Tied, ...]] | None:
+) -> dict[int, tuple[Joined, ...]] | None:
     """By the size of a machine what there is within the limit; None where one knows that there is
     nothing."""
     found = {}
@@ -87,7 +87,7 @@ def _within(
     return found
 
 
-def _placed(space: PlanSpace, found: dict[int, tuple[Tied, ...]], best: Optimum) -> Optimum:
+def _placed(space: PlanSpace, found: dict[int, tuple[Joined, ...]], best: Optimum) -> Optimum:
     if isinstance(space.ideals, Ideals):
         for block, stages in found.items():
             best = better(space, stages, block, best)
