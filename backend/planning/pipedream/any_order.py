@@ -132,7 +132,7 @@ class AnyOrder:
         return max(wide for wide in widths if self.machines * (self.block // wide) >= copies)
 
     def _sources(self, stop: int) -> list[tuple[int, int, int]]:
-        """What is behind `stop`: the place in `copies` (-1 = not joined), devices of a copy, devices
+        """What is behind `stop`: the place in `copies` (-1 = not joined), devices of a copy and
         in all; without those that are no better than another."""
         found = []
         if self.free.fewest[stop, 0] < self.devices:
@@ -198,7 +198,7 @@ class AnyOrder:
     def _join(
         self, firsts: Ints, place: int, wide: int, behind: int, fewest: tuple[Floats, Floats]
     ) -> None:
-        """Stages of copies that have `wide` devices each behind: the first ones of theirs, or joined
+        """Stages of copies that have `wide` devices each behind: their first ones, or those joined
         to the stage in front."""
         least, most = self.copies[place]
         each = fewest[0] if most == 1 else np.ceil(fewest[1] / most)
