@@ -1,11 +1,40 @@
 """Which transfers wait for each other: the seam between ranks and the links under them."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
+
+from backend.pipeline.actions import Collective
 
 Path = tuple[Hashable, ...]
 """The links that a transfer keeps busy, all of them from its start to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a sum that travels by itself for so many `seconds`, from `before` seconds before
+    its ranks come to the sum: it is made by then."""
+
+    before: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """What a sum keeps busy: each piece, one after the other, all of `links`, every link for its
+    share of the piece's seconds."""
+
+    links: tuple[tuple[Hashable, float], ...]
+    pieces: tuple[Piece, ...]
+
+
+def exposed(pieces: Iterable[Piece]) -> float:
+    """Seconds for which ranks that have come to a sum wait for its pieces."""
+    end = -inf
+    for piece in pieces:
+        end = max(end, -piece.before) + piece.seconds
+    return max(0.0, end)
 
 
 class Links(Protocol):
@@ -16,6 +45,9 @@ class Links(Protocol):
 
     def latency(self, source: int, to: int) -> float:
         """Seconds at the end of a transfer in which its links are free for the next one."""
+
+    def ring(self, action: Collective) -> Ring | None:
+        """The links that a collective shares with transfers; None where it shares none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +60,15 @@ class OwnLinks:
     def latency(self, source: int, to: int) -> float:
         return 0.0
 
+    def ring(self, action: Collective) -> Ring | None:
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class ServerLinks:
     """The ranks of a server share one full-duplex link to the other servers; inside a server
-    every pair has its own. `servers[r]` is rank r's; `between` is the latency between servers
-    in seconds."""
+    every pair has its own, and sums use none. `servers[r]` is rank r's; `between` is the latency
+    between servers in seconds."""
 
     servers: tuple[int, ...]
     between: float = 0.0
@@ -46,3 +81,6 @@ class ServerLinks:
 
     def latency(self, source: int, to: int) -> float:
         return self.between if self.servers[source] != self.servers[to] else 0.0
+
+    def ring(self, action: Collective) -> Ring | None:
+        return None

@@ -4,10 +4,10 @@ import numpy as np
 
 from backend.pipeline.clock.durations import Durations, seconds
 from backend.pipeline.clock.in_time import Cores, Shared, walk_in_time
-from backend.pipeline.clock.waits import Waits, sorting
+from backend.pipeline.clock.waits import Waits, coded, sorting
 from backend.pipeline.clock.walk import Walked, through, walk
 from backend.pipeline.kinds import Floats, Ints
-from backend.pipeline.links import Links, OwnLinks
+from backend.pipeline.links import Links, OwnLinks, Ring
 from backend.pipeline.program import Program
 from backend.pipeline.timeline import Timeline
 
@@ -27,9 +27,9 @@ def simulate(
     of a send is the transfer, that of a receive the wait. Pipelines on one device compute one at
     a time, first come, first served (ours: real devices overlap small kernels a little), and
     so do devices that share `cores` (ours: a real kernel deals them out in slices; the work
-    done by the end is the same). All-reduces use no link. `durations` must be the same for all
-    microbatches, and the program must keep the verifier's rules (waiting for ever aside: raises
-    `ProgramStuck`).
+    done by the end is the same). A sum keeps the links of its ring busy (`Links.ring`), and may
+    have begun before all its ranks have come. `durations` must be the same for all microbatches,
+    and the program must keep the verifier's rules (waiting for ever aside: raises `ProgramStuck`).
     """
     plan = program.waits
     took = seconds(program, durations)
@@ -45,12 +45,36 @@ def _shared(program: Program, plan: Waits, cores: Cores | None, links: Links) ->
     pairs = plan.pairs.T.tolist()
     paths = [links.path(source, to) for source, to in pairs]
     latency = [links.latency(source, to) for source, to in pairs]
-    names = {name: number for number, name in enumerate({n: None for path in paths for n in path})}
-    has_shared = len(names) < sum(map(len, paths)) or any(latency)
+    kinds, kind_of = _rings(program, plan, links)
+    uses = [*paths, *(tuple(link for link, _ in ring.links) for ring in kinds if ring)]
+    names = {name: number for number, name in enumerate({n: None for use in uses for n in use})}
+    has_shared = len(names) < sum(map(len, uses)) or any(latency)
     if not has_shared and cores is None and program.shape.num_pipelines == 1:
         return None
     devices = [program.shape.device_of(rank) for rank in range(program.num_ranks)]
-    return Shared([tuple(names[name] for name in path) for path in paths], latency, devices, cores)
+    numbered = [
+        (tuple((names[link], part) for link, part in ring.links), ring.pieces) if ring else None
+        for ring in kinds
+    ]
+    return Shared(
+        [tuple(names[name] for name in path) for path in paths],
+        latency,
+        devices,
+        cores,
+        [numbered[kind] for kind in kind_of],
+    )
+
+
+def _rings(program: Program, plan: Waits, links: Links) -> tuple[list[Ring | None], list[int]]:
+    """The rings of the collectives of a program, of each stage and group one, and the place there
+    of each collective's."""
+    nodes = np.flatnonzero(plan.needs < -1)
+    firsts = nodes[np.unique(-2 - plan.needs[nodes], return_index=True)[1]]
+    rows = program.rows.at(plan.rows[firsts])
+    code = coded(rows.kind, rows.stage, rows.peer)
+    _, known, kind = np.unique(code, return_index=True, return_inverse=True)
+    actions = [program.rows.action(int(plan.rows[firsts[place]])) for place in known]
+    return [links.ring(action) for action in actions], kind.tolist()  # type: ignore[arg-type]
 
 
 def _timeline(program: Program, plan: Waits, walked: Walked) -> Timeline:

@@ -42,8 +42,7 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
         held = range(pipeline_rank, len(cut.stages), len(every))
         group = shape.group_of(pipeline_rank)
         update = sum(
-            durations.update[s] + durations.all_reduce(s, group) + durations.gathering[s]
-            for s in held
+            durations.update[s] + durations.exposed(s, group) + durations.gathering[s] for s in held
         )
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         found.append(Load("stage", pipeline_rank, busy))
@@ -129,7 +128,7 @@ def drained(durations: PlanDurations, plan: Plan) -> float:
         longest = max(longest, there + share * (forward + backward + again) / speed)
         there += (forward + backward) / speed
     group = tuple(range(plan.partition.replicas[0]))
-    update = durations.update[0] / faster[0] + durations.all_reduce(0, group)
+    update = durations.update[0] / faster[0] + durations.exposed(0, group)
     return (longest + update) / (plan.batch * plan.num_pipelines)
 
 

@@ -1,6 +1,6 @@
 """Seconds of every action of a plan's program, from the profile and the cluster's links."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,9 @@ from backend.pipeline.actions import (
     Recompute,
     Step,
 )
+from backend.pipeline.links import Piece, exposed
 from backend.planning.plan import Partition
+from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.profile import Layer, Profile
 
@@ -30,9 +32,10 @@ class PlanDurations:
 
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
-    gradient, in place). Replicas whose state is `sharded` update a part each and gather the others,
-    within their step. The pipelines of a pipeline share its devices. Not known here: what ranks
-    lose by sharing a memory bus; cores are shared in `sharing`, links in `shared_links`.
+    gradient, in place). Replicas sum their gradients in buckets of `bucket_bytes`; those whose
+    state is `sharded` update a part each and gather the others, within their step. The pipelines of
+    a pipeline share its devices. Not known here: what ranks lose by sharing a memory bus; cores are
+    shared in `sharing`, links in `shared_links`.
     """
 
     profile: Profile
@@ -40,6 +43,7 @@ class PlanDurations:
     cluster: Cluster
     update_costs: tuple[WeightUpdateCost, ...] = ()
     sharded: bool = False
+    bucket_bytes: int = BUCKET_BYTES
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -105,15 +109,37 @@ class PlanDurations:
         return link.latency + self.message_bytes(message) / link.bandwidth
 
     def all_reduce(self, stage: int, group: tuple[int, ...]) -> float:
-        devices = [self.device(rank) for rank in group]
-        return ring_seconds(self.cluster, devices, self.parameter_bytes[stage])
+        """Seconds of a sum of all gradients of a stage at once."""
+        return self._ring(group).seconds(self.parameter_bytes[stage])
+
+    def exposed(self, stage: int, group: tuple[int, ...]) -> float:
+        """Of the same in buckets, what the last backward before it does not hide."""
+        return exposed(self.pieces(stage, group))
+
+    def pieces(self, stage: int, group: tuple[int, ...]) -> tuple[Piece, ...]:
+        """The buckets of a stage's gradients: of the weights' half, where it runs by itself."""
+        is_split = self._update_costs[stage].is_split
+        backward = self.backward_weight[stage] if is_split else self.backward[stage]
+        if len(group) == 1:
+            return ()
+        found = pieces(self._parts[stage], backward, self._ring(group), self.bucket_bytes)
+        return tuple(found)
+
+    def _ring(self, group: tuple[int, ...]) -> RingLinks:
+        if group not in self._rings:
+            self._rings[group] = ring(self.cluster, map(self.device, group))
+        return self._rings[group]
+
+    @cached_property
+    def _rings(self) -> dict[tuple[int, ...], RingLinks]:
+        return {}
 
     def collective(self, action: Collective) -> float:
-        """Seconds of `action`; an averaging takes as long as an update, for both pass once over
-        the stage's weights (ours)."""
+        """Seconds of `action` once all have come; an averaging takes as long as an update, for
+        both pass once over the stage's weights (ours)."""
         match action:
             case AllReduce(stage, group):
-                return self.all_reduce(stage, group)
+                return self.exposed(stage, group)
             case Average(stage):
                 return self.update[stage] * self._sharers[stage]
 
@@ -190,7 +216,7 @@ class PlanDurations:
         """Seconds in which the replicas of each stage give each other what they updated: one round
         of their ring; 0 where each updates everything."""
         return tuple(
-            ring_seconds(self.cluster, stage.devices, num_bytes, 1) if sharers > 1 else 0.0
+            ring(self.cluster, stage.devices).seconds(num_bytes, 1) if sharers > 1 else 0.0
             for stage, num_bytes, sharers in zip(
                 self.partition.stages, self.parameter_bytes, self._sharers, strict=True
             )
@@ -257,16 +283,3 @@ class PlanDurations:
 def _copying(part: tuple[Layer, ...]) -> float:
     """Profiled seconds in which a number for each weight is read and written once."""
     return 2 / 3 * sum(layer.adding for layer in part)
-
-
-def ring_seconds(
-    cluster: Cluster, devices: Iterable[int], num_bytes: float, rounds: int = 2
-) -> float:
-    """A sum of `num_bytes` over a ring in device order: 2 (r-1) steps, each of the r-th part
-    over its slowest link (Patarasuk and Yuan, JPDC 2009); links are full duplex. Its second half
-    alone, one round, gathers what each has of them."""
-    ring = sorted(devices)
-    links = [cluster.link(a, b) for a, b in zip(ring, (*ring[1:], ring[0]), strict=True)]
-    piece = num_bytes / len(ring)
-    slowest = max(link.latency + piece / link.bandwidth for link in links)
-    return rounds * (len(ring) - 1) * slowest

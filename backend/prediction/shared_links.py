@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
-from backend.pipeline.links import Path
+from backend.pipeline.actions import AllReduce, Collective
+from backend.pipeline.links import Path, Ring
 from backend.prediction.durations import PlanDurations
 
 
@@ -30,3 +31,22 @@ class ClusterLinks:
         if here // self.cluster.sizes[1] == there // self.cluster.sizes[1]:
             return 0.0
         return self.cluster.link(here, there).latency
+
+    def ring(self, action: Collective) -> Ring | None:
+        """Of a sum, the links out of and into machines, each in use for as long as it needs for
+        what the slowest link of the ring needs the whole time for."""
+        if not isinstance(action, AllReduce):
+            return None
+        members = sorted(map(self.durations.device, action.group))
+        pairs = list(zip(members, (*members[1:], members[0]), strict=True))
+        slowest = min(self.cluster.link(*pair).bandwidth for pair in pairs)
+        links = {
+            (way, size, device // size): slowest / self.cluster.link(here, there).bandwidth
+            for here, there in pairs
+            for size in self.cluster.sizes[1:-1]
+            if here // size != there // size
+            for way, device in (("out of", here), ("into", there))
+        }
+        if not links:
+            return None
+        return Ring(tuple(links.items()), self.durations.pieces(action.stage, action.group))

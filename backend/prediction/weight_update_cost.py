@@ -12,12 +12,14 @@ class WeightUpdateCost:
 
     gathered  microbatches of a rank whose gradients one update applies
     replicas  ranks whose gradients it applies
+    is_split  whether the weights' half of a backward runs by itself
     renews    whether some backward still awaits the version before an update
     """
 
     gathered: int = 1
     replicas: int = 1
     renews: bool = False
+    is_split: bool = False
 
     @property
     def added(self) -> float:
@@ -42,4 +44,5 @@ def weight_update_costs(rule: Schedule, shape: Shape) -> tuple[WeightUpdateCost,
 def _of(rule: Schedule, shape: Shape, stage: int) -> WeightUpdateCost:
     group = shape.group_of(stage)
     gathered = max(1, shape.batch // len(group)) if rule.batched else 1
-    return WeightUpdateCost(gathered, len(group), rule.live(shape.coordinates[group[0]]) > 1)
+    renews = rule.live(shape.coordinates[group[0]]) > 1
+    return WeightUpdateCost(gathered, len(group), renews, rule.delay is not None)

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
+from math import inf
 
 import numpy as np
 
 from backend.pipeline.clock.waits import Waits
 from backend.pipeline.clock.walk import NOT_YET, Walked
 from backend.pipeline.kinds import Floats
+from backend.pipeline.links import Piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,22 +21,34 @@ class Cores:
     each: int
 
 
+NumberedRing = tuple[tuple[tuple[int, float], ...], tuple[Piece, ...]]
+"""A `Ring` whose links are numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shared:
     """`paths[c]`: the shared links of channel c, by number; `latency[c]` the seconds at the end
     of a transfer in which they are free; `devices[r]`: the device of rank r; `cores` if devices
-    share those of their hosts."""
+    share those of their hosts; `rings[c]`: the shared links of collective c, by number, and its
+    pieces; None where it shares none."""
 
     paths: Sequence[tuple[int, ...]]
     latency: Sequence[float]
     devices: Sequence[int]
     cores: Cores | None = None
+    rings: Sequence[NumberedRing | None] = ()
+
+    @property
+    def num_links(self) -> int:
+        on_rings = (link for ring in self.rings if ring for link, _ in ring[0])
+        return 1 + max((*(link for path in self.paths for link in path), *on_rings), default=0)
 
 
 def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Walked:
     """What `walk` does, with shared links and devices given to those that come first; of several
     at once the lowest rank. Each turn of a rank is one action (a receive, a compute or
-    collective, a send)."""
+    collective, a send). A sum whose links are shared goes piece by piece, so that messages come
+    between; one that could have begun before all ranks had come gets what was free then."""
     bounds = plan.bounds.tolist()
     needs, gives, channels = plan.needs.tolist(), plan.gives.tolist(), plan.channels.tolist()
     took, hop, alone = busy.tolist(), hops.tolist(), plan.alone.tolist()
@@ -43,7 +57,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     stage = [RECEIVE] * count
     ends, starts = [0.0] * len(needs), [0.0] * len(needs)
     arrivals, posted = [NOT_YET] * plan.num_messages, [0.0] * plan.num_messages
-    free = [0.0] * (1 + max((link for path in shared.paths for link in path), default=0))
+    free = [0.0] * shared.num_links
     device_free = [0.0] * (1 + max(shared.devices, default=0))
     hosts = shared.cores.hosts if shared.cores else ()
     core_free = {host: [0.0] * (shared.cores.each if shared.cores else 0) for host in hosts}
@@ -52,8 +66,31 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     present: dict[int, list[int]] = {}
     parked: dict[int, int] = {}
     ready = [(0.0, rank) for rank in range(count)]
+    piece_ends, next_piece = [-inf] * len(missing), [0] * len(missing)
     while ready:
         now, rank = heappop(ready)
+        if rank >= count:
+            collective = rank - count
+            links, pieces = shared.rings[collective] or ((), ())
+            end = piece_ends[collective]
+            while next_piece[collective] < len(pieces) and end <= now:
+                piece = pieces[next_piece[collective]]
+                begin = max(end, begun[collective] - piece.before, *(free[n] for n, _ in links))
+                for link, part in links:
+                    free[link] = begin + part * piece.seconds
+                end = begin + piece.seconds
+                next_piece[collective] += 1
+            piece_ends[collective] = end
+            if next_piece[collective] < len(pieces):
+                heappush(ready, (end, rank))
+                continue
+            for other in sorted(present.pop(collective)):
+                place = at[other]
+                starts[place] = begun[collective]
+                ends[place] = clock[other] = max(begun[collective], end)
+                stage[other], at[other] = RECEIVE, place + 1
+                heappush(ready, (clock[other], other))
+            continue
         node = at[rank]
         if node == bounds[rank + 1]:
             continue
@@ -96,6 +133,9 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             missing[collective] -= 1
             present.setdefault(collective, []).append(rank)
             if missing[collective]:
+                continue
+            if shared.rings and shared.rings[collective]:
+                heappush(ready, (begun[collective], count + collective))
                 continue
             for other in sorted(present.pop(collective)):
                 place = at[other]

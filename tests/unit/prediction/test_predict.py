@@ -9,12 +9,10 @@ from backend.errors import InvalidInput
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
-from backend.pipeline.simulate import simulate
 from backend.planning.plan import Partition, PlanDoesNotFit, Stage
-from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict, predicted_program
 from backend.prediction.shapes import microbatch_unit, steady_shape, training_shape
-from backend.prediction.steady import seconds_per_microbatch
+from backend.prediction.steady import on_cluster, seconds_per_microbatch
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 FREE = Cluster((Level(4, 1e30),))
@@ -100,8 +98,7 @@ def test_the_steady_state_is_that_of_a_segment_four_times_as_long(
     plan = make_plan(*stages, schedule=name, batch=batch)
     shape = steady_shape(plan)
     longer = Shape(shape.replicas, 4 * shape.num_microbatches, shape.batch)
-    durations = PlanDurations(profile, plan.partition, cluster)
-    timeline = simulate(lower(schedule(name), longer), durations)
+    timeline, _ = on_cluster(lower(schedule(name), longer), profile, cluster, plan)
     settled = seconds_per_microbatch(timeline, longer, microbatch_unit(plan))
     predicted = predict(profile, cluster, plan).seconds_per_minibatch / batch
     assert predicted == pytest.approx(settled, rel=1e-6)

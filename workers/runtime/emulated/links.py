@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.cluster.cluster import Cluster
-from backend.prediction.durations import ring_seconds
+from backend.prediction.gradient_sums import ring
 
 NUMBER = struct.Struct("d")
 KEPT = 8
@@ -76,7 +76,7 @@ class EmulatedLinks:
         terms = self._terms
         devices = sorted(terms.devices[rank] for rank in ranks)
         whole = num_bytes / terms.share
-        seconds = terms.scale * ring_seconds(terms.cluster, devices, whole, rounds)
+        seconds = terms.scale * ring(terms.cluster, devices).seconds(whole, rounds)
         here = terms.devices[self.rank]
         there = devices[(devices.index(here) + 1) % len(devices)]
         link = terms.cluster.link(here, there)

@@ -12,12 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle
 
+from backend.prediction.gradient_sums import BUCKET_BYTES
 from workers.runtime.messages.bucket import bucket_of, portions
 from workers.runtime.messages.world import Group
-
-BUCKET_BYTES = 4 * 2**20
-"""Long enough to use the link, short enough to start early (torch's own default is 25 MiB
-with a first bucket of 1; on gloo 4 MiB were as fast and started earlier)."""
 
 
 class Buckets:
