@@ -23,6 +23,7 @@ class SearchWork:
     whole  of which this is a part
     done   how much was done
     is_short   whether something was left out for the limit
+    stopped    where, in words; "" where nobody said
     """
 
     most: float = inf
@@ -30,6 +31,7 @@ class SearchWork:
     whole: Optional["SearchWork"] = None
     done: float = 0.0
     is_short: bool = False
+    stopped: str = ""
 
     @property
     def left(self) -> float:
@@ -55,11 +57,11 @@ class SearchWork:
         if self.whole:
             self.whole.count(amount)
 
-    def leave_out(self) -> None:
-        """Remember that something was."""
-        self.is_short = True
+    def leave_out(self, where: str = "") -> None:
+        """Remember that something was, and where last."""
+        self.is_short, self.stopped = True, where or self.stopped
         if self.whole:
-            self.whole.leave_out()
+            self.whole.leave_out(where)
 
     def part(self, share: float) -> "SearchWork":
         """That share of what is left, for a part of the search."""

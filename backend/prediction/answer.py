@@ -13,6 +13,7 @@ from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.work import SearchWork
 from backend.prediction.bottleneck import explain
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
@@ -40,6 +41,7 @@ class Answer:
                          would change
     planner_seconds      processor seconds that planning took, simulations included
     is_short             planning ended at its limit of work; more may find a faster plan
+    stopped              where it ended, in words; "" where it did not, or nobody said
     """
 
     prediction: Prediction
@@ -51,6 +53,7 @@ class Answer:
     reasons: tuple[str, ...]
     planner_seconds: float
     is_short: bool = False
+    stopped: str = ""
 
     @property
     def gap(self) -> float:
@@ -63,9 +66,10 @@ class Answer:
         """What a person should know of how it was found; "" where nothing was left out."""
         said = []
         if self.is_short:
+            where = f" ({self.stopped})" if self.stopped else ""
             said.append(
-                f"Planning stopped at its limit of work; the gap is {percent_text(self.gap, 1)}. "
-                "Searching on may find more."
+                f"Planning stopped at its limit of work{where}; the gap is "
+                f"{percent_text(self.gap, 1)}. Searching on may find more."
             )
         if not self.prediction.is_simulated:
             said.append("The plan is too large to simulate: its rate is an estimate, mostly high.")
@@ -115,10 +119,13 @@ def ranked(found: Iterable[Reply]) -> list[Answer]:
 
 
 def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
-    """What each planner that is asked says, as it comes; those that have no answer too."""
-    for name in (question.planner,) if question.planner else PLANNER_NAMES:
+    """What each planner that is asked says, as it comes; those that have no answer too. They share
+    the work of the question: what one leaves is for those behind it."""
+    names, work = _asked(question), question.work(watch.check)
+    for place, name in enumerate(names):
+        part = work.part(_weight(name) / sum(map(_weight, names[place:])))
         try:
-            found = _answer(name, question, watch)
+            found = _answer(name, question, watch, part)
         except StageflowError as fault:
             yield Reply(name, question.schedule, None, fault)
         else:
@@ -128,7 +135,7 @@ def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
 def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
     """Every planner that is asked under every schedule (or the one that is asked for), as it is
     computed. Planners that choose the schedule are asked once."""
-    for name in (question.planner,) if question.planner else PLANNER_NAMES:
+    for name in _asked(question):
         schedules = ("",) if name in SEARCHES else question.schedules
         for schedule in (question.schedule,) if question.schedule else schedules:
             yield from replies(replace(question, planner=name, schedule=schedule), watch)
@@ -153,9 +160,7 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
     return judge(question, question.fitting(question.plan(BY_HAND, partition)))
 
 
-def judge(
-    question: Question, prediction: Prediction, seconds: float = 0.0, is_short: bool = False
-) -> Answer:
+def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:
     """`prediction` beside data parallelism, one device and the lower bound."""
     plan, cluster = prediction.plan, question.cluster
     profile = question.at(plan.microbatch)
@@ -175,15 +180,23 @@ def judge(
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(_reasons(question, plan)),
         seconds,
-        is_short,
     )
 
 
-def _answer(name: str, question: Question, watch: Watch) -> Answer:
+def _asked(question: Question) -> tuple[str, ...]:
+    return (question.planner,) if question.planner else PLANNER_NAMES
+
+
+def _weight(planner: str) -> float:
+    """Of the work that planners share: those that search need it."""
+    return {"best": 8.0, "pipedream": 4.0}.get(planner, 1.0)
+
+
+def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:
     start = time.process_time()
-    work = question.work(watch.check)
     prediction = search(name, question, watch, work)
-    return judge(question, prediction, time.process_time() - start, work.is_short)
+    found = judge(question, prediction, time.process_time() - start)
+    return replace(found, is_short=work.is_short, stopped=work.stopped)
 
 
 def _reasons(question: Question, plan: Plan) -> Iterator[str]:

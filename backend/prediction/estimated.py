@@ -12,6 +12,7 @@ from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest, drained
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
+from backend.prediction.shared_links import ClusterLinks
 
 MOST_TURNS = 4096
 """Microbatches of a cut whose ways are counted."""
@@ -27,7 +28,7 @@ def estimated(
     rule, stages = schedule(plan.schedule), plan.partition.stages
     at = [shape.coordinates[shape.group_of(n)[0]] for n in range(shape.pipeline_size)]
     worst = max(busiest(durations, plan, shape), drained(durations, plan))
-    worst = max(worst, _on_shared_links(durations, plan))
+    worst = max(worst, _on_shared_links(durations, plan, shape))
     worst = max(worst, _under_way(durations, plan, shape, [rule.in_flight(each) for each in at]))
     seconds = plan.batch * worst
     computed = tuple(map(sum, zip(durations.forward, durations.backward, strict=True)))
@@ -52,7 +53,7 @@ def estimated(
     )
 
 
-def _on_shared_links(durations: PlanDurations, plan: Plan) -> float:
+def _on_shared_links(durations: PlanDurations, plan: Plan, shape: Shape) -> float:
     """Seconds per microbatch of the busiest link out of a machine or into one (`ClusterLinks`)."""
     cluster, stages = durations.cluster, plan.partition.stages
     sizes, bandwidth = cluster.sizes[1:-1], np.array([each.bandwidth for each in cluster.levels])
@@ -73,6 +74,13 @@ def _on_shared_links(durations: PlanDurations, plan: Plan) -> float:
                 crosses = one // size != other // size
                 np.add.at(leaving, one[crosses] // size, sent * seconds[crosses])
                 np.add.at(entering, other[crosses] // size, sent * seconds[crosses])
+    links = ClusterLinks(cluster, durations)
+    for number, stage in enumerate(stages):
+        group = shape.group_of(number)
+        sums = sum(piece.seconds for piece in durations.pieces(number, group))
+        for (way, size, machine), part in links.on_ring(group).items():
+            used = (out if way == "out of" else into)[sizes.index(size)]
+            used[machine] += part * sums / max(stage.replicas, plan.batch)
     return max((float(each.max()) for each in (*out, *into)), default=0.0)
 
 

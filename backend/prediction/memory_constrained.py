@@ -21,6 +21,11 @@ from backend.planning.work import SearchWork, WorkSpent
 from backend.profiles.profile import Profile
 
 NONE = Savings()
+OPTIMUM = 60.0
+"""Work per layer that a partition takes in any case."""
+FEW = 64
+"""Devices behind a stage up to which rules are compared one by one, and beyond at doubled numbers:
+they hold what is in flight, which grows with the depth or does not."""
 
 
 class PlanInputs(Protocol):
@@ -78,6 +83,9 @@ def memory_constrained_partitions(
     for key, rule in rules.items():
         if rule and _bounds(replace(rule, sharded=False), asked.cluster.num_devices) in loose:
             continue  # whole state does not make it slower
+        if work.is_spent:
+            break
+        work.count(OPTIMUM * len(asked.profile.layers))
         part = work.part(2 / 3)
         with suppress(PlanDoesNotFit, WorkSpent):
             best = optimum(asked.profile, asked.cluster, True, rule, cuts, False, part)
@@ -112,5 +120,7 @@ def _bounds(rule: MemoryRule | None, devices: int) -> object:
     if rule is None:
         return None
     longest = replace(rule, total=devices)
-    held = tuple((rule.holds(1, after), longest.holds(1, after)) for after in range(devices))
+    doubled = (2**n for n in range(FEW.bit_length(), devices.bit_length()))
+    behind = dict.fromkeys((*range(min(devices, FEW)), *doubled, devices - 1))
+    held = tuple((rule.holds(1, after), longest.holds(1, after)) for after in behind)
     return rule.recompute, rule.sharded, held

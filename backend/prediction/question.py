@@ -32,9 +32,14 @@ OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
 """Schedules of planners that were made for one; the others plan for PipeDream's."""
 MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
-LIMIT, FURTHER = 4e6, 30
-"""Work of a planner (`backend.planning.work`), and how many times of it where somebody asks for
-more."""
+KEPT = 32
+"""Predictions that a question remembers."""
+LIMIT, FURTHER, FIRST = 4e6, 30, 0.05
+"""Work of a question (`backend.planning.work`), how many times of it where somebody asks for more,
+and the part of it that a first answer takes."""
+RANKING, FEW, GROWTH = 1e6, 64, 0.25
+"""Work of the question to all planners on up to so many devices, and the power of the number of
+devices with which it grows beyond: about 3 s of one core, and 10 s on 4,096 devices."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class Question:
     batch      microbatches per update of a schedule that updates once per batch
     update_times   how many times as many samples an update of such a schedule may take
     search_on      the search may do `FURTHER` times the work
+    is_first       it may do `FIRST` of it, for an answer to look at until there is a better one
     optimizer  whose state counts as memory
     recompute, shard_state   whether activations are computed again, and whether the optimizer's
                state of a stage is sharded over its replicas
@@ -72,6 +78,7 @@ class Question:
     like: Plan | None = None
     update_times: int = 1
     search_on: bool = False
+    is_first: bool = False
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -151,19 +158,25 @@ class Question:
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
 
     def work(self, stop: Callable[[], None] = lambda: None) -> SearchWork:
-        """What a search may do to answer it."""
-        return SearchWork(LIMIT * (FURTHER if self.search_on else 1), stop)
+        """What a search may do to answer it: all planners together where all are asked."""
+        most = LIMIT
+        if not self.planner:
+            most = min(LIMIT, RANKING * max(1.0, self.cluster.num_devices / FEW) ** GROWTH)
+        factor = FURTHER if self.search_on else FIRST if self.is_first else 1.0
+        return SearchWork(most * factor, stop)
 
     @property
     def samples(self) -> int:
         """Those of an update of `batch` microbatches."""
         return self.batch * self.profile.microbatch
 
-    @property
+    @cached_property
     def sizes(self) -> tuple["Question", ...]:
         """The same with as many samples per update as are asked for, and with as many as it may
         take: whatever the planner, the schedule and the microbatch are."""
-        batches = dict.fromkeys((self.batch, self.batch * self.update_times))
+        if self.update_times == 1:
+            return (self,)
+        batches = self.batch, self.batch * self.update_times
         return tuple(replace(self, batch=batch, update_times=1) for batch in batches)
 
     def admits(self, plan: Plan) -> bool:
@@ -196,7 +209,18 @@ class Question:
 
     def predict(self, plan: Plan) -> Prediction:
         """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""
-        return predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
+        whoever = replace(plan, planner="")
+        found = self._predicted.get(whoever)
+        if found is None:
+            found = predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
+            if len(self._predicted) < KEPT:
+                self._predicted[whoever] = found
+        return replace(found, plan=plan)
+
+    @cached_property
+    def _predicted(self) -> dict[Plan, Prediction]:
+        """The first plans by what they do: several planners name the same ones."""
+        return {}
 
     @property
     def savings(self) -> tuple[Savings, ...]:

@@ -104,6 +104,7 @@ def _sized(name: str, question: Question, watch: Watch, work: SearchWork) -> Pre
         return _two_bw(question, watch, work)
     if name == "pipedream":
         return _pipedream(question, work)
+    work.count(PREDICTING)
     partition = PLANNERS[name].plan(question.profile, question.cluster)
     return question.fitting(question.plan(name, partition))
 
@@ -131,6 +132,7 @@ def _fastest(
         if not queue or (found and _is_settled(found, *queue[0][:2])) or watch.stop():
             break
         if found and work.is_spent:
+            work.leave_out(f"{done:,} of {done + len(queue):,} candidates were simulated")
             break
         _, number, plan = heappop(queue)
         try:

@@ -1,5 +1,6 @@
 """The links under a plan's ranks: who shares a link with whom."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
@@ -33,20 +34,20 @@ class ClusterLinks:
         return self.cluster.link(here, there).latency
 
     def ring(self, action: Collective) -> Ring | None:
-        """Of a sum, the links out of and into machines, each in use for as long as it needs for
-        what the slowest link of the ring needs the whole time for."""
-        if not isinstance(action, AllReduce):
+        if not isinstance(action, AllReduce) or not (used := self.on_ring(action.group)):
             return None
-        members = sorted(map(self.durations.device, action.group))
+        return Ring(tuple(used.items()), self.durations.pieces(action.stage, action.group))
+
+    def on_ring(self, group: Iterable[int]) -> dict[tuple[str, int, int], float]:
+        """The links out of and into machines that a ring over `group` uses, each for as long as it
+        needs for what the slowest link of the ring needs the whole time for."""
+        members = sorted(map(self.durations.device, group))
         pairs = list(zip(members, (*members[1:], members[0]), strict=True))
         slowest = min(self.cluster.link(*pair).bandwidth for pair in pairs)
-        links = {
+        return {
             (way, size, device // size): slowest / self.cluster.link(here, there).bandwidth
             for here, there in pairs
             for size in self.cluster.sizes[1:-1]
             if here // size != there // size
             for way, device in (("out of", here), ("into", there))
         }
-        if not links:
-            return None
-        return Ring(tuple(links.items()), self.durations.pieces(action.stage, action.group))

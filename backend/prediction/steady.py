@@ -32,6 +32,11 @@ PERIODS = (1, 2, 3, 4)
 """Units of microbatches after which finish times are looked at for a repetition."""
 SMALL = 2_000
 """Forwards up to which a segment that does not settle is simulated at four times the length."""
+LONGEST = 40_000
+"""Forwards above which no longer segment is simulated: what has not settled by then is read from
+the one before."""
+ORDERED = 10
+"""Updates of a rank that are ordered while a forward is simulated."""
 SAME = 1e-9
 """Relative difference of two periods below which they are the same."""
 
@@ -69,9 +74,12 @@ def steady(profile: Profile, cluster: Cluster, plan: Plan, whole: Shape) -> Stea
 
 
 def forwards(plan: Plan, whole: Shape) -> int:
-    """Those of the shortest segment that is simulated."""
+    """Those of the shortest segment that is simulated, or as many as take as long as ordering it,
+    where replicas share batches unevenly: each has an order of its own."""
     shortest = lengths(whole, microbatch_unit(plan), drains(plan.schedule))[0]
-    return shortest * whole.num_stages
+    orders = [r for r in whole.replicas if schedule(plan.schedule).batched and whole.batch % r]
+    ordering = sum(orders) * whole.num_pipelines * shortest // (whole.batch * ORDERED)
+    return max(shortest * whole.num_stages, ordering)
 
 
 def on_cluster(
@@ -87,12 +95,14 @@ def on_cluster(
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     """Microbatches of the segments that are simulated, one after another, each about twice as long
     as the one before: the pipeline filled twice where no update drains it, some units, and up to
-    the whole; where that is small, also four times as many."""
+    the whole or `LONGEST`; where the whole is small, also four times as many."""
     size = unit * (5 if is_drained else 4 + -(-2 * whole.num_devices // unit))
     found = []
     while 2 * size <= whole.num_microbatches:
         found.append(size)
         size *= 2
+        if size * whole.num_stages > LONGEST:
+            return found
     found.append(whole.num_microbatches)
     if whole.num_stages * whole.num_microbatches <= SMALL:
         found.append(4 * whole.num_microbatches)

@@ -33,7 +33,7 @@ def found(question: Question) -> tuple[Prediction, list[Relaxed]]:
 
 
 def test_a_plan_that_needs_more_memory_names_devices_that_have_it() -> None:
-    best, (larger, saving) = found(a_question(16 * GB))
+    best, (larger, saving) = found(a_question(6 * GB))
     assert larger.memory is not None
     assert larger.memory >= max(larger.prediction.memory_bytes)
     assert larger.where == f"With {larger.memory / GB:g} GB per device"
@@ -42,7 +42,7 @@ def test_a_plan_that_needs_more_memory_names_devices_that_have_it() -> None:
     assert larger.times == pytest.approx(fits.samples_per_second / best.samples_per_second)
     assert saving.memory is None
     assert saving.prediction.plan.recompute
-    allowed = rank(a_question(16 * GB, MemorySaving.AUTO))[0].prediction
+    allowed = rank(a_question(6 * GB, MemorySaving.AUTO))[0].prediction
     assert saving.prediction == allowed
 
 

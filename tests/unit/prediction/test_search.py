@@ -250,9 +250,8 @@ def test_best_is_never_behind_2bw_in_its_own_table():
         rows = {row.prediction.plan.planner: row for row in rank(replace(question, planner=""))}
         best = max(rows.values(), key=lambda row: row.prediction.samples_per_second)
         assert "pipedream-2bw" in rows
-        assert best.prediction.plan.planner in ("best", "pipedream-2bw")
-        slower = search("best", question).samples_per_second
-        assert slower >= rows["pipedream-2bw"].prediction.samples_per_second * (1 - 1e-9)
+        found = search("best", question).samples_per_second
+        assert found >= best.prediction.samples_per_second * (1 - 1e-9)
 
 
 def test_an_update_of_replicas_that_take_turns_is_a_microbatch_of_each():
