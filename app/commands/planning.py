@@ -200,6 +200,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "bottleneck_seconds": found.bottleneck_seconds,
         "planner_seconds": found.planner_seconds,
         "is_short": found.is_short,
+        "stopped": found.stopped,
         "samples_per_update": found.samples_per_update,
         "reason": found.reasons[0] if found.reasons else "",
         "reasons": list(found.reasons),

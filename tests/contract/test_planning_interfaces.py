@@ -258,7 +258,7 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     partition = {"stages": stages, "order": found["order"], "chunks": found["chunks"]}
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
-    same += ("samples_per_update", "is_short")
+    same += ("samples_per_update", "is_short", "stopped")
     return {
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},

@@ -94,7 +94,7 @@ class Proposal:
     """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
     with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
     `samples_per_update` are those of the layer whose update takes most; with `is_short` planning
-    ended at its limit of work, and searching on may find more."""
+    ended at its limit of work (`stopped`: where), and searching on may find more."""
 
     prediction: Prediction
     speedup: float | None
@@ -108,6 +108,7 @@ class Proposal:
     planner_seconds: float
     samples_per_update: int
     is_short: bool
+    stopped: str
 
 
 @dataclass(frozen=True, slots=True)
