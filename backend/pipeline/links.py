@@ -12,7 +12,7 @@ Path = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SumPart:
     """A part of a sum that travels by itself for so many `seconds`, from `before` seconds before
     its ranks come to the sum: it is made by then."""
 
@@ -26,10 +26,10 @@ class Ring:
     share of the piece's seconds."""
 
     links: tuple[tuple[Hashable, float], ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SumPart, ...]
 
 
-def exposed(pieces: Iterable[Piece]) -> float:
+def exposed(pieces: Iterable[SumPart]) -> float:
     """Seconds for which ranks that have come to a sum wait for its pieces."""
     end = -inf
     for piece in pieces:

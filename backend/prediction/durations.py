@@ -19,7 +19,7 @@ from backend.pipeline.actions import (
     Recompute,
     Step,
 )
-from backend.pipeline.links import Piece, exposed
+from backend.pipeline.links import SumPart, exposed
 from backend.planning.plan import Partition
 from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
@@ -116,7 +116,7 @@ class PlanDurations:
         """Of the same in buckets, what the last backward before it does not hide."""
         return exposed(self.pieces(stage, group))
 
-    def pieces(self, stage: int, group: tuple[int, ...]) -> tuple[Piece, ...]:
+    def pieces(self, stage: int, group: tuple[int, ...]) -> tuple[SumPart, ...]:
         """The buckets of a stage's gradients: of the weights' half, where it runs by itself."""
         is_split = self._update_costs[stage].is_split
         backward = self.backward_weight[stage] if is_split else self.backward[stage]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from backend.cluster.cluster import Cluster
-from backend.pipeline.links import Piece
+from backend.pipeline.links import SumPart
 from backend.profiles.profile import Layer
 
 BUCKET_BYTES = 4 * 2**20
@@ -39,7 +39,7 @@ def ring(cluster: Cluster, devices: Iterable[int]) -> RingLinks:
 
 def pieces(
     part: Sequence[Layer], backward: float, over: RingLinks, bucket_bytes: int
-) -> Iterator[Piece]:
+) -> Iterator[SumPart]:
     """The buckets of a stage's layers, as a backward of so many seconds fills them from the last
     layer to the first; a layer's gradients are there when its own backward is over. The last
     bucket, with which the loss travels, waits for the end."""
@@ -55,5 +55,5 @@ def pieces(
         full.append((0.0, held))
     *others, (_, last) = full
     for rest, num_bytes in others:
-        yield Piece(backward * rest / whole if whole else 0.0, over.seconds(num_bytes))
-    yield Piece(0.0, over.seconds(last))
+        yield SumPart(backward * rest / whole if whole else 0.0, over.seconds(num_bytes))
+    yield SumPart(0.0, over.seconds(last))

@@ -10,7 +10,7 @@ import numpy as np
 from backend.pipeline.clock.waits import Waits
 from backend.pipeline.clock.walk import NOT_YET, Walked
 from backend.pipeline.kinds import Floats
-from backend.pipeline.links import Piece
+from backend.pipeline.links import SumPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Cores:
     each: int
 
 
-NumberedRing = tuple[tuple[tuple[int, float], ...], tuple[Piece, ...]]
+NumberedRing = tuple[tuple[tuple[int, float], ...], tuple[SumPart, ...]]
 """A `Ring` whose links are numbers."""
 
 

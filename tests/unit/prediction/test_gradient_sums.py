@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.pipeline.actions import AllReduce
-from backend.pipeline.links import OwnLinks, Piece, exposed
+from backend.pipeline.links import OwnLinks, SumPart, exposed
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.simulate import simulate
@@ -38,21 +38,24 @@ def both(layers=LAYERS, schedule="pipedream", batch=1):
 
 def test_buckets_fill_from_the_last_layer_and_the_last_one_waits_for_the_end():
     assert list(pieces(LAYERS, 10.0, OVER, 100)) == [
-        Piece(3.0, 1.1),  # layers 3 and 2
-        Piece(1.0, 3.0),
-        Piece(0.0, 0.4),
+        SumPart(3.0, 1.1),  # layers 3 and 2
+        SumPart(1.0, 3.0),
+        SumPart(0.0, 0.4),
     ]
-    assert next(pieces(LAYERS, 5.0, OVER, 100)) == Piece(1.5, 1.1)
-    assert list(pieces(LAYERS, 10.0, OVER, 1000)) == [Piece(0.0, 4.5)]
+    assert next(pieces(LAYERS, 5.0, OVER, 100)) == SumPart(1.5, 1.1)
+    assert list(pieces(LAYERS, 10.0, OVER, 1000)) == [SumPart(0.0, 4.5)]
     bare = replace(LAYERS[0], parameter_bytes=0)
-    assert list(pieces((bare, *LAYERS[1:]), 10.0, OVER, 100)) == [Piece(3.0, 1.1), Piece(0.0, 3.0)]
-    assert list(pieces((bare,), 10.0, OVER, 100)) == [Piece(0.0, 0.0)]
+    assert list(pieces((bare, *LAYERS[1:]), 10.0, OVER, 100)) == [
+        SumPart(3.0, 1.1),
+        SumPart(0.0, 3.0),
+    ]
+    assert list(pieces((bare,), 10.0, OVER, 100)) == [SumPart(0.0, 0.0)]
 
 
 def test_what_a_backward_does_not_hide_is_waited_for():
     """Layers 3 and 2 from -3 to -1.9, layer 1 from -1 to 2, layer 0 from 2 to 2.4."""
-    assert exposed([Piece(3.0, 1.1), Piece(1.0, 3.0), Piece(0.0, 0.4)]) == pytest.approx(2.4)
-    assert exposed([Piece(3.0, 1.1), Piece(1.0, 0.5), Piece(0.0, 0.4)]) == pytest.approx(0.4)
+    assert exposed([SumPart(3.0, 1.1), SumPart(1.0, 3.0), SumPart(0.0, 0.4)]) == pytest.approx(2.4)
+    assert exposed([SumPart(3.0, 1.1), SumPart(1.0, 0.5), SumPart(0.0, 0.4)]) == pytest.approx(0.4)
     assert exposed([]) == 0.0
 
 
