@@ -8,6 +8,7 @@ from app import services
 from app.components.shell.boundary import boundary
 from app.components.shell.load_ahead import load_ahead
 from app.components.shell.project_chooser import project_chooser
+from app.components.shell.search_everything import search_everything
 from app.components.shell.signed_in import signed_in
 from app.server.page_slots import page_slot
 from app.session import state
@@ -98,6 +99,7 @@ def draw() -> None:
     page = navigation()
     with boundary():
         project_chooser()
+        search_everything()
         signed_in()
         state.show_notice()
         page.run()

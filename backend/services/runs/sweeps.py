@@ -58,7 +58,11 @@ class SweepService:
 
     def list(self, limit: int = 100) -> Sequence[SweepReport]:
         """The newest first."""
-        return [self._report(sweep) for sweep in self._listed.list(limit)]
+        return [self._report(sweep) for sweep in self.newest(limit)]
+
+    def newest(self, limit: int = 100) -> Sequence[Sweep]:
+        """The newest first, without looking at their runs."""
+        return self._listed.list(limit)
 
     def of_run(self, run_id: int) -> int | None:
         """The sweep that a run belongs to, if any."""
