@@ -7,7 +7,7 @@ data changes, which flickers while a run is live; a Vega-Lite chart it updates i
 from collections.abc import Mapping
 from typing import Any
 
-from app.charts.palette import FORWARD, NEUTRAL
+from app.charts.palette import CURVE, NEUTRAL
 
 X, Y = "minibatch", "value"
 FEW = 30
@@ -44,8 +44,8 @@ def curve(
         {"field": X, "type": "quantitative", "format": ",.0f"},
         {"field": Y, "title": name, "type": "quantitative", "format": ".1%" if share else ".4g"},
     ]
-    line = {"type": "line", "color": FORWARD, "strokeWidth": 1.6}
-    dots = {"type": "point", "color": FORWARD, "filled": True, "size": 40}
+    line = {"type": "line", "color": CURVE, "strokeWidth": 1.6}
+    dots = {"type": "point", "color": CURVE, "filled": True, "size": 40}
     dots["opacity"] = 1 if num_points <= FEW else 0  # invisible, they still take the hover
     return {
         "height": height,

@@ -4,7 +4,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from app.charts.palette import GRID
+from app.charts.palette import GRID, NEUTRAL
 
 
 def figure(height: int, *, legend: bool = True) -> go.Figure:
@@ -27,6 +27,7 @@ def figure(height: int, *, legend: bool = True) -> go.Figure:
             "bargap": 0.2,
             "dragmode": "pan",
             "hoverlabel": {"align": "left"},
+            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": NEUTRAL, "activecolor": NEUTRAL},
             "xaxis": {"showgrid": False, "zeroline": False, "automargin": True},
             "yaxis": {"gridcolor": GRID, "zeroline": False, "automargin": True},
         }

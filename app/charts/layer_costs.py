@@ -26,11 +26,13 @@ def layer_costs(
     measure: Measure = "Time",
     detail: Detail = Detail.LAYERS,
     height: int = 340,
+    window: tuple[int, int] | None = None,
 ) -> go.Figure:
     """Bars per layer: seconds stacked, with parameters as bars of their own below; or bytes that a
     microbatch holds and that a cut would send; or floating point operations of a forward. A fold
-    is a wide bar as high as one block (the mean), with the spread of its blocks."""
-    drawing, found = figure(height), groups(profile.graph, detail)
+    is a wide bar as high as one block (the mean), with the spread of its blocks. `window`: the
+    first group that is drawn and the one behind the last; all by default."""
+    drawing, found = figure(height), groups(profile.graph, detail)[slice(*(window or (None,)))]
     cuts = profile.graph.cut_bytes
     match measure:
         case "Time":
@@ -198,7 +200,7 @@ def profile_pair(
     texts = [_hover(each[0], *both) for each, *both in zip(found, one, other, strict=True)]
     middles, widths = _bars([group for group, _, _ in found])
     for side, (name, colour, values) in enumerate(
-        zip(names, (palette.FORWARD, palette.BACKWARD), (one, other), strict=True)
+        zip(names, palette.PAIR, (one, other), strict=True)
     ):
         drawing.add_bar(
             name=name,

@@ -15,6 +15,9 @@ SYNCHRONISATION = "#D55E00"
 CHECKPOINT = "#7A1F3D"  # wine
 DATA = "#5B3A8E"  # violet; with wine darker than every other hue: told apart by lightness too
 
+CURVE = "#9C6B3F"  # brown: what is measured over minibatches, beside the actions of a timeline
+PAIR = (RECOMPUTE, SYNCHRONISATION)
+"""Two things laid beside each other where neither action is shown."""
 LIMIT = "#D55E00"  # what a device has, and more than that
 IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black

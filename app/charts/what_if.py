@@ -9,6 +9,8 @@ from app.charts.frame import figure
 from app.formats import NOTHING
 from backend.comparison.variations import Axis, Point, changes, plan_word
 
+NEAR, NOISE = 0.25, 1e-6
+"""Parts of the largest value."""
 TITLES = {
     Axis.DEVICES: "devices",
     Axis.DEVICE: "",
@@ -47,8 +49,21 @@ def what_if(
         fixedrange=True,
         **_ticks(axis, points),
     )
-    drawing.update_yaxes(rangemode="tozero", fixedrange=True, nticks=5, tickformat=",~r")
+    near = span(values)
+    ends = {"rangemode": "tozero"} if near is None else {"range": near}
+    drawing.update_yaxes(fixedrange=True, nticks=5, tickformat=",~r", **ends)
     return drawing
+
+
+def span(values: Sequence[float | None]) -> tuple[float, float] | None:
+    """The ends of an axis on which values that differ by less than `NEAR` are told apart; None
+    where an axis from 0 shows them, or they are equal."""
+    known = [value for value in values if value is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    if not NOISE * most < most - least < NEAR * most:
+        return None
+    room = (most - least) / 8
+    return least - room, most + room
 
 
 def _places(axis: Axis, points: Sequence[Point]) -> list[float | str]:

@@ -11,6 +11,7 @@ from app.charts.layer_costs import layer_costs, measures
 from app.components.model.model_graph import model_graph
 from app.components.profile.detail_choice import detail_choice
 from app.components.profile.layer_table import layer_table, profile_downloads
+from app.components.profile.layer_window import layer_window
 from app.components.profile.profile_again import profile_again
 from app.components.profile.profile_comparison import profile_comparison
 from app.components.shell.allowed import why_not
@@ -75,7 +76,8 @@ def _layers(stored: StoredProfile) -> Detail:
                 key="layer-measure",
             )
             detail = detail_choice(found.graph)
-        chart = layer_costs(found, measure or "Time", detail)
+        window = layer_window(groups(found.graph, detail))
+        chart = layer_costs(found, measure or "Time", detail, window=window)
         st.plotly_chart(chart, key="layer-costs", config=CONFIG, alt=ALT)
     shown = groups(found.graph, detail)
     with card("Table", _what(len(found.layers), shown)):

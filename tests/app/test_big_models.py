@@ -41,6 +41,11 @@ def test_the_profile_is_folded_until_it_is_opened(big: int, open_page: Open) -> 
 def test_a_link_opens_the_same(big: int, open_page: Open) -> None:
     page = open_page(Page.PROFILE, id=big, detail="Layers")
     assert len(page.dataframe[0].value) == len(MODEL.layers)
+    (zoom,) = page.select_slider
+    charts = len(page.get("plotly_chart"))
+    zoom.set_range(7, 16).run()
+    assert not page.exception
+    assert len(page.get("plotly_chart")) == charts + 1  # the whole network, with the window
 
 
 def test_what_the_link_breaks_is_folded(big: int, open_page: Open) -> None:

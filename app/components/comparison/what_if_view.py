@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from app.charts.frame import CONFIG
-from app.charts.what_if import what_if
+from app.charts.what_if import span, what_if
 from app.components.shell.layout import card
-from app.formats import NOTHING, count, number, rate
+from app.formats import NOTHING, count, number, percent, rate
 from app.naming import plan_name
 from backend.comparison.sweep import along
 from backend.comparison.variations import Axis, Point, Prices, changes, plan_word
@@ -48,7 +48,16 @@ def _panel(
         drawing = what_if(axis, points, value, text)
         alt = f"{remark} over {axis.value}"
         st.plotly_chart(drawing, key=f"what-if-{axis.name}", config=CONFIG, alt=alt)
-        st.caption(said(points))
+        st.caption(said(points) + near([value(point) for point in points]))
+
+
+def near(values: Sequence[float | None]) -> str:
+    """That the axis does not begin at 0, where it does not, and how little the values differ."""
+    if span(values) is None:
+        return ""
+    known = [value for value in values if value is not None]
+    share = percent(1 - min(known) / max(known))
+    return f" The axis does not begin at 0: the least is {share} below the most."
 
 
 def said(points: list[Point]) -> str:

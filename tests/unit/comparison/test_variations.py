@@ -6,8 +6,8 @@ from threading import Event
 
 import pytest
 
-from app.charts.what_if import what_if
-from app.components.comparison.what_if_view import point_rows, said
+from app.charts.what_if import span, what_if
+from app.components.comparison.what_if_view import near, point_rows, said
 from app.formats import rate
 from app.queries.background import Background
 from backend.cluster.cluster import Cluster, Device, Level
@@ -95,6 +95,24 @@ def test_where_the_best_plan_changes_is_said_and_drawn() -> None:
     assert drawing.data[0].y[3] is None
     assert drawing.data[0].marker.symbol[1] == "diamond"
     assert point_rows(points, Prices(2.0))["best plan"][3] == "no plan fits"
+
+
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ((5.7, None, 5.78), (5.69, 5.79)),
+        ((4.0, 8.0), None),
+        ((5.0, 5.0), None),
+        ((5.0, 5.000001), None),
+        ((None,), None),
+        ((), None),
+    ],
+)
+def test_a_small_effect_has_an_axis_that_shows_it(
+    values: tuple[float | None, ...], ends: tuple[float, float] | None
+) -> None:
+    assert span(values) == (ends and pytest.approx(ends))
+    assert ("does not begin at 0" in near(values)) == (ends is not None)
 
 
 def test_when_devices_are_added_the_form_of_the_plan_counts() -> None:

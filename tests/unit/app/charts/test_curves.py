@@ -9,7 +9,7 @@ from backend.pipeline.kinds import kind
 
 def test_few_points_have_dots_and_a_target_has_a_level() -> None:
     line, dots, level = curve(4, name="accuracy", target=0.95, share=True)["layer"]
-    assert line["mark"]["color"] == palette.FORWARD
+    assert line["mark"]["color"] == palette.CURVE
     assert dots["mark"]["opacity"] == 1
     assert level["encoding"]["y"] == {"datum": 0.95}
     many = curve(400, name="loss")["layer"]

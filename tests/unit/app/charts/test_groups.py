@@ -9,6 +9,7 @@ import pytest
 
 from app.charts.groups import FEW, Detail, details, edges, groups, pair_groups
 from app.charts.layer_costs import SPREAD, layer_costs, profile_pair
+from app.charts.layer_overview import layer_overview
 from app.components.partition.partition_editor import at, drawn, marks
 from backend.planning.plan import Partition, Stage
 from backend.profiles.pair import ProfilePair
@@ -141,3 +142,18 @@ def test_a_cut_in_the_editor_is_moved_by_blocks_and_by_layers_when_opened() -> N
     assert told["at"][33] - told["at"][1] == pytest.approx(14 * 32 / 84, abs=1e-3)
     assert drawn(model, cut, 2, Detail.BLOCKS)["marks"] == told["marks"]
     assert drawn(model, cut, 2, Detail.LAYERS)["marks"] == list(range(1, number + 1))
+
+
+def test_a_window_has_labels_of_its_own() -> None:
+    """Of many layers a few modules are named; in a window each layer is, and bars keep their
+    hover."""
+    model = transformer(40, noise=0.0)
+    whole = layer_costs(model, "Time", Detail.LAYERS)
+    part = layer_costs(model, "Time", Detail.LAYERS, window=(20, 30))
+    assert len(part.data[0].y) == 10
+    assert list(part.data[0].hovertext) == list(whole.data[0].hovertext[20:30])
+    assert len(part.layout.xaxis.ticktext) == 10
+    overview = layer_overview(groups(model.graph, Detail.LAYERS), (20, 30))
+    (mark,) = overview.layout.shapes
+    assert (mark.x0, mark.x1) == (19.5, 29.5)
+    assert len(overview.data[0].y) == len(whole.data[0].y)
