@@ -6,7 +6,7 @@ SERVE ?= 1
 WORKERS ?= 5
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock format clean
+.PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock pin format clean
 
 help: ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -85,9 +85,14 @@ audit: setup $(AUDIT)/.installed ## Known faults of our packages, risky code, a 
 	$(AUDIT)/cyclonedx-py environment --output-file sbom.json $(BIN)/python
 	$(AUDIT)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
-lock: $(AUDIT)/.installed ## The hashes of the dashboard's packages, into docker/web.lock
-	$(AUDIT)/uv pip compile --quiet --constraint constraints.txt --generate-hashes --no-header --no-annotate \
-	  --python-version 3.11 --output-file docker/web.lock pyproject.toml
+LOCKED := --quiet --constraint constraints.txt --generate-hashes --no-header --no-annotate --python-version 3.11
+lock: $(AUDIT)/.installed ## The hashes of the images' packages, into docker/*.lock (torch comes from an index of its own)
+	$(AUDIT)/uv pip compile $(LOCKED) --output-file docker/web.lock pyproject.toml
+	$(AUDIT)/uv pip compile $(LOCKED) --extra worker --extra kubernetes --output-file docker/worker.lock pyproject.toml
+	sed -i -E '/^(torch==|triton==|nvidia-|cuda-)/,/[^\\]$$/d' docker/worker.lock
+
+pin: ## The digests of the base images, into the Dockerfiles and compose.yaml (takes Docker and a registry)
+	docker/pin-images
 
 format: setup-dev ## Format the code
 	$(BIN)/ruff check --fix . || true

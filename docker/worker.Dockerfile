@@ -8,14 +8,15 @@ RUN apt-get update \
     && useradd --uid 10001 --create-home stageflow \
     && install -d -o stageflow -g stageflow /state /shared
 WORKDIR /opt/stageflow
-COPY pyproject.toml constraints.txt README.md stageflow.py ./
+COPY pyproject.toml constraints.txt README.md stageflow.py docker/worker.lock ./
 COPY app app
 COPY backend backend
 COPY workers workers
 COPY migrations migrations
 ARG TORCH=cpu
-RUN pip install --no-cache-dir --index-url "https://download.pytorch.org/whl/${TORCH}" torch==2.13.0 \
-    && pip install --no-cache-dir --constraint constraints.txt --editable '.[worker,kubernetes]'
+RUN pip install --no-cache-dir --no-deps --require-hashes --requirement worker.lock \
+    && pip install --no-cache-dir --index-url "https://download.pytorch.org/whl/${TORCH}" torch==2.13.0 \
+    && pip install --no-cache-dir --constraint constraints.txt --no-deps --editable .
 
 USER 10001
 # hadolint ignore=DL3064

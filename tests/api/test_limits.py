@@ -1,9 +1,13 @@
 """How often somebody may ask: told by 429 and how long to wait, callers apart."""
 
+import socket
+from urllib.parse import urlsplit
+
 import pytest
 
 from app.client import ApiProblem, Client
-from app.gate.rules import SIGN_IN
+from app.gate.rules import BELOW, EXACT, SIGN_IN
+from app.server import slow_clients
 from tests.api.asking import ask
 from tests.api.conftest import Served
 
@@ -45,3 +49,19 @@ def test_guesses_are_slowed_down_and_people_who_are_in_are_not(
     assert [answer.status for answer in tries] == [429, 429]
     assert all("retry-after" in answer.headers for answer in (*tries, guesses[-1]))
     assert ask(rate, SIGN_IN).status == 200  # the form itself
+
+
+@pytest.mark.parametrize("path", [*EXACT, *BELOW, "/", "/run"])
+def test_who_never_says_what_it_wants_is_let_go(
+    served: Served, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that says nothing, one that stops in its headers, one that stops in its second
+    request's; who has asked is answered."""
+    monkeypatch.setattr(slow_clients, "PATIENCE", 0.2)
+    address = urlsplit(served.url)
+    whole = f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
+    for said in (b"", whole[:-2], whole + whole[:-2]):
+        with socket.create_connection((address.hostname, address.port), timeout=30) as client:
+            client.sendall(said)
+            answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
+        assert answer.count(b"HTTP/1.1 ") == said.count(b"\r\n\r\n")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
 from backend.runs.states import RunState
 from tests.soak.site import Site
 
@@ -43,6 +44,19 @@ def told_once(there: Site, run_id: int) -> None:
     assert [line.seq for line in lines] == list(range(1, len(lines) + 1))
     said = [(line.time, line.text) for line in lines if line.rank is None]
     assert len(said) == len(set(said))
+
+
+def each_once(there: Site, runs: list[Run]) -> None:
+    """The runs succeeded, each step and line told once, whatever the database and Redis did."""
+    for run in runs:
+        found = there.final(run.id)
+        assert found.state is RunState.SUCCEEDED, found.error
+        outcomes = [attempt.outcome for attempt in there.backend.runs.attempts(run.id)]
+        assert outcomes[-1] == "succeeded"
+        assert set(outcomes[:-1]) <= {"restarted"}  # by a machine that had no time for a lease
+        steps = [step for step, _ in there.curve(run.id)]
+        assert steps == list(range(len(steps)))
+        told_once(there, run.id)
 
 
 def undisturbed(there: Site, spec: TrainSpec) -> Curve:

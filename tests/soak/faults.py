@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from backend.errors import StageflowError
 from backend.storage.soundness import violations
+from tests.soak import on_homes as homes
 from tests.soak import on_machines as machines
 from tests.soak import on_processes as processes
 from tests.soak import on_services as services
@@ -44,6 +45,11 @@ FAULTS = {
     "launcher": Fault(machines.launcher_killed, {"no process left": 3.0}),
     "descriptors": Fault(machines.descriptors_used_up, {}),
     "backup": Fault(machines.backed_up, {}),
+    "move": Fault(homes.moved, {}),
+    "redis-clock": Fault(homes.redis_clock_set, {}),
+    "claims": Fault(homes.restarted_in_claims, {}, agents=TWO),
+    "up-twice": Fault(homes.up_twice, {}),
+    "stalled": Fault(homes.stalled(60.0), {}),
 }
 
 

@@ -134,12 +134,12 @@ def _is_final(there: Site, run: Run) -> bool:
 def dashboard_killed(there: Site, undisturbed: Curve) -> Figures:
     """Of a `stageflow up`: the run goes on, the page is there again by itself."""
     with _up(there) as (up, port):
-        there.wait(lambda: _page(port))
+        there.wait(lambda: has_page(port))
         (web,) = up.children()
         run = there.on_its_way(there.spec())
         web.kill()
         started = time.monotonic()
-        there.wait(lambda: not web.is_running() and _page(port))
+        there.wait(lambda: not web.is_running() and has_page(port))
         back = time.monotonic() - started
         equal(there, run.id, undisturbed)
     assert len(there.backend.runs.attempts(run.id)) == 1
@@ -161,7 +161,7 @@ def _up(there: Site) -> Iterator[tuple[psutil.Process, int]]:
         assert up.wait() == 0
 
 
-def _page(port: int) -> bool:
+def has_page(port: int) -> bool:
     """Is it well, and does it give out its page?"""
     with suppress(OSError):
         texts = []

@@ -9,10 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from backend.queue.client import redis_client
-from backend.runs.run import Run
 from backend.runs.states import RunState
 from tests.soak.clock import off_by
-from tests.soak.fault import Curve, Figures, Make, equal, told_once
+from tests.soak.fault import Curve, Figures, Make, each_once, equal, told_once
 from tests.soak.site import Site, site
 
 AWAY = 10.0
@@ -31,7 +30,7 @@ def redis_gone(there: Site, undisturbed: Curve) -> Figures:
         slowest = max(slowest, time.monotonic() - started)
         time.sleep(AWAY / 2)
     there.redis.start()
-    _each_once(there, runs)
+    each_once(there, runs)
     return {"submit": slowest}
 
 
@@ -40,7 +39,7 @@ def redis_wiped(there: Site, undisturbed: Curve) -> Figures:
     runs = [there.backend.runs.submit(there.spec(1, epochs=1)) for _ in range(3)]
     with redis_client(there.settings) as client:
         client.flushall()
-    _each_once(there, runs)
+    each_once(there, runs)
     return {}
 
 
@@ -51,20 +50,8 @@ def messages_doubled(there: Site, undisturbed: Curve) -> Figures:
     random.shuffle(messages)
     for run_id, node in messages:
         there.backend.queue.publish(run_id, node)
-    _each_once(there, runs)
+    each_once(there, runs)
     return {}
-
-
-def _each_once(there: Site, runs: list[Run]) -> None:
-    for run in runs:
-        found = there.final(run.id)
-        assert found.state is RunState.SUCCEEDED, found.error
-        outcomes = [attempt.outcome for attempt in there.backend.runs.attempts(run.id)]
-        assert outcomes[-1] == "succeeded"
-        assert set(outcomes[:-1]) <= {"restarted"}  # by a machine that had no time for a lease
-        steps = [step for step, _ in there.curve(run.id)]
-        assert steps == list(range(len(steps)))
-        told_once(there, run.id)
 
 
 def restarted(there: Site, undisturbed: Curve) -> Figures:

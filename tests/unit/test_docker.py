@@ -91,17 +91,48 @@ def test_proxy_and_dashboard_take_bodies_of_the_same_size() -> None:
     assert int(most[1]) == config["server"]["maxUploadSize"] + MAX_BODY // 2**20
 
 
-def test_the_packages_of_the_dashboard_have_hashes_and_the_versions_that_are_tested() -> None:
+@pytest.mark.parametrize(("image", "extras"), [("web", ()), ("worker", ("worker", "kubernetes"))])
+def test_packages_have_hashes_and_the_versions_that_are_tested(
+    image: str, extras: tuple[str, ...]
+) -> None:
     text = (ROOT / "constraints.txt").read_text().lower().replace("_", "-")
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
-    lock = (ROOT / "docker" / "web.lock").read_text().replace("\\\n", " ")
+    lock = (ROOT / "docker" / f"{image}.lock").read_text().replace("\\\n", " ")
     locked = [line.split() for line in lock.splitlines() if line.strip()]
     versions = dict(words[0].split("==") for words in locked)
     assert {name: pinned.get(name, version) for name, version in versions.items()} == versions
     assert all("--hash=sha256:" in " ".join(words) for words in locked)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {re.split(r"[^\w.-]", each)[0].lower() for each in project["dependencies"]}
-    assert needed <= set(versions)
+    asked = [*project["dependencies"]]
+    asked += [each for extra in extras for each in project["optional-dependencies"][extra]]
+    needed = {re.split(r"[^\w.-]", each)[0].lower() for each in asked}
+    assert needed - set(versions) == ({"torch"} if image == "worker" else set())
+    assert f"--require-hashes --requirement {image}.lock" in " ".join(
+        lines(ROOT / "docker" / f"{image}.Dockerfile", "RUN")
+    )
+
+
+def test_base_images_get_the_digests_that_a_registry_tells(tmp_path: Path) -> None:
+    """Again where they have older ones, and those of ours none."""
+    for file in ("pin-images", "compose.yaml", *(image.name for image in IMAGES)):
+        shutil.copy(ROOT / "docker" / file, tmp_path)
+    registry = tmp_path / "bin" / "docker"
+    registry.parent.mkdir()
+    for digest in ("a" * 64, "b" * 64):
+        registry.write_text(f'#!/bin/sh\necho "sha256:{digest}"\n')
+        registry.chmod(0o755)
+        path = {"PATH": f"{registry.parent}:/usr/bin:/bin"}
+        subprocess.run([tmp_path / "pin-images"], env=path, check=True)
+        pinned = yaml.safe_load((tmp_path / "compose.yaml").read_text())["services"]
+        for name, service in SERVICES.items():
+            tag = "" if "build" in service else f"@sha256:{digest}"
+            assert pinned[name]["image"] == service["image"].partition("@")[0] + tag
+        for image in IMAGES:
+            assert lines(tmp_path / image.name, "FROM") == [
+                lines(image, "FROM")[0].partition("@")[0] + f"@sha256:{digest}"
+            ]
+    registry.write_text("#!/bin/sh\necho unauthorized\n")
+    assert subprocess.run([tmp_path / "pin-images"], env=path, capture_output=True).returncode == 1
 
 
 @pytest.mark.parametrize("name", OURS)
