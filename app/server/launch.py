@@ -8,13 +8,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from app.server.watch import Child, Kept, kept, kept_redis
+from app.server.watch import Child, Kept, follower, kept, kept_redis
 from backend.bootstrap import Backend
 from backend.errors import StageflowError
 from backend.queue.embedded import EmbeddedRedis
@@ -71,17 +71,18 @@ def dashboard_command() -> list[str]:
 
 @contextmanager
 def redis(settings: Settings) -> Iterator[Kept]:
-    """The embedded Redis for as long as the block runs; one's own Redis, or one that runs, is
-    left alone."""
+    """The embedded Redis for as long as the block runs; one's own Redis is left alone, and one that
+    runs until whoever started it ends it."""
     server = EmbeddedRedis(settings)
-    if settings.redis_url or server.is_up():
+    if settings.redis_url:
         yield iter(())
         return
     server.start()
     try:
         yield kept_redis(server)
     finally:
-        server.stop()
+        if server.is_ours:
+            server.stop()
 
 
 @contextmanager
@@ -136,11 +137,12 @@ def _end(child: Child) -> None:
 
 @contextmanager
 def agent(backend: Backend) -> Iterator[Kept]:
-    """A node agent for as long as the block runs, unless one is alive on this node: then there
-    is nothing to keep."""
+    """A node agent for as long as the block runs; where one is alive on this node, one that follows
+    when it is gone for good."""
     settings = backend.settings
     if is_held(settings):
-        yield iter(())
+        with closing(follower(lambda: is_held(settings), lambda: _agents(settings))) as following:
+            yield following
         return
 
     def ready() -> bool:
@@ -148,6 +150,11 @@ def agent(backend: Backend) -> Iterator[Kept]:
 
     with _kept("agent", agent_command(), settings, ready) as processes:
         yield processes
+
+
+def _agents(settings: Settings) -> Generator[Child, None, None]:
+    log = settings.home / "logs" / "agent.log"
+    return kept("agent", lambda: process(agent_command(), settings, log), log)
 
 
 def has_agent(backend: Backend) -> bool:

@@ -14,6 +14,8 @@ YOUNG = 30.0
 """Seconds after its start before which the end of a process is an early one."""
 PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Seconds until the next start, by the early ends in a row so far; after as many it is given up."""
+GONE = PAUSES[-1] + 5.0
+"""Seconds without a process after which nobody else starts it again."""
 LOOK = 0.2
 """Seconds between two looks."""
 
@@ -47,6 +49,19 @@ def kept(
         due = _again(how, early, log)
         while time.monotonic() < due:
             yield child
+
+
+def follower(
+    is_there: Callable[[], bool], own: Callable[[], Generator[Child, None, None]]
+) -> Generator[Child | None, None, None]:
+    """Nothing while somebody else's process `is_there`, or may be started again by whoever keeps
+    it; then one's `own`."""
+    seen = time.monotonic()
+    while time.monotonic() - seen <= GONE:
+        if is_there():
+            seen = time.monotonic()
+        yield None
+    yield from own()
 
 
 def kept_redis(server: EmbeddedRedis) -> Iterator[None]:

@@ -40,6 +40,8 @@ class EmbeddedRedis:
         self._socket = settings.redis_socket
         self._pid_file = settings.redis_folder / "redis.pid"
         self.log = settings.redis_folder / "redis.log"
+        self.is_ours = False
+        """Has this one started a server?"""
 
     def is_up(self) -> bool:
         """Does it answer?"""
@@ -54,6 +56,7 @@ class EmbeddedRedis:
                 if self.is_up():
                     return False
                 self._launch()
+                self.is_ours = True
                 return True
         except OSError as fault:
             raise RedisNotStarted(

@@ -146,3 +146,24 @@ def test_redis_that_rests_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> N
     for _ in range(5):
         next(looks)
     assert not server.starts
+
+
+def test_who_follows_begins_when_the_other_has_been_gone_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not while whoever keeps the other may start it again."""
+    gone, own = watch.GONE, cast("watch.Child", object())
+    steps = (
+        (0.0, True, None),
+        (gone, True, None),
+        (gone + 1, False, None),
+        (2 * gone - 1, True, None),
+        (3 * gone - 2, False, None),
+        (3 * gone, False, own),
+    )
+    world = {"now": 0.0, "there": True}
+    monkeypatch.setattr(watch.time, "monotonic", lambda: world["now"])
+    looks = watch.follower(lambda: bool(world["there"]), lambda: (own for _ in range(1)))
+    for now, there, expected in steps:
+        world.update(now=now, there=there)
+        assert next(looks) is expected
