@@ -15,6 +15,7 @@ from tests.soak import on_homes as homes
 from tests.soak import on_machines as machines
 from tests.soak import on_processes as processes
 from tests.soak import on_services as services
+from tests.soak import on_visitors as visitors
 from tests.soak.fault import Curve, Fault, Figures, undisturbed
 from tests.soak.site import Site, site
 
@@ -49,6 +50,9 @@ FAULTS = {
     "redis-clock": Fault(homes.redis_clock_set, {}),
     "claims": Fault(homes.restarted_in_claims, {}, agents=TWO),
     "up-twice": Fault(homes.up_twice, {}),
+    "sign-ins": Fault(visitors.sign_ins, {"MB more": 300.0, "healthz": 5.0}, agents=()),
+    "upload": Fault(visitors.large_upload, {"MB more": 500.0, "healthz": 5.0}, agents=()),
+    "slow-clients": Fault(visitors.slow_clients, {"healthz": 5.0, "let go": 60.0}, agents=()),
     "stalled": Fault(homes.stalled(60.0), {}),
 }
 
@@ -59,7 +63,8 @@ def several_times(name: str, database: str, times: int) -> bool:
     with site(database, fault.lease) as there:
         for node in fault.agents:
             there.start(node)
-        found, held, curve = [], True, undisturbed(there, there.spec(fault.ranks))
+        found, held = [], True
+        curve = undisturbed(there, there.spec(fault.ranks)) if fault.agents else []
         for _ in range(times):
             figures = _made(fault, there, curve)
             held = held and figures is not None

@@ -162,7 +162,7 @@ def test_who_follows_begins_when_the_other_has_been_gone_for_long(
         (3 * gone, False, own),
     )
     world = {"now": 0.0, "there": True}
-    monkeypatch.setattr(watch.time, "monotonic", lambda: world["now"])
+    monkeypatch.setattr("app.server.watch.time.monotonic", lambda: world["now"])
     looks = watch.follower(lambda: bool(world["there"]), lambda: (own for _ in range(1)))
     for now, there, expected in steps:
         world.update(now=now, there=there)

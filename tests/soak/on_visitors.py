@@ -1,0 +1,141 @@
+"""Faults that visitors of the dashboard make: many who sign in, a large upload, slow ones."""
+
+import socket
+import threading
+import time
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+from app.gate.rules import BELOW, EXACT, SIGN_IN
+from backend.people.rights import Role
+from tests.soak.fault import Curve, Figures
+from tests.soak.on_processes import has_page
+from tests.soak.site import Site
+
+MIB = 2**20
+PASSWORD = "seven quiet stages"
+NUM_SIGN_INS, NUM_SLOW = 60, 20
+
+
+def sign_ins(there: Site, undisturbed: Curve) -> Figures:
+    """So many people at once: megabytes of the web process beyond those at rest, and how long
+    /healthz waits meanwhile."""
+    names = {person.name for person in there.backend.team.list()}
+    if "Ada" not in names:
+        _, link = there.backend.team.add("Ada", Role.ADMIN)
+        there.backend.accounts.accept(link, "", PASSWORD)
+    told = urllib.parse.urlencode({"name": "Ada", "password": PASSWORD}).encode()
+    codes: list[int] = []
+    with _web(there, sign_in="accounts", rate=0) as (web, port):
+
+        def sign_in() -> None:
+            with suppress(OSError):
+                codes.append(_status(port, _request("POST", SIGN_IN, told)))
+
+        figures = _beside(web, port, [sign_in] * NUM_SIGN_INS)
+    assert len(codes) == NUM_SIGN_INS
+    assert set(codes) <= {303, 503}, codes
+    return {**figures, "signed in": float(codes.count(303))}
+
+
+def large_upload(there: Site, undisturbed: Curve) -> Figures:
+    """A definition of a megabyte that takes long to parse, and a body of 64 MiB."""
+    source = b"x = (" + b"-" * 90_000 + b"1)\n" + b"#" * (MIB - 100_000)
+    body = bytes(64 * MIB)
+    with _web(there) as (web, port):
+
+        def upload(path: str, body: bytes) -> None:
+            with suppress(OSError):
+                _status(port, _request("POST", path, body), patience=120)
+
+        path = "/api/v1/definitions?filename=large.py"
+        works = [lambda: upload(path, source), lambda: upload(path, body)]
+        return _beside(web, port, works)
+
+
+def slow_clients(there: Site, undisturbed: Curve) -> Figures:
+    """So many on every route that send a byte a second of their headers: all are let go within a
+    minute, and others are answered meanwhile."""
+    paths = [*EXACT, *BELOW, "/", "/run", "/_stcore/stream"]
+    with _web(there) as (web, port):
+        held = [_slow(port, path) for path in paths for _ in range(NUM_SLOW)]
+
+        def drip() -> None:
+            started = time.monotonic()
+            while held and time.monotonic() - started < 90:
+                for client in list(held):
+                    if not _still(client):
+                        held.remove(client)
+                time.sleep(1.0)
+
+        started = time.monotonic()
+        figures = _beside(web, port, [drip])
+        assert not held, f"{len(held)} are held yet"
+        return {**figures, "let go": time.monotonic() - started}
+
+
+def _slow(port: int, path: str) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=5)
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".encode())
+    client.setblocking(False)
+    return client
+
+
+def _still(client: socket.socket) -> bool:
+    """Is it connected after another byte?"""
+    try:
+        client.send(b"x")
+        return client.recv(1024) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def _beside(web: psutil.Process, port: int, works: list[Callable[[], None]]) -> Figures:
+    """What these do at once costs: megabytes beyond those at rest, the longest wait of /healthz."""
+    rest, most, slowest = web.memory_info().rss, 0, 0.0
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        started = time.monotonic()
+        assert _status(port, _request("GET", "/healthz")) == 200
+        slowest = max(slowest, time.monotonic() - started)
+        most = max(most, web.memory_info().rss)
+        time.sleep(0.02)
+    return {"MB more": max(0, most - rest) / 1e6, "healthz": slowest}
+
+
+def _request(method: str, path: str, body: bytes = b"") -> bytes:
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    if body:
+        head += f"Content-Length: {len(body)}\r\n"
+        head += "Content-Type: application/x-www-form-urlencoded\r\n"
+    return f"{head}\r\n".encode() + body
+
+
+def _status(port: int, request: bytes, patience: float = 60.0) -> int:
+    """The answer's. Raises `OSError`."""
+    with socket.create_connection(("127.0.0.1", port), timeout=patience) as client:
+        client.sendall(request)
+        return int(client.recv(4096).split(b" ", 2)[1])
+
+
+@contextmanager
+def _web(there: Site, **changes: object) -> Iterator[tuple[psutil.Process, int]]:
+    """A dashboard of the site's home, warm."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    settings = there.settings.model_copy(update={"node": "web", "port": port, **changes})
+    web = there.process("app.asgi", settings)
+    try:
+        there.wait(lambda: has_page(port))
+        yield psutil.Process(web.pid), port
+    finally:
+        web.terminate()
+        web.wait()
