@@ -49,7 +49,7 @@ FAULTS = {
     "move": Fault(homes.moved, {}),
     "redis-clock": Fault(homes.redis_clock_set, {}),
     "claims": Fault(homes.restarted_in_claims, {}, agents=TWO),
-    "up-twice": Fault(homes.up_twice, {}),
+    "up-twice": Fault(homes.up_twice, {}, ranks=1),
     "sign-ins": Fault(visitors.sign_ins, {"MB more": 300.0, "healthz": 5.0}, agents=()),
     "upload": Fault(visitors.large_upload, {"MB more": 500.0, "healthz": 5.0}, agents=()),
     "slow-clients": Fault(visitors.slow_clients, {"healthz": 5.0, "let go": 60.0}, agents=()),

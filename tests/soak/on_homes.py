@@ -65,12 +65,12 @@ def up_twice(there: Site, undisturbed: Curve) -> Figures:
     there.redis.stop()
     with _up(there, "first") as (first, port), _up(there, "second") as (second, other):
         there.wait(lambda: has_page(port) and has_page(other))
-        run = there.on_its_way(there.spec())
+        run = there.on_its_way(there.spec(1))
         first.terminate()
         assert first.wait(60) == 0
         started = time.monotonic()
         equal(there, run.id, undisturbed)
-        equal(there, there.backend.runs.submit(there.spec()).id, undisturbed)
+        equal(there, there.backend.runs.submit(there.spec(1)).id, undisturbed)
         assert has_page(other)
         assert second.poll() is None
     there.redis.start()
