@@ -12,6 +12,7 @@ import psutil
 
 from app.gate.rules import BELOW, EXACT, SIGN_IN
 from backend.people.rights import Role
+from backend.settings import SignIn
 from tests.soak.fault import Curve, Figures
 from tests.soak.on_processes import has_page
 from tests.soak.site import Site
@@ -30,7 +31,7 @@ def sign_ins(there: Site, undisturbed: Curve) -> Figures:
         there.backend.accounts.accept(link, "", PASSWORD)
     told = urllib.parse.urlencode({"name": "Ada", "password": PASSWORD}).encode()
     codes: list[int] = []
-    with _web(there, sign_in="accounts", rate=0) as (web, port):
+    with _web(there, sign_in=SignIn.ACCOUNTS, rate=0) as (web, port):
 
         def sign_in() -> None:
             with suppress(OSError):
