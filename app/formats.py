@@ -115,6 +115,11 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{value * 100:.{digits}f}{SPACE}%".replace("-", "−")
 
 
+def between(ends: tuple[float, float] | None, write: Callable[[float], str]) -> str:
+    """A range, as "812/s to 950/s"; "" where there is none."""
+    return f"{write(ends[0])} to {write(ends[1])}" if ends else ""
+
+
 def change(value: float, base: float) -> str:
     """How far `value` is from `base`, signed: "+3.1 %", "−46 %", "−99.8 %"."""
     if not base or not isfinite(value / base):

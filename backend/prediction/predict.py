@@ -1,5 +1,7 @@
 """A plan on a cluster: simulates the program that will run, and counts its bytes."""
 
+from dataclasses import replace
+
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
 from backend.pipeline.lower import lower
@@ -11,9 +13,11 @@ from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest
 from backend.prediction.durations import PlanDurations
 from backend.prediction.estimated import estimated
+from backend.prediction.likely import ESTIMATED, likely_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
+from backend.prediction.sharing import shared_cores
 from backend.prediction.steady import forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
@@ -43,11 +47,15 @@ def predict(
     memory = tuple(holding.total for holding in held)
     if forwards(plan, shape) > MOST_FORWARDS:
         durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
-        return estimated(durations, plan, shape, memory)
+        guess = estimated(durations, plan, shape, memory)
+        low, high = (factor * guess.seconds_per_minibatch for factor in ESTIMATED)
+        return replace(guess, seconds_range=(low, high))
     found = steady(profile, cluster, plan, shape)
     # the slope of a finite segment may still hold a little of its beginning
     seconds = plan.batch * max(found.seconds, busiest(found.durations, plan, shape))
-    return described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
+    told = described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
+    in_turns = shared_cores(cluster, found.durations) is not None
+    return replace(told, seconds_range=likely_seconds(seconds, profile, in_turns))
 
 
 def described(

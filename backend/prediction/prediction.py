@@ -21,6 +21,8 @@ class Prediction:
     stage_seconds          compute seconds of one microbatch per stage (not divided by replicas)
     staleness              updates between a stage's forward and the newest weights, worst stage
     versions               weight versions alive per stage
+    seconds_range          from and to how many seconds per minibatch nine of ten runs are expected
+                           (`backend.prediction.likely`); None of a plan kept before there was one
     is_simulated           False where the plan is too large for that: then its bounds stand for it
     """
 
@@ -34,3 +36,13 @@ class Prediction:
     staleness: int
     versions: tuple[int, ...]
     is_simulated: bool = True
+    seconds_range: tuple[float, float] | None = None
+
+    @property
+    def rate_range(self) -> tuple[float, float] | None:
+        """The samples/s, from and to, that its range of seconds says; None without one."""
+        if self.seconds_range is None or not all(self.seconds_range):
+            return None
+        samples = self.plan.batch * self.plan.microbatch
+        fast, slow = self.seconds_range
+        return samples / slow, samples / fast

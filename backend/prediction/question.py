@@ -34,9 +34,9 @@ MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
 KEPT = 32
 """Predictions that a question remembers."""
-LIMIT, FURTHER, FIRST = 4e6, 30, 0.05
-"""Work of a question (`backend.planning.work`), how many times of it where somebody asks for more,
-and the part of it that a first answer takes."""
+LIMIT, FURTHER = 4e6, 30
+"""Work of a question (`backend.planning.work`), and how many times of it where somebody asks for
+more."""
 RANKING, FEW, GROWTH = 1e6, 64, 0.25
 """Work of the question to all planners on up to so many devices, and the power of the number of
 devices with which it grows beyond: about 3 s of one core, and 10 s on 4,096 devices."""
@@ -51,7 +51,6 @@ class Question:
     batch      microbatches per update of a schedule that updates once per batch
     update_times   how many times as many samples an update of such a schedule may take
     search_on      the search may do `FURTHER` times the work
-    is_first       it may do `FIRST` of it, for an answer to look at until there is a better one
     optimizer  whose state counts as memory
     recompute, shard_state   whether activations are computed again, and whether the optimizer's
                state of a stage is sharded over its replicas
@@ -78,7 +77,6 @@ class Question:
     like: Plan | None = None
     update_times: int = 1
     search_on: bool = False
-    is_first: bool = False
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -162,8 +160,7 @@ class Question:
         most = LIMIT
         if not self.planner:
             most = min(LIMIT, RANKING * max(1.0, self.cluster.num_devices / FEW) ** GROWTH)
-        factor = FURTHER if self.search_on else FIRST if self.is_first else 1.0
-        return SearchWork(most * factor, stop)
+        return SearchWork(most * (FURTHER if self.search_on else 1), stop)
 
     @property
     def samples(self) -> int:

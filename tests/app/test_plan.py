@@ -55,7 +55,10 @@ def test_a_schedule_that_flushes_has_a_batch_and_no_staleness(
 ) -> None:
     page = open_page(Page.PLAN, schedule="1f1b-flush", batch=8)
     shown = figures_of(page)
-    assert shown["Per minibatch"][1] == f"{8 * seed.SAMPLES} samples"
+    samples, likely = shown["Per minibatch"][1].split(" · ")
+    assert samples == f"{8 * seed.SAMPLES} samples"
+    low, high = (float(end.split()[0]) for end in likely.split(" to "))
+    assert low < high
     assert shown["Staleness"][0] == "none"
 
 

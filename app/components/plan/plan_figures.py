@@ -1,7 +1,7 @@
 """The figures of a plan: how fast, against what, how much waits, does it fit, what travels."""
 
 from app.components.shell.layout import Figure, Tone
-from app.formats import change, count, percent, rate, seconds, size, times
+from app.formats import between, change, count, percent, rate, seconds, size, times
 from backend.cluster.cluster import Cluster
 from backend.prediction.answer import Answer
 from backend.prediction.prediction import Prediction
@@ -12,17 +12,24 @@ def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
     found = chosen.prediction
     return [
         _throughput(chosen, cluster),
-        Figure(
-            "Per minibatch",
-            seconds(found.seconds_per_minibatch),
-            count(samples(found), "sample"),
-            help=f"An update takes up to {count(chosen.samples_per_update, 'sample')}.",
-        ),
+        _minibatch(chosen),
         Figure("Bubble", percent(found.bubble), f"imbalance {percent(imbalance(found))}"),
         _memory(found, cluster),
         _sent(chosen, cluster),
         _staleness(found),
     ]
+
+
+def _minibatch(chosen: Answer) -> Figure:
+    found = chosen.prediction
+    held = count(samples(found), "sample")
+    return Figure(
+        "Per minibatch",
+        seconds(found.seconds_per_minibatch),
+        " · ".join(filter(None, (held, between(found.seconds_range, seconds)))),
+        help="Nine of ten runs are expected in this range. An update takes up to "
+        f"{count(chosen.samples_per_update, 'sample')}.",
+    )
 
 
 def imbalance(found: Prediction) -> float:

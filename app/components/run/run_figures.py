@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import exp
 
 from app.components.shell.layout import Figure
-from app.formats import NOTHING, change, duration, number, percent, rate, seconds
+from app.formats import NOTHING, between, change, duration, number, percent, rate, seconds
 from backend.comparison.runs import reached
 from backend.prediction.prediction import Prediction
 from backend.runs.history.records import MetricPoint
@@ -106,6 +106,8 @@ def _throughput(
         expected = wanted.samples_per_second
         note = f"predicted {rate(expected)} ({change(value, expected)})"
     help = f"{ALONE} {rate(predicted.samples_per_second)}" if predicted and at_share else ""
+    if likely := between(wanted.rate_range if wanted else None, rate):
+        help += f" Nine of ten runs are expected at {likely}."
     return Figure("Throughput, samples", rate(value), note, help=help)
 
 
