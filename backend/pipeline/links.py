@@ -1,6 +1,6 @@
 """Which transfers wait for each other: the seam between ranks and the links under them."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
@@ -20,12 +20,17 @@ class SumPart:
     seconds: float
 
 
+LinkShares = tuple[tuple[Hashable, float], ...]
+"""Links, each with the share of a sum's seconds in which it is busy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """What a sum keeps busy: each piece, one after the other, all of `links`, every link for its
-    share of the piece's seconds."""
+    """What a sum keeps busy: of every rank of the group, while it sends each part to the next one,
+    these `links`. A rank is through when its own parts are: who shares a link with many messages
+    is late, and the others meet it at the next sum."""
 
-    links: tuple[tuple[Hashable, float], ...]
+    links: Mapping[int, LinkShares]
     pieces: tuple[SumPart, ...]
 
 

@@ -46,14 +46,23 @@ def _shared(program: Program, plan: Waits, cores: Cores | None, links: Links) ->
     paths = [links.path(source, to) for source, to in pairs]
     latency = [links.latency(source, to) for source, to in pairs]
     kinds, kind_of = _rings(program, plan, links)
-    uses = [*paths, *(tuple(link for link, _ in ring.links) for ring in kinds if ring)]
+    on_rings = (each for ring in kinds if ring for each in ring.links.values())
+    uses = [*paths, *(tuple(link for link, _ in each) for each in on_rings)]
     names = {name: number for number, name in enumerate({n: None for use in uses for n in use})}
     has_shared = len(names) < sum(map(len, uses)) or any(latency)
     if not has_shared and cores is None and program.shape.num_pipelines == 1:
         return None
     devices = [program.shape.device_of(rank) for rank in range(program.num_ranks)]
     numbered = [
-        (tuple((names[link], part) for link, part in ring.links), ring.pieces) if ring else None
+        (
+            {
+                rank: tuple((names[link], share) for link, share in each)
+                for rank, each in ring.links.items()
+            },
+            ring.pieces,
+        )
+        if ring
+        else None
         for ring in kinds
     ]
     return Shared(

@@ -78,9 +78,10 @@ def _on_shared_links(durations: PlanDurations, plan: Plan, shape: Shape) -> floa
     for number, stage in enumerate(stages):
         group = shape.group_of(number)
         sums = sum(piece.seconds for piece in durations.pieces(number, group))
-        for (way, size, machine), part in links.on_ring(group).items():
-            used = (out if way == "out of" else into)[sizes.index(size)]
-            used[machine] += part * sums / max(stage.replicas, plan.batch)
+        for each in links.on_ring(group).values():
+            for (way, size, machine), share in each.items():
+                used = (out if way == "out of" else into)[sizes.index(size)]
+                used[machine] += share * sums / max(stage.replicas, plan.batch)
     return max((float(each.max()) for each in (*out, *into)), default=0.0)
 
 

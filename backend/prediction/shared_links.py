@@ -36,18 +36,23 @@ class ClusterLinks:
     def ring(self, action: Collective) -> Ring | None:
         if not isinstance(action, AllReduce) or not (used := self.on_ring(action.group)):
             return None
-        return Ring(tuple(used.items()), self.durations.pieces(action.stage, action.group))
+        links = {rank: tuple(each.items()) for rank, each in used.items()}
+        return Ring(links, self.durations.pieces(action.stage, action.group))
 
-    def on_ring(self, group: Iterable[int]) -> dict[tuple[str, int, int], float]:
-        """The links out of and into machines that a ring over `group` uses, each for as long as it
-        needs for what the slowest link of the ring needs the whole time for."""
-        members = sorted(map(self.durations.device, group))
-        pairs = list(zip(members, (*members[1:], members[0]), strict=True))
+    def on_ring(self, group: Iterable[int]) -> dict[int, dict[tuple[str, int, int], float]]:
+        """By rank of a ring in the order of devices, the links out of and into machines on its way
+        to the next one, each with the share of the time in which it is busy: the slowest link of
+        the ring all of it. Ranks whose next one is in the same machine are left out."""
+        members = sorted(group, key=self.durations.device)
+        places = list(map(self.durations.device, members))
+        pairs = list(zip(places, (*places[1:], places[0]), strict=True))
         slowest = min(self.cluster.link(*pair).bandwidth for pair in pairs)
-        return {
-            (way, size, device // size): slowest / self.cluster.link(here, there).bandwidth
-            for here, there in pairs
-            for size in self.cluster.sizes[1:-1]
-            if here // size != there // size
-            for way, device in (("out of", here), ("into", there))
-        }
+        used: dict[int, dict[tuple[str, int, int], float]] = {}
+        for rank, (here, there) in zip(members, pairs, strict=True):
+            crossed = [n for n in self.cluster.sizes[1:-1] if here // n != there // n]
+            if not crossed:
+                continue
+            share = slowest / self.cluster.link(here, there).bandwidth
+            ways = (("out of", here), ("into", there))
+            used[rank] = {(way, n, device // n): share for n in crossed for way, device in ways}
+        return used

@@ -1,6 +1,6 @@
 """The walk where ranks share links or devices: action by action, in the order of time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, heapreplace
 from math import inf
@@ -21,7 +21,7 @@ class Cores:
     each: int
 
 
-NumberedRing = tuple[tuple[tuple[int, float], ...], tuple[SumPart, ...]]
+NumberedRing = tuple[Mapping[int, tuple[tuple[int, float], ...]], tuple[SumPart, ...]]
 """A `Ring` whose links are numbers."""
 
 
@@ -40,7 +40,8 @@ class Shared:
 
     @property
     def num_links(self) -> int:
-        on_rings = (link for ring in self.rings if ring for link, _ in ring[0])
+        uses = (links for ring in self.rings if ring for links in ring[0].values())
+        on_rings = (link for links in uses for link, _ in links)
         return 1 + max((*(link for path in self.paths for link in path), *on_rings), default=0)
 
 
@@ -66,35 +67,32 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     present: dict[int, list[int]] = {}
     parked: dict[int, int] = {}
     ready = [(0.0, rank) for rank in range(count)]
-    piece_ends, next_piece = [-inf] * len(missing), [0] * len(missing)
+    parts_end, parts_done = [-inf] * count, [0] * count
     while ready:
         now, rank = heappop(ready)
-        if rank >= count:
-            collective = rank - count
-            links, pieces = shared.rings[collective] or ((), ())
-            end = piece_ends[collective]
-            while next_piece[collective] < len(pieces) and end <= now:
-                piece = pieces[next_piece[collective]]
-                begin = max(end, begun[collective] - piece.before, *(free[n] for n, _ in links))
-                for link, part in links:
-                    free[link] = begin + part * piece.seconds
-                end = begin + piece.seconds
-                next_piece[collective] += 1
-            piece_ends[collective] = end
-            if next_piece[collective] < len(pieces):
-                heappush(ready, (end, rank))
-                continue
-            for other in sorted(present.pop(collective)):
-                place = at[other]
-                starts[place] = begun[collective]
-                ends[place] = clock[other] = max(begun[collective], end)
-                stage[other], at[other] = RECEIVE, place + 1
-                heappush(ready, (clock[other], other))
-            continue
         node = at[rank]
         if node == bounds[rank + 1]:
             continue
         need = needs[node]
+        if stage[rank] == SUM and (ring := shared.rings[-2 - need]):
+            links, parts = ring[0].get(rank, ()), ring[1]
+            began, end = begun[-2 - need], parts_end[rank]
+            while parts_done[rank] < len(parts) and end <= now:
+                part = parts[parts_done[rank]]
+                begin = max(end, began - part.before, *(free[link] for link, _ in links))
+                for link, share in links:
+                    free[link] = begin + share * part.seconds
+                end = begin + part.seconds
+                parts_done[rank] += 1
+            parts_end[rank] = end
+            if parts_done[rank] < len(parts):
+                heappush(ready, (end, rank))
+                continue
+            parts_end[rank], parts_done[rank] = -inf, 0
+            starts[node], ends[node] = began, max(began, end)
+            stage[rank], at[rank], clock[rank] = RECEIVE, node + 1, ends[node]
+            heappush(ready, (clock[rank], rank))
+            continue
         if stage[rank] == RECEIVE:
             if need >= 0 and arrivals[need] < 0.0:
                 parked[need] = rank
@@ -135,7 +133,9 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             if missing[collective]:
                 continue
             if shared.rings and shared.rings[collective]:
-                heappush(ready, (begun[collective], count + collective))
+                for other in sorted(present.pop(collective)):
+                    stage[other] = SUM
+                    heappush(ready, (begun[collective], other))
                 continue
             for other in sorted(present.pop(collective)):
                 place = at[other]
@@ -167,5 +167,5 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     )
 
 
-RECEIVE, COMPUTE, SEND = range(3)
+RECEIVE, COMPUTE, SEND, SUM = range(4)
 """What a rank does next at its node."""

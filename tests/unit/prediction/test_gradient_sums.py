@@ -88,7 +88,10 @@ def test_a_ring_of_machines_uses_the_links_between_them_for_their_share():
     cluster = Cluster((Level(2, 1e3), Level(2, 1e2), Level(2, 1e1)))
     partition = Partition((Stage(0, 4, tuple(range(8))),))
     links = ClusterLinks(cluster, PlanDurations(both()[0], partition, cluster))
-    found = dict(links.ring(_all_reduce(8)).links)
+    ring_of_all = links.ring(_all_reduce(8)).links
+    assert sorted(ring_of_all) == [1, 3, 5, 7]
+    assert {link for link, _ in ring_of_all[1]} == {("out of", 2, 0), ("into", 2, 1)}
+    found = dict(pair for each in ring_of_all.values() for pair in each)
     assert len(found) == 2 * (4 + 2)
     assert found["out of", 4, 0] == found["into", 4, 0] == found["out of", 2, 1] == 1.0
     assert found["out of", 2, 0] == found["into", 2, 1] == 0.1
