@@ -12,6 +12,7 @@ from app.components.shell.search_everything import search_everything
 from app.components.shell.signed_in import signed_in
 from app.server.page_slots import page_slot
 from app.session import state
+from app.session.links import named_page
 from app.session.state import Page
 from backend.errors import StageflowError
 from backend.people.rights import Right
@@ -49,6 +50,18 @@ TEAM = (  # where people sign in; the last for those who decide about people
 )
 
 
+UNKNOWN = "views/unknown.py"
+
+
+def unknown() -> list[st.Page]:
+    """The page that says so where the address names none of the others."""
+    name = named_page()
+    known = {page.path for pages in sections().values() for page, _, _ in pages}
+    if not name or name in known:
+        return []
+    return [st.Page(UNKNOWN, title="Not found", url_path=name, visibility="hidden")]
+
+
 def sections() -> dict[str, tuple[Entry, ...]]:
     """The pages that there are for this visitor."""
     try:
@@ -67,7 +80,7 @@ def navigation() -> st.Page:
     return st.navigation(
         {
             section: [
-                *([] if section else [home]),
+                *([] if section else [home, *unknown()]),
                 *(
                     st.Page(page.value, title=title, icon=f":material/{icon}:", url_path=page.path)
                     for page, title, icon in pages

@@ -28,11 +28,14 @@ from backend.planning.cuts import BY_HAND
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.plan import Partition, Plan
 from backend.prediction.fallbacks import Fallback
+from backend.runs.clusters import StoredCluster
 from backend.runs.history.followed import Followed, Following
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import StoredAttempt
+from backend.runs.plans import StoredPlan
 from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
+from backend.runs.profiles import StoredProfile
 from backend.runs.request.spec import OptimizerSpec, RunSpec
 from backend.runs.run import Run
 from backend.runs.sweeps.report import SweepReport
@@ -89,6 +92,14 @@ def followed_words(followed: Followed) -> str:
     }
     said = [states[followed.state], f"{count(followed.sent, 'point')} sent"]
     return ", ".join(said + [f"failure {followed.tries}"] * bool(followed.tries))
+
+
+def label_words(noun: str, kept: StoredPlan | StoredProfile | StoredCluster) -> str:
+    """Its labels in a line: "plan 3 is the one for Monday; tags baseline, paper"."""
+    said = [f"{noun} {kept.id} is {kept.name}" if kept.name else f"{noun} {kept.id} has no name"]
+    said += [f"tags {', '.join(kept.tags)}"] if kept.tags else []
+    said += [f"note: {kept.note}"] if kept.note else []
+    return "; ".join(said)
 
 
 def planner_name(name: str) -> str:

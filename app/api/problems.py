@@ -13,7 +13,7 @@ from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
 from backend.queue.messages import QueueUnreachable
-from backend.runs.clusters import ClusterNameTaken
+from backend.runs.history.labels import NameTaken
 from backend.runs.history.views import ViewNameTaken
 from backend.runs.plans import PlanInUse
 from backend.runs.profiles import ProfileInUse
@@ -32,7 +32,7 @@ STATUSES: tuple[tuple[type[StageflowError], int], ...] = (
     (ProjectArchived, 409),
     (QuotaReached, 409),
     (NothingToResume, 409),
-    (ClusterNameTaken, 409),
+    (NameTaken, 409),
     (ViewNameTaken, 409),
     (PlanInUse, 409),
     (ProfileInUse, 409),

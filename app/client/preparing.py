@@ -42,10 +42,16 @@ class Preparing(ServerConnection):
     def profile(self, profile_id: int) -> StoredProfile:
         return self._get(f"/profiles/{profile_id}", StoredProfile)
 
-    def add_traced_profile(self, definition_id: int, trace: Path, batch: int = 0) -> StoredProfile:
-        """Keep what a trace of one's own training steps (.json, .json.gz) says of the layers."""
-        body = trace_entry(trace) | {"definition_id": definition_id, "microbatch": batch or None}
-        return self._send("POST", "/profiles/traces", StoredProfile, body)
+    def import_profile(
+        self, definition_id: int, path: Path, microbatch: int | None = None
+    ) -> StoredProfile:
+        """Keep the profile in a file (JSON, a trace of torch.profiler, a graph.txt) as one of a
+        definition. `microbatch`: its samples, where the file does not say them."""
+        content = b64encode(path.read_bytes()).decode()
+        body = {"definition_id": definition_id, "filename": path.name, "content": content}
+        return self._send(
+            "POST", "/profiles/files", StoredProfile, body | {"microbatch": microbatch}
+        )
 
     def compare_traces(self, plan_id: int, traces: Sequence[Path]) -> TracedRun:
         """A run elsewhere beside the prediction of a kept plan, by a trace for each rank."""
@@ -82,8 +88,9 @@ class Preparing(ServerConnection):
         """What differs between two kept plans: figures, layers that moved, stages."""
         return self._get(f"/plans/{plan_id}/differences/{other_id}", PlanDifferences)
 
-    def rename_plan(self, plan_id: int, name: str) -> StoredPlan:
-        return self._send("PATCH", f"/plans/{plan_id}", StoredPlan, {"name": name})
+    def label_plan(self, plan_id: int, **labels: Any) -> StoredPlan:
+        """`name=`, `note=`, `tags=`; what is not given stays."""
+        return self._send("PATCH", f"/plans/{plan_id}", StoredPlan, labels)
 
     def delete_plan(self, plan_id: int) -> StoredPlan:
         """Take a kept plan away for good; refused where runs were launched by it."""
@@ -93,6 +100,10 @@ class Preparing(ServerConnection):
         """Keep a profile that was measured elsewhere, of a definition that is kept there."""
         body = {"definition_id": definition_id, "profile": to_plain(Profile, profile)}
         return self._send("POST", "/profiles", StoredProfile, body)
+
+    def label_profile(self, profile_id: int, **labels: Any) -> StoredProfile:
+        """As `label_plan`; without a name of its own a profile goes by its model's."""
+        return self._send("PATCH", f"/profiles/{profile_id}", StoredProfile, labels)
 
     def delete_profile(self, profile_id: int) -> StoredProfile:
         """Take a profile away for good; refused where plans were made from it."""
@@ -106,8 +117,9 @@ class Preparing(ServerConnection):
         wherever a cluster is asked for."""
         return self._send("POST", "/clusters", StoredCluster, {"name": name, "cluster": cluster})
 
-    def rename_cluster(self, cluster_id: int, name: str) -> StoredCluster:
-        return self._send("PATCH", f"/clusters/{cluster_id}", StoredCluster, {"name": name})
+    def label_cluster(self, cluster_id: int, **labels: Any) -> StoredCluster:
+        """As `label_plan`."""
+        return self._send("PATCH", f"/clusters/{cluster_id}", StoredCluster, labels)
 
     def delete_cluster(self, cluster_id: int) -> StoredCluster:
         """Take a kept cluster away for good; plans made for it stay."""

@@ -6,10 +6,12 @@ import typer
 
 from app import formats
 from app.commands.options.acting import connect
-from app.commands.options.shared import Json
+from app.commands.options.labels import label_options
+from app.commands.options.shared import Json, taking
 from app.commands.planning import find_cluster
-from app.naming import cluster_words
+from app.naming import cluster_words, label_words
 from app.terminal import err, out, print_json, print_table
+from backend.runs.history.labels import Change
 
 clusters = typer.Typer(help="The kept clusters.", no_args_is_help=True)
 
@@ -27,9 +29,15 @@ def list_clusters(as_json: Json = False) -> None:
         formats.count(len(found), "cluster")
         if found
         else "No cluster yet: stageflow clusters save NAME dgx-h100:4",
-        ["cluster", "name", "is", "saved"],
+        ["cluster", "name", "is", "tags", "saved"],
         [
-            [kept.id, kept.name, cluster_words(kept.cluster), formats.ago(kept.created_at)]
+            [
+                kept.id,
+                kept.name,
+                cluster_words(kept.cluster),
+                ", ".join(kept.tags),
+                formats.ago(kept.created_at),
+            ]
             for kept in found
         ],
     )
@@ -51,11 +59,11 @@ def save_cluster(
     out.print(f"cluster {kept.id} is {kept.name}", markup=False)
 
 
-@clusters.command("rename")
-def rename_cluster(cluster_id: ClusterId, name: Name) -> None:
-    """Give a kept cluster another name."""
-    kept = connect().clusters.rename(cluster_id, name)
-    out.print(f"cluster {cluster_id} is {kept.name}", markup=False)
+@clusters.command("label")
+@taking(label_options)
+def label_cluster(change: Change, cluster_id: ClusterId) -> None:
+    """Change the name, note or tags of a kept cluster."""
+    out.print(label_words("cluster", connect().clusters.label(cluster_id, change)), markup=False)
 
 
 @clusters.command("delete")

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
+from backend.errors import NotFound
 from backend.whole import is_whole
 
 
@@ -189,6 +190,17 @@ def number(param: Param) -> int | None:
     """The parameter as a whole number above 0; None without one."""
     found = text(param)
     return int(found) if is_whole(found) and int(found) > 0 else None
+
+
+def wanted_id(param: Param, noun: str) -> int | None:
+    """The id that the link names; None where it names none. Raises `NotFound`, with `noun`, where
+    it names what can be no id: a link shows what it names or says that it is not there."""
+    found = text(param)
+    if not found:
+        return None
+    if not (is_whole(found) and int(found) > 0):
+        raise NotFound(f"no {noun} {found!r:.60}")
+    return int(found)
 
 
 def amount(param: Param) -> float | None:

@@ -1,5 +1,7 @@
 """Compare: training runs, or two plans, side by side."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from app import services
@@ -10,6 +12,7 @@ from app.components.runs.run_selection import MOST
 from app.components.shell.boundary import guarded
 from app.components.shell.layout import empty_state, page_header, tab_title
 from app.components.shell.pick import pick_several
+from app.formats import plain, shorten
 from app.server.sessions import refresh_interval
 from app.session import state
 from app.session.state import Page, Param, bound
@@ -52,14 +55,13 @@ def _runs() -> None:
             Page.PLAN,
         )
         return
-    named = numbers(state.text(Param.RUNS))
+    named, others = numbers(state.text(Param.RUNS))
+    named, more = named[:MOST], named[MOST:]
     offered = {run.id: run for run in [*service.several(named), *newest]}
     names = run_names(list(offered.values()))
     chosen = _choose("Runs", named, names, Param.RUNS, MOST, "Choose two or more")
     runs = [run for run in service.several(chosen) if run.is_training]
-    missing = sorted(set(chosen) - {run.id for run in runs})
-    if missing:
-        st.warning(f"No training run {', '.join(map(str, missing))}.", icon=":material/search_off:")
+    _not_shown("training run", [*sorted(set(chosen) - {run.id for run in runs}), *others], more)
     if not runs:
         _offer([run.id for run in newest[:FEW]])
         return
@@ -74,8 +76,9 @@ def _runs() -> None:
 def _plans() -> None:
     service = services.backend().plans
     kept = {plan.id: plan for plan in service.list()}
-    named = numbers(state.text(Param.PLANS))[:2]
-    if not kept and not named:
+    named, others = numbers(state.text(Param.PLANS))
+    named, more = named[:2], named[2:]
+    if not (kept or named or others):
         empty_state("No saved plan yet", "Save two plans, and compare them.", Page.PLAN)
         return
     for number in named:
@@ -83,13 +86,13 @@ def _plans() -> None:
             kept.setdefault(number, found)
     names = {plan.id: f"{plan.name} · plan {plan.id}" for plan in kept.values()}
     chosen = _choose("Plans", named, names, Param.PLANS, 2, "Choose two")
-    if missing := [number for number in chosen if number not in kept]:
-        st.warning(f"No plan {', '.join(map(str, missing))}.", icon=":material/search_off:")
-    elif len(chosen) == 2:
+    missing = [number for number in chosen if number not in kept]
+    _not_shown("plan", [*missing, *others], more)
+    if len(chosen) == 2 and not missing:
         first, second = (kept[number] for number in chosen)
         tab_title("Compare", first.name, second.name)
         _beside(first, second)
-    else:
+    elif not missing:
         empty_state(
             "Choose two plans", "Choose them above, or tick two in the list of saved plans."
         )
@@ -118,11 +121,23 @@ def _offer(newest: list[int]) -> None:
         state.go(Page.COMPARE, runs=",".join(map(str, newest)))
 
 
-def numbers(text: str) -> list[int]:
-    """The ids of a list such as "3,1,2", each once; whatever is no id is left out."""
-    parts = [part.strip() for part in text.split(",")]
-    found = [int(part) for part in parts if is_whole(part)]
-    return list(dict.fromkeys(found))[:MOST]
+def numbers(text: str) -> tuple[list[int], list[str]]:
+    """The ids of a list such as "3,1,2", each once; and what else stands there."""
+    parts = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    ids = dict.fromkeys(int(part) for part in parts if is_whole(part))
+    return list(ids), [part for part in parts if not is_whole(part)]
+
+
+def _not_shown(noun: str, missing: Sequence[object], more: Sequence[int]) -> None:
+    """What the link names and the page does not show: it is not there, or too much for it."""
+    if missing:
+        listed = ", ".join(shorten(str(name), 40) for name in missing[:MOST])
+        st.warning(plain(f"No {noun} {listed}."), icon=":material/search_off:")
+    if more:
+        listed = ", ".join(map(str, more[:MOST]))
+        st.warning(
+            f"Too many to compare at once: {listed} left out.", icon=":material/filter_list:"
+        )
 
 
 def _choose(

@@ -25,7 +25,7 @@ from backend.runs.run import Run
 @missing("Launch", Page.RUNS, "All runs")
 def page() -> None:
     """What ?run= was, or what ?plan= says, else a choice among the kept plans."""
-    number = state.number(Param.RUN)
+    number = state.wanted_id(Param.RUN, "run")
     if number is not None:
         return _again(services.backend().runs.get(number))
     plans = services.backend().plans.list()
@@ -53,7 +53,7 @@ def _again(run: Run) -> None:
 
 
 def _by_plan(plans: Sequence[StoredPlan]) -> None:
-    named = state.number(Param.PLAN)
+    named = state.wanted_id(Param.PLAN, "plan")
     chosen = services.backend().plans.get(named) if named else plans[0]
     profile = services.backend().profiles.get(chosen.profile_id)
     page_header("Launch", f"Train {plain(profile.profile.name)} by plan **{chosen.id}**.")

@@ -28,6 +28,7 @@ from app.components.plan.stage_table import stage_table
 from app.components.plan.traces_view import traces_view
 from app.components.plan.wanted import Wanted
 from app.components.plan.why_view import why_view
+from app.components.profile.import_profile import import_menu
 from app.components.shell.boundary import error_box, guarded
 from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
@@ -69,7 +70,8 @@ def page() -> None:
             kept = found.kept if shown is found.base else None
             plan_header(wanted, found.question, shown, found.base, kept)
         else:
-            page_header("Plan", LINE)
+            with page_header("Plan", LINE):
+                import_menu(Page.PLAN)
     if wanted and found:
         _workbench(wanted, found)
     saved_plans()

@@ -9,21 +9,33 @@ from app.charts.frame import CONFIG
 from app.charts.groups import Detail, LayerGroup, groups
 from app.charts.layer_costs import layer_costs, measures
 from app.components.model.model_graph import model_graph
+from app.components.plan.plan_form import with_named
 from app.components.profile.detail_choice import detail_choice
+from app.components.profile.import_profile import import_menu
 from app.components.profile.layer_table import layer_table, profile_downloads
 from app.components.profile.layer_window import layer_window
 from app.components.profile.profile_again import profile_again
 from app.components.profile.profile_comparison import profile_comparison
 from app.components.shell.allowed import why_not
+from app.components.shell.boundary import guarded
 from app.components.shell.confirm import confirm
-from app.components.shell.layout import Figure, card, empty_state, figures, missing, page_header
+from app.components.shell.labels_form import labels_form, labels_line
+from app.components.shell.layout import (
+    Figure,
+    card,
+    empty_state,
+    figures,
+    missing,
+    page_header,
+    tab_title,
+)
 from app.components.shell.pick import pick
 from app.formats import ago, change, count, plain, seconds, size
 from app.session import state
 from app.session.state import Page, Param
 from backend.cores import MUCH
 from backend.profiles.profile import Profile
-from backend.runs.profiles import StoredProfile
+from backend.runs.profiles import MAX_NAME, StoredProfile
 
 ALT = "Seconds, bytes or operations of each layer, in network order"
 
@@ -31,9 +43,10 @@ ALT = "Seconds, bytes or operations of each layer, in network order"
 @missing("Profile", Page.PROFILE, "The newest profile")
 def page() -> None:
     """One stored profile, chosen by ?id=, else the newest."""
-    stored = services.backend().profiles.list()
+    stored = with_named(Param.ID, services.backend().profiles.list())
     if not stored:
-        page_header("Profile", "What each layer costs.")
+        with page_header("Profile", "What each layer costs."):
+            import_menu()
         empty_state(
             "No profile yet",
             "Choose a model and profile it: a node times its layers one by one.",
@@ -58,7 +71,7 @@ def page() -> None:
     detail = _layers(found)
     if others := [each for each in stored if each.id != found.id]:
         with card("Compare", "with another profile, layer by layer"):
-            profile_comparison(found, others, describe, detail)
+            guarded(profile_comparison)(found, others, describe, detail)
 
 
 def _layers(stored: StoredProfile) -> Detail:
@@ -96,27 +109,29 @@ def _what(layers: int, shown: Sequence[LayerGroup]) -> str:
 
 
 def _find(stored: Sequence[StoredProfile]) -> StoredProfile:
-    wanted = state.number(Param.ID)
-    if wanted is not None and all(profile.id != wanted for profile in stored):
-        services.backend().profiles.get(wanted)  # says that there is no such profile
     with st.container(width=420):
         return pick("Profile", stored, Param.ID, lambda p: p.id, describe)
 
 
 def describe(stored: StoredProfile) -> str:
     """A profile in a line: "12 · vgg_digits · microbatch 16 · cpu"."""
-    found = stored.profile
-    return f"{stored.id} · {found.name} · microbatch {found.microbatch} · {found.device}"
+    found, own = stored.profile, f"{stored.name} · " if stored.name else ""
+    return f"{stored.id} · {own}{found.name} · microbatch {found.microbatch} · {found.device}"
 
 
 def _header(stored: StoredProfile) -> None:
-    with page_header(stored.profile.name, _line(stored)):
+    title = stored.name or stored.profile.name
+    with page_header(title, _line(stored)):
+        tab_title(title, f"profile {stored.id}")
         if stored.run_id is not None and st.button("Open run", icon=":material/monitoring:"):
             state.go(Page.RUN, id=stored.run_id)
         profile_downloads(stored)
+        import_menu()
+        labels_form("profile", stored, MAX_NAME, services.backend().profiles.label)
         _delete(stored)
         if st.button("Plan it", type="primary", icon=":material/account_tree:"):
             state.go(Page.PLAN, profile=stored.id)
+    labels_line(stored)
 
 
 def _delete(stored: StoredProfile) -> None:
@@ -140,13 +155,14 @@ def _line(stored: StoredProfile) -> str:
     found = stored.profile
     given = ", ".join(f"{name}={value}" for name, value in found.parameters.items())
     parts = [
+        plain(found.name) if stored.name else "",
         f"microbatch **{found.microbatch}**",
         plain(found.device),
         plain(given),
         "bfloat16" if found.precision == "bfloat16" else "",
         count(len(found.layers), "layer"),
         f"medians of {found.repetitions}" if found.repetitions else "not measured",
-        f"made {ago(stored.created_at)}",
+        f"created {ago(stored.created_at)}",
     ]
     return " · ".join(part for part in parts if part)
 

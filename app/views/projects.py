@@ -3,16 +3,17 @@
 from app import services
 from app.components.project.project_list import project_form, project_list
 from app.components.project.project_view import back, project_view
-from app.components.shell.layout import card, page_header
+from app.components.shell.layout import card, missing, page_header
 from app.formats import count
 from app.session import state
-from app.session.state import Param
+from app.session.state import Page, Param
 
 
+@missing("Projects", Page.PROJECTS, "All projects")
 def page() -> None:
     """All that the visitor sees, or one."""
     visitor = services.visitor()
-    number = state.number(Param.ID)
+    number = state.wanted_id(Param.ID, "project")
     if number is not None:
         project = visitor.projects.get(number)
         back()

@@ -45,7 +45,7 @@ def page() -> None:
 
 def _find() -> Run | None:
     runs = services.backend().runs
-    wanted = state.number(Param.ID)
+    wanted = state.wanted_id(Param.ID, "run")
     if wanted is not None:
         return runs.get(wanted)
     newest = runs.list(limit=1).runs

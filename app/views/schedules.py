@@ -19,12 +19,12 @@ from app.components.plan.planning_view import (
 )
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.layout import card, page_header
+from app.components.shell.layout import card, missing, page_header
 from app.components.shell.number_field import whole_field
 from app.formats import plain
 from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
 from app.session import state
-from app.session.state import Param
+from app.session.state import Page, Param
 from backend.comparison.pairs import (
     BASE,
     BEST,
@@ -38,6 +38,7 @@ from backend.comparison.pairs import (
 FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
 
 
+@missing("Compare schedules", Page.SCHEDULES, "Without the link's choices")
 def page() -> None:
     """Profile and cluster, the pairs, and what each of them does."""
     page_header("Compare schedules", "Plans under schedules, on one time axis.")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.components.launch.node_notice import node_notice
+from app.components.profile.import_profile import import_menu
 from app.components.run.tour_view import tour_view
 from app.components.runs.run_table import newest_runs
 from app.components.shell.layout import card, page_header
@@ -24,6 +25,8 @@ def page() -> None:
         own, example = st.columns([1.5, 1], gap="medium")
     with own, card("With a model of your own"):
         step_list(_steps(services.backend()))
+        st.caption("A profile that was measured elsewhere, such as PipeDream's graph.txt:")
+        import_menu(Page.PLAN)
     with example, card("With the bundled example", "one click"):
         st.caption(
             "A VGG-style network learns handwritten digits on two processes of a node: profiled, "
@@ -44,7 +47,7 @@ def _steps(backend: Backend) -> tuple[ChecklistStep, ...]:
         ),
         ChecklistStep(
             "Profile it",
-            "A node times and sizes every layer. On Models, press Profile.",
+            "A node measures time and size of every layer. On Models, press Profile.",
             Page.MODELS,
             done=bool(backend.profiles.list()),
         ),

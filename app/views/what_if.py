@@ -10,11 +10,11 @@ from app.components.plan.plan_form import plan_form
 from app.components.plan.planning_view import end_others
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import guarded
-from app.components.shell.layout import page_header
+from app.components.shell.layout import missing, page_header
 from app.components.shell.pick import pick
 from app.queries import planner
 from app.queries.background import Background
-from app.session.state import Param, bound
+from app.session.state import Page, Param, bound
 from backend.comparison.variations import Point, Prices, read_prices
 from backend.profiles.devices import Precision, find
 
@@ -23,6 +23,7 @@ LINE = "The best plan when one thing of the cluster changes."
 PRICE = 2.0
 
 
+@missing("What if", Page.WHAT_IF, "Without the link's choices")
 def page() -> None:
     """The question, and the curves as far as they are."""
     page_header("What if", LINE)
@@ -84,7 +85,7 @@ def _precision(wanted: Wanted) -> Precision:
     if found is None:
         return own
     known = sorted(found[0].flops, key=lambda precision: precision != own)
-    return pick("Precision", known, Param.PRECISION, str, str, width=130)
+    return pick("Precision", known, Param.PRECISION, str, str, width=130, depends=True)
 
 
 @guarded

@@ -9,10 +9,6 @@ from backend.errors import InvalidInput
 MAX_NAME = 80
 
 
-class ClusterNameTaken(InvalidInput):
-    """The project has a cluster of that name."""
-
-
 @dataclass(frozen=True, slots=True)
 class StoredCluster:
     """One cluster of a project. Plans hold a copy: they stay as they are when it is deleted."""
@@ -22,6 +18,8 @@ class StoredCluster:
     cluster: Cluster
     created_at: datetime
     project_id: int
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
 
 def cluster_title(name: str) -> str:

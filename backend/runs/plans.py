@@ -35,6 +35,8 @@ class StoredPlan:
     prediction: Prediction
     created_at: datetime
     project_id: int = DEFAULT_PROJECT
+    note: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def plan(self) -> Plan:

@@ -8,6 +8,7 @@ from backend.cluster.document import read_cluster
 from backend.errors import InvalidInput, NotFound
 from backend.people.rights import Right
 from backend.runs.clusters import MAX_NAME, StoredCluster, cluster_title
+from backend.runs.history.labels import Change, named
 from backend.services.people.access import Access
 from backend.storage.clusters import SqlClusters
 
@@ -24,18 +25,16 @@ class ClusterService:
 
     def save(self, name: str, cluster: Cluster) -> StoredCluster:
         """Keep a cluster in the chosen project. Raises `InvalidInput` on a bad name, and
-        `ClusterNameTaken`."""
+        `NameTaken`."""
         title, project = cluster_title(name), self._access.home
         self._access.require(Right.EDIT, "save", f"cluster {title}", project)
         return self._store.add(title, cluster, project)
 
-    def rename(self, cluster_id: int, name: str) -> StoredCluster:
-        """Raises `NotFound`, `InvalidInput` and `ClusterNameTaken`."""
-        title, kept = cluster_title(name), self.get(cluster_id)
-        self._access.require(
-            Right.EDIT, "rename", f"cluster {cluster_id} to {title}", kept.project_id
-        )
-        return self._store.rename(cluster_id, title)
+    def label(self, cluster_id: int, change: Change) -> StoredCluster:
+        """Change name, note or tags. Raises `NotFound`, `InvalidInput` and `NameTaken`."""
+        kept, new = self.get(cluster_id), named(change, cluster_title)
+        self._access.require(Right.EDIT, "label", f"cluster {cluster_id}", kept.project_id)
+        return self._store.label(cluster_id, new)
 
     def delete(self, cluster_id: int) -> StoredCluster:
         """What it was. Raises `NotFound`."""

@@ -1,18 +1,17 @@
 """Clusters in SQL."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from sqlalchemy import select
-from sqlalchemy.exc import IntegrityError
 
 from backend.cluster.cluster import Cluster
 from backend.codec import to_plain
-from backend.runs.clusters import ClusterNameTaken, StoredCluster
+from backend.runs.clusters import StoredCluster
+from backend.runs.history.labels import Change
 from backend.storage.database import Database
+from backend.storage.labels import check_free, label
 from backend.storage.look_up import look_up, value_of
-from backend.storage.quotas import admit
 from backend.storage.tables.cluster_tables import ClusterRow
 
 
@@ -23,7 +22,7 @@ class SqlClusters:
         self._database = database
 
     def add(self, name: str, cluster: Cluster, project_id: int) -> StoredCluster:
-        """Raises `ClusterNameTaken`."""
+        """Raises `NameTaken`."""
         row = ClusterRow(
             project_id=project_id,
             name=name,
@@ -31,8 +30,8 @@ class SqlClusters:
             cluster=to_plain(Cluster, cluster),
             created_at=datetime.now(UTC),
         )
-        with _named(name), self._database.write() as session:
-            admit(session.connection(), project_id)
+        with self._database.write() as session:
+            check_free(session, ClusterRow, project_id, name)
             session.add(row)
             session.flush()
             return value_of(StoredCluster, row)
@@ -51,27 +50,12 @@ class SqlClusters:
         query = select(ClusterRow).order_by(ClusterRow.key, ClusterRow.id)
         return [value_of(StoredCluster, row) for row in self._database.rows(query)]
 
-    def rename(self, cluster_id: int, name: str) -> StoredCluster:
-        """Raises `NotFound` and `ClusterNameTaken`."""
-        with _named(name), self._database.write() as session:
-            row = look_up(session, ClusterRow, cluster_id)
-            row.name, row.key = name, name.casefold()
-            session.flush()
-            return value_of(StoredCluster, row)
+    def label(self, cluster_id: int, change: Change) -> StoredCluster:
+        """Raises `NotFound` and `NameTaken`."""
+        with self._database.write() as session:
+            return value_of(StoredCluster, label(session, ClusterRow, cluster_id, change))
 
     def delete(self, cluster_id: int) -> None:
         """Raises `NotFound`."""
         with self._database.write() as session:
             session.delete(look_up(session, ClusterRow, cluster_id))
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Raises `ClusterNameTaken` where the database says that the name is there."""
-    try:
-        yield
-    except IntegrityError:
-        raise ClusterNameTaken(
-            f"the project has a cluster {name!r}",
-            "Choose another name, or rename or delete that one first.",
-        ) from None

@@ -8,10 +8,11 @@ from sqlalchemy import select
 from backend.cluster.cluster import Cluster
 from backend.codec import to_plain
 from backend.prediction.prediction import Prediction
+from backend.runs.history.labels import Change
 from backend.runs.plans import PlanInUse, StoredPlan
 from backend.storage.database import Database
+from backend.storage.labels import check_free, free_name, label
 from backend.storage.look_up import look_up, needed_by, value_of
-from backend.storage.quotas import admit
 from backend.storage.tables.tables import PlanRow, ProfileRow, RunRow
 
 
@@ -22,7 +23,8 @@ class SqlPlans:
     def add(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str
     ) -> StoredPlan:
-        """Raises `NotFound` on an unknown profile."""
+        """With the name "" it is named by its label, as far as that is free. Raises `NotFound` on
+        an unknown profile, and `NameTaken`."""
         row = PlanRow(
             name=name,
             profile_id=profile_id,
@@ -31,7 +33,9 @@ class SqlPlans:
             created_at=datetime.now(UTC),
         )
         with self._database.write() as session:
-            admit(session.connection(), look_up(session, ProfileRow, profile_id).project_id)
+            project = look_up(session, ProfileRow, profile_id).project_id
+            check_free(session, PlanRow, project, name)
+            row.name = name or free_name(session, PlanRow, project, prediction.plan.label)
             session.add(row)
             session.flush()
             return value_of(StoredPlan, row)
@@ -40,13 +44,10 @@ class SqlPlans:
         """Raises `NotFound`."""
         return value_of(StoredPlan, self._database.get(PlanRow, plan_id))
 
-    def rename(self, plan_id: int, name: str) -> StoredPlan:
-        """Raises `NotFound`."""
+    def label(self, plan_id: int, change: Change) -> StoredPlan:
+        """Raises `NotFound` and `NameTaken`."""
         with self._database.write() as session:
-            row = look_up(session, PlanRow, plan_id)
-            row.name = name
-            session.flush()
-            return value_of(StoredPlan, row)
+            return value_of(StoredPlan, label(session, PlanRow, plan_id, change))
 
     def delete(self, plan_id: int) -> None:
         """Raises `NotFound`, and `PlanInUse` naming the runs that were launched by it."""

@@ -11,9 +11,11 @@ from backend.codec import from_json, to_plain
 from backend.errors import InvalidInput
 from backend.profiles.profile import Profile
 from backend.runs.attempts.fence import Fence
+from backend.runs.history.labels import Change
 from backend.runs.profiles import ProfileInUse, StoredProfile
 from backend.storage.database import Database
 from backend.storage.fence import hold_once
+from backend.storage.labels import label
 from backend.storage.look_up import look_up, needed_by, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.tables import DefinitionRow, PlanRow, ProfileRow, RunRow
@@ -54,6 +56,11 @@ class SqlProfiles:
                 advice = "Delete the plans first."
                 raise ProfileInUse(f"profile {profile_id} is needed by {text}", advice)
             session.delete(row)
+
+    def label(self, profile_id: int, change: Change) -> StoredProfile:
+        """Raises `NotFound` and `NameTaken`."""
+        with self._database.write() as session:
+            return _profile(label(session, ProfileRow, profile_id, change))
 
     def models(self, profile_ids: Collection[int]) -> Mapping[int, str]:
         """The name of the model of each."""

@@ -66,7 +66,7 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     bare = proposals[0]["prediction"]["plan"]
     assert client.predict(served.seeded.profile, cluster, bare) == plan.prediction
     assert plan.name == "over http"
-    assert client.rename_plan(plan.id, "renamed").name == "renamed"
+    assert client.label_plan(plan.id, name="renamed").name == "renamed"
     unused = client.save_plan(served.seeded.profile, cluster, bare)
     told = client.differences(plan.id, unused.id)
     assert (told.names, told.facts) == (("renamed", unused.name), ())
@@ -77,7 +77,7 @@ def test_from_a_model_to_a_queued_training(served: Served) -> None:
     with pytest.raises(ApiProblem, match="has a cluster 'Ours'") as taken:
         client.save_cluster("Ours", "dgx-h100:2")
     assert taken.value.status == 409
-    assert client.delete_cluster(client.rename_cluster(kept.id, "theirs").id).name == "theirs"
+    assert client.delete_cluster(client.label_cluster(kept.id, name="theirs").id).name == "theirs"
     spec = TrainSpec(served.seeded.definition, plan.plan, plan.id, epochs=2)
     run = client.submit(spec, "by client")
     base = replace(spec, plan_id=plan.id)
@@ -280,11 +280,11 @@ def test_traces_of_a_training_elsewhere(served: Served, tmp_path: Path) -> None:
     packed = tmp_path / "step.json.gz"
     packed.write_bytes(gzip.compress(on_a_gpu()))
     for file in (step, packed):
-        kept = served.client.add_traced_profile(served.seeded.definition, file, 32)
+        kept = served.client.import_profile(served.seeded.definition, file, 32)
         assert [layer.name for layer in kept.profile.layers] == ["first", "second"]
         assert served.client.profile(kept.id) == kept
     with pytest.raises(ApiProblem, match="how many samples"):
-        served.client.add_traced_profile(served.seeded.definition, step)
+        served.client.import_profile(served.seeded.definition, step)
     ranks = [tmp_path / f"rank{number}.json" for number in range(2)]
     for number, file in enumerate(ranks):
         file.write_bytes(rank(number, "forward 0", "forward 1", "backward 0", "backward 1"))

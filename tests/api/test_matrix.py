@@ -1,5 +1,6 @@
 """Every role on every page and route: exactly what the tables of docs/guide/rights.md say."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -37,11 +38,11 @@ def bodies(place: Place) -> dict[str, object]:
     return {
         "add_definition": {"zoo": "mlp", "project_id": vision},
         "add_profile": {"definition_id": place.found.definition, "profile": profile},
-        "add_traced_profile": {
+        "import_profile": {
             "definition_id": place.found.definition,
             "microbatch": 32,
-            "name": "step.json",
-            "trace": on_a_gpu().decode(),
+            "filename": "step.json",
+            "content": b64encode(on_a_gpu()).decode(),
         },
         "compare_traces": {
             "traces": [
@@ -54,9 +55,10 @@ def bodies(place: Place) -> dict[str, object]:
         "predict_plan": plan,
         "examine_program": planned | {"program": PROGRAM},
         "save_plan": plan,
-        "rename_plan": {"name": "Monday"},
+        "label_plan": {"name": "Monday"},
+        "label_profile": {"note": "ours"},
         "save_cluster": {"name": "ours", "cluster": "dgx-h100:2", "project_id": vision},
-        "rename_cluster": {"name": "Monday"},
+        "label_cluster": {"name": "Monday"},
         "submit_run": {"spec": {"kind": "profile", "definition_id": place.found.definition}},
         "label_run": {"starred": True},
         "start_sweep": {"spec": sweep},

@@ -160,8 +160,9 @@ BODIES = {
     "submit_run": b'{"spec": {"kind": "profile", "definition_id": 1}}',
     "label_run": b'{"starred": true}',
     "resume_run": b"{}",
-    "rename_plan": b'{"name": "Monday"}',
-    "rename_cluster": b'{"name": "the new room"}',
+    "label_profile": b'{"note": "ours"}',
+    "label_plan": b'{"name": "Monday"}',
+    "label_cluster": b'{"name": "the new room"}',
     "add_project": b'{"name": "Vision"}',
     "change_project": b'{"name": "Vision"}',
 }

@@ -56,7 +56,7 @@ def test_axis_metric_and_smoothing(seeded: seed.Seeded, open_page: Open) -> None
 
 def test_runs_that_are_not_there_are_named(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.profiled},99,x,-4")
-    assert page.warning[0].value == f"No training run {seeded.profiled}, 99."
+    assert page.warning[0].value == f"No training run {seeded.profiled}, 99, x, -4."
     assert "Summary" in text_of(page)
 
 

@@ -4,11 +4,13 @@ import json
 import struct
 from dataclasses import replace
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Device
+from backend.profiles.document import write_profile
 from backend.profiles.graph_txt import write_graph
 from backend.runs.request.spec import ProfileSpec
 from tests.app import seed
@@ -131,13 +133,41 @@ def test_what_nobody_needs_is_deleted(backend: Backend, open_page: Open) -> None
 
 
 def test_a_profile_from_elsewhere_is_imported(backend: Backend, open_page: Open) -> None:
+    """A graph.txt says neither its model nor its samples: it is named after the model, and the
+    samples are asked for."""
     kept = backend.definitions.add_zoo("vgg_digits")
     page = open_page(Page.MODELS, id=kept.id)
     text = write_graph(seed.a_profile())
-    page.file_uploader[0].upload("graph.txt", text.encode(), "text/plain")
-    page = button(page, "Import").click().run()
+    page.file_uploader[0].upload("graph.txt", text.encode(), "text/plain").run()
+    assert button(page, "Import").disabled
+    assert "does not say" in button(page, "Import").help
+    samples = [field for field in page.number_input if field.label == "Samples per microbatch"]
+    samples[-1].set_value(32).run()
+    button(page, "Import").click().run()
     (stored,) = backend.profiles.list()
-    assert (stored.definition_id, len(stored.profile.layers)) == (kept.id, 16)
+    found = stored.profile
+    assert (stored.definition_id, found.name, found.microbatch) == (kept.id, "vgg_digits", 32)
+    assert [layer.kind for layer in found.layers] == [
+        layer.kind for layer in seed.a_profile().layers
+    ]
+    assert page.title[0].value == "vgg\\_digits"
+
+
+@pytest.mark.parametrize("where", [Page.START, Page.PROFILE, Page.PLAN])
+def test_a_profile_is_imported_where_it_is_needed(
+    backend: Backend, open_page: Open, where: Page
+) -> None:
+    """Its model is chosen by its name, here from the zoo; then the page shows it."""
+    page = open_page(where)
+    data = write_profile(seed.a_profile())
+    page.file_uploader[0].upload("mine.json", data, "application/json").run()
+    button(page, "Import").click().run()
+    assert not page.exception
+    (stored,) = backend.profiles.list()
+    assert backend.definitions.get(stored.definition_id).name == "vgg_digits"
+    assert stored.profile == seed.a_profile()
+    opened = "id" if where is Page.PROFILE else "profile"
+    assert param(page, opened) == str(stored.id)
 
 
 def test_a_profile_that_is_kept_is_opened_and_not_measured_again(

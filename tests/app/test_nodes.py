@@ -125,7 +125,7 @@ def test_kept_clusters_are_renamed_and_deleted(backend: Backend, open_page: Open
     page = open_page(Page.NODES)
     assert "4 × cpu" in text_of(page)
     next(field for field in page.text_input if field.value == "our room").set_value("the hall")
-    button(page, "Rename the cluster").click().run()
+    button(page, "Save changes").click().run()
     assert backend.clusters.get(kept.id).name == "the hall"
     page = open_page(Page.NODES)
     button(page, "Delete the cluster").click().run()

@@ -131,10 +131,15 @@ def test_a_kept_plan_gets_another_name_and_goes(
     kept = backend.plans.save(first.profile_id, first.cluster, first.prediction, "mine")
     page = open_page(Page.PLAN, plan=kept.id)
     next(field for field in page.text_input if field.value == "mine").set_value("ours")
-    button(page, "Rename the plan").click().run()
-    assert backend.plans.get(kept.id).name == "ours"
+    next(field for field in page.text_input if field.label == "Tags").set_value("b, paper")
+    page.text_area[0].set_value("for Monday")
+    next(b for b in page.button if b.label == "Save changes").click().run()
+    told = backend.plans.get(kept.id)
+    assert (told.name, told.note, told.tags) == ("ours", "for Monday", ("b", "paper"))
     page = open_page(Page.PLAN, plan=kept.id)
     assert f"plan **{kept.id}**, ours" in text_of(page)
+    assert ":blue-badge[paper]" in text_of(page)
+    assert "for Monday" in text_of(page)
     button(page, "Delete the plan").click().run()
     assert not page.exception
     assert kept.id not in {plan.id for plan in backend.plans.list()}

@@ -193,7 +193,12 @@ def test_a_cluster_may_be_kept_by_name(
     (listed,) = stageflow("clusters", "list", "--json").json
     assert listed["name"] == "our room"
     assert "× 2 V100" in stageflow("clusters", "list").out
-    stageflow("clusters", "rename", str(listed["id"]), "the hall")
+    assert (
+        "the hall; tags paper"
+        in stageflow(
+            *("clusters", "label", str(listed["id"]), "--name", "the hall", "--tag", "paper")
+        ).out
+    )
     stageflow("clusters", "delete", str(listed["id"]), "--yes")
     assert stageflow("clusters", "list", "--json").json == []
 

@@ -6,7 +6,7 @@ from backend.bootstrap import Backend
 from backend.cluster.document import write_cluster
 from backend.cluster.presets import local, preset
 from backend.errors import InvalidInput, NotFound
-from backend.runs.clusters import ClusterNameTaken
+from backend.runs.history.labels import Change, NameTaken
 
 
 def test_a_cluster_is_kept_found_renamed_and_deleted(backend: Backend):
@@ -15,7 +15,7 @@ def test_a_cluster_is_kept_found_renamed_and_deleted(backend: Backend):
     assert (kept.name, kept.cluster) == ("the new room", cluster)
     assert backend.clusters.get(kept.id) == kept
     assert backend.clusters.read("The New Room") == cluster
-    assert backend.clusters.rename(kept.id, "the old room").name == "the old room"
+    assert backend.clusters.label(kept.id, Change(name="the old room")).name == "the old room"
     with pytest.raises(NotFound, match="no kept cluster 'the new room'"):
         backend.clusters.read("the new room")
     backend.clusters.save("a room", local(2))
@@ -28,12 +28,12 @@ def test_a_cluster_is_kept_found_renamed_and_deleted(backend: Backend):
 def test_a_project_has_one_of_each_name(backend: Backend):
     first = backend.clusters.save("room", local(2))
     other = backend.clusters.save("hall", local(3))
-    with pytest.raises(ClusterNameTaken, match="has a cluster 'Room'") as refusal:
+    with pytest.raises(NameTaken, match="has a cluster 'Room'") as refusal:
         backend.clusters.save("Room", local(4))
     assert "another name" in refusal.value.advice
-    with pytest.raises(ClusterNameTaken):
-        backend.clusters.rename(other.id, "ROOM")
-    assert backend.clusters.rename(first.id, "Room").name == "Room"
+    with pytest.raises(NameTaken):
+        backend.clusters.label(other.id, Change(name="ROOM"))
+    assert backend.clusters.label(first.id, Change(name="Room")).name == "Room"
     elsewhere = backend.within(backend.projects.add("Vision").id)
     assert elsewhere.clusters.save("room", local(5)).project_id == elsewhere.access.home
     assert elsewhere.clusters.read("room") == local(5)

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -14,6 +15,7 @@ from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit, Stage
 from backend.prediction.predict import predict, predicted_program
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from backend.runs.history.labels import Change, NameTaken
 from backend.runs.plans import PlanInUse, StoredPlan
 from backend.runs.profiles import ProfileInUse
 from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
@@ -66,13 +68,49 @@ def test_a_plan_comes_back_whole(backend: Backend, plan: StoredPlan):
 
 
 def test_a_plan_gets_another_name(backend: Backend, plan: StoredPlan):
-    assert backend.plans.rename(plan.id, "  the one for Monday ").name == "the one for Monday"
-    assert backend.plans.get(plan.id) == replace(plan, name="the one for Monday")
+    named = backend.plans.label(plan.id, Change(name="  the one for Monday "))
+    assert named == replace(plan, name="the one for Monday") == backend.plans.get(plan.id)
     for bad in ("", " ", "x" * 121, "two\nlines"):
         with pytest.raises(InvalidInput, match="cannot name a plan"):
-            backend.plans.rename(plan.id, bad)
+            backend.plans.label(plan.id, Change(name=bad))
     with pytest.raises(NotFound, match="no plan 99"):
-        backend.plans.rename(99, "Monday")
+        backend.plans.label(99, Change(name="Monday"))
+
+
+def test_a_project_has_one_plan_of_each_name(backend: Backend, plan: StoredPlan):
+    """What nobody named is numbered; a name that is given and taken is refused."""
+    keep = partial(backend.plans.save, plan.profile_id, plan.cluster, plan.prediction)
+    assert [keep().name, keep().name] == [f"{plan.name} (2)", f"{plan.name} (3)"]
+    monday = keep("Monday")
+    with pytest.raises(NameTaken, match="has a plan 'MONDAY'") as refusal:
+        keep("MONDAY")
+    assert "another name" in refusal.value.advice
+    with pytest.raises(NameTaken):
+        backend.plans.label(plan.id, Change(name="monday"))
+    assert backend.plans.label(monday.id, Change(name="MONDAY")).name == "MONDAY"
+
+
+def test_plans_profiles_and_clusters_have_notes_and_tags(backend: Backend, plan: StoredPlan):
+    cluster = backend.clusters.save("room", plan.cluster)
+    backend.profiles.label(plan.profile_id, Change(name="the quiet one"))
+    for service, id_ in (
+        (backend.plans, plan.id),
+        (backend.profiles, plan.profile_id),
+        (backend.clusters, cluster.id),
+    ):
+        before = service.get(id_)
+        told = service.label(id_, Change(note="for the paper", tags=(" b", "a", "b")))
+        assert told == replace(before, note="for the paper", tags=("a", "b"))
+        assert service.label(id_, Change(add=("c",), remove=("a",))).tags == ("b", "c")
+        assert service.get(id_) == replace(before, note="for the paper", tags=("b", "c"))
+        assert service.get(id_) in service.list()
+        with pytest.raises(InvalidInput, match="10,001 characters"):
+            service.label(id_, Change(note="x" * 10_001))
+        with pytest.raises(InvalidInput, match="21 tags"):
+            service.label(id_, Change(tags=tuple(map(str, range(21)))))
+    with pytest.raises(InvalidInput, match="cannot name a profile"):
+        backend.profiles.label(plan.profile_id, Change(name="x" * 121))
+    assert backend.profiles.label(plan.profile_id, Change(name=" ")).name == ""
 
 
 def test_plans_and_profiles_go_when_nothing_needs_them(backend: Backend, plan: StoredPlan):

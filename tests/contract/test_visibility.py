@@ -43,7 +43,7 @@ BY_PROFILE: dict[str, Act] = {
 BY_PLAN: dict[str, Act] = {"plan": lambda b, r, i: b.plans.get(i)}
 BY_CLUSTER: dict[str, Act] = {
     "cluster": lambda b, r, i: b.clusters.get(i),
-    "rename cluster": lambda b, r, i: b.clusters.rename(i, "mine"),
+    "label cluster": lambda b, r, i: b.clusters.label(i, Change(name="mine")),
     "delete cluster": lambda b, r, i: b.clusters.delete(i),
 }
 BY_COMMENT: dict[str, Act] = {"delete comment": lambda b, r, i: b.comments.delete(i)}

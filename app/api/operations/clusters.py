@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from app.api.caller import CurrentCaller
 from app.api.fields import Id
+from app.api.labels import KeptLabels
 from app.api.operation import router as operations
 from backend.runs.clusters import StoredCluster
 
@@ -18,13 +19,6 @@ class NewCluster:
     name: str
     cluster: str
     project_id: Id | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterName:
-    """The new name of a kept cluster."""
-
-    name: str
 
 
 @router.get("/clusters")
@@ -47,9 +41,9 @@ def get_cluster(caller: CurrentCaller, id: Id) -> StoredCluster:
 
 
 @router.patch("/clusters/{id:int}")
-def rename_cluster(caller: CurrentCaller, id: Id, change: ClusterName) -> StoredCluster:
-    """Give a kept cluster another name. 409 where the project has it."""
-    return caller.services().clusters.rename(id, change.name)
+def label_cluster(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredCluster:
+    """Change the name, note or tags of a kept cluster. 409 where the project has the name."""
+    return caller.services().clusters.label(id, new.change)
 
 
 @router.delete("/clusters/{id:int}")

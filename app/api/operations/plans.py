@@ -8,6 +8,7 @@ from pydantic import Field
 
 from app.api.caller import CurrentCaller
 from app.api.fields import Id
+from app.api.labels import KeptLabels
 from app.api.operation import router as operations
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
@@ -31,16 +32,18 @@ MAX_BATCH = 4096
 
 @dataclass(frozen=True, slots=True)
 class PlanEntry:
-    """A kept plan in short. Seconds and samples per second as predicted."""
+    """A kept plan in short; `model` by name. Seconds and samples per second as predicted."""
 
     id: int
     name: str
     profile_id: int
+    model: str
     label: str
     schedule: str
     seconds_per_minibatch: float
     samples_per_second: float
     created_at: datetime
+    tags: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +143,15 @@ class NewPlan:
     state_precision: StatePrecision = "float32"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanName:
-    """The new name of a kept plan."""
-
-    name: str
-
-
 @router.get("/plans")
 def list_plans(
     caller: CurrentCaller, profile_id: Id | None = None, project_id: Id | None = None
 ) -> list[PlanEntry]:
     """The kept plans, newest first."""
-    found = caller.services(project_id).plans.list(profile_id)
-    return [_entry(stored) for stored in found]
+    backend = caller.services(project_id)
+    found = backend.plans.list(profile_id)
+    models = backend.profiles.models({stored.profile_id for stored in found})
+    return [_entry(stored, models[stored.profile_id]) for stored in found]
 
 
 @router.post("/plans/propose")
@@ -202,9 +200,9 @@ def get_plan_differences(caller: CurrentCaller, id: Id, other: Id) -> PlanDiffer
 
 
 @router.patch("/plans/{id:int}")
-def rename_plan(caller: CurrentCaller, id: Id, change: PlanName) -> StoredPlan:
-    """Give a kept plan another name."""
-    return caller.services().plans.rename(id, change.name)
+def label_plan(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredPlan:
+    """Change the name, note or tags of a kept plan. 409 where the project has the name."""
+    return caller.services().plans.label(id, new.change)
 
 
 @router.delete("/plans/{id:int}")
@@ -213,17 +211,19 @@ def delete_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
     return caller.services().plans.delete(id)
 
 
-def _entry(stored: StoredPlan) -> PlanEntry:
+def _entry(stored: StoredPlan, model: str) -> PlanEntry:
     found = stored.prediction
     return PlanEntry(
         stored.id,
         stored.name,
         stored.profile_id,
+        model,
         stored.plan.label,
         stored.plan.schedule,
         found.seconds_per_minibatch,
         found.samples_per_second,
         stored.created_at,
+        stored.tags,
     )
 
 

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import Base64Bytes
+
 from app.api.caller import CurrentCaller
 from app.api.fields import Id
+from app.api.labels import KeptLabels
 from app.api.operation import router as operations
 from backend.profiles.document import check_profile
 from backend.profiles.profile import Profile
 from backend.profiles.traces.trace_file import Trace, read_torch_trace
-from backend.profiles.traces.traced_profile import traced_profile
 from backend.runs.profiles import StoredProfile
 
 router = operations()
@@ -46,10 +48,14 @@ class TraceText:
 
 
 @dataclass(frozen=True, slots=True)
-class NewTracedProfile(TraceText):
-    """`microbatch`: its samples (null = by the shapes in the trace)."""
+class ProfileFile:
+    """`content` is the file in base64: Stageflow's JSON, a trace of torch.profiler (also gzipped),
+    or PipeDream's graph.txt. `microbatch`: its samples, which a graph.txt does not say, and a trace
+    by its shapes at most (null = as the file says)."""
 
     definition_id: Id
+    filename: str
+    content: Base64Bytes
     microbatch: Id | None = None
 
 
@@ -69,17 +75,23 @@ def add_profile(caller: CurrentCaller, new: NewProfile) -> StoredProfile:
     return caller.services().profiles.add(new.profile, new.definition_id)
 
 
-@router.post("/profiles/traces", status_code=201)
-def add_traced_profile(caller: CurrentCaller, new: NewTracedProfile) -> StoredProfile:
-    """Make a profile from a trace of one's own training steps, and keep it."""
-    found = traced_profile(traced(new), new.microbatch)
-    return caller.services().profiles.add(found, new.definition_id)
+@router.post("/profiles/files", status_code=201)
+def import_profile(caller: CurrentCaller, new: ProfileFile) -> StoredProfile:
+    """Keep the profile in a file as one of a model definition."""
+    profiles = caller.services().profiles
+    return profiles.bring(new.filename, new.content, new.definition_id, new.microbatch)
 
 
 @router.get("/profiles/{id:int}")
 def get_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
     """One profile with its layers: seconds and bytes."""
     return caller.services().profiles.get(id)
+
+
+@router.patch("/profiles/{id:int}")
+def label_profile(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredProfile:
+    """Change the name, note or tags of a profile. 409 where the project has the name."""
+    return caller.services().profiles.label(id, new.change)
 
 
 @router.delete("/profiles/{id:int}")

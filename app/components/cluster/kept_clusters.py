@@ -7,7 +7,9 @@ import streamlit as st
 from app import services
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.confirm import confirm
 from app.components.shell.grid import Column, grid, text, when
+from app.components.shell.labels_form import labels_form, tags_text
 from app.formats import plain
 from app.naming import cluster_words
 from app.session import state
@@ -23,7 +25,7 @@ def keep_form(cluster: Cluster | None, kept: StoredCluster | None) -> None:
     """Keeps `cluster` under a name; where it is `kept` already, says so."""
     if kept is not None:
         st.markdown(f"Kept as **{plain(kept.name)}** for everybody in its project.")
-        page_link(Page.NODES, "Rename or delete it on the Nodes page")
+        page_link(Page.NODES, "Change or delete it on the Nodes page")
         return
     barred = why_not() if cluster else "Mend its YAML first."
     with st.form("keep-cluster", border=False):
@@ -41,11 +43,11 @@ def cluster_list(clusters: Sequence[StoredCluster]) -> None:
     grid(
         "clusters",
         (
-            text("Cluster", 2.4, lambda kept: f"**{plain(kept.name)}**"),
+            Column("Cluster", 2.4, _name),
             text("Devices and links", 4.0, lambda kept: plain(cluster_words(kept.cluster))),
             when("Saved", 1.1, lambda kept: kept.created_at),
             Column("", 1.0, _plan),
-            Column("", 1.6, _change),
+            Column("", 2.4, _change),
         ),
         clusters,
     )
@@ -55,26 +57,26 @@ def _plan(kept: StoredCluster) -> None:
     page_link(Page.PLAN, "Plan", cluster=write_cluster(kept.cluster))
 
 
+def _name(kept: StoredCluster) -> None:
+    st.markdown(f"**{plain(kept.name)}**")
+    if said := tags_text(kept):
+        st.markdown(said)
+
+
 def _change(kept: StoredCluster) -> None:
-    barred = closed(why_not(kept.project_id))
-    with st.popover("Change", icon=":material/edit:", key=f"change-cluster-{kept.id}", **barred):
-        _rename(kept)
-        st.caption("Plans made for it stay as they are when it is deleted.")
-        if st.button("Delete the cluster", icon=":material/delete:", key=f"delete-{kept.id}"):
-            _delete(kept)
+    with st.container(horizontal=True, gap="small"):
+        labels_form("cluster", kept, MAX_NAME, services.backend().clusters.label)
+        confirm(
+            "Delete",
+            "delete",
+            f"Delete **{plain(kept.name)}**? Plans made for it stay as they are.",
+            "Delete the cluster",
+            lambda: _delete(kept),
+            key=f"delete-{kept.id}",
+            barred=why_not(kept.project_id),
+        )
 
 
-@guarded
-def _rename(kept: StoredCluster) -> None:
-    with st.form(f"rename-cluster-{kept.id}", border=False):
-        name = st.text_input("Name", kept.name, max_chars=MAX_NAME)
-        if not st.form_submit_button("Rename the cluster", type="primary"):
-            return
-    services.backend().clusters.rename(kept.id, name)
-    state.done(f"Cluster {kept.id} has a new name")
-
-
-@guarded
 def _delete(kept: StoredCluster) -> None:
     services.backend().clusters.delete(kept.id)
     state.done(f"Cluster {kept.id} is deleted")

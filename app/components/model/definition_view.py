@@ -4,18 +4,17 @@ import streamlit as st
 
 from app import services
 from app.components.model.definition_list import LOOK, back, clone, download_file, form_word, remove
+from app.components.profile.import_profile import import_form
 from app.components.profile.profile_form import profile_form
-from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
 from app.components.shell.grid import Column, grid, small, text, when
+from app.components.shell.labels_form import tags_text
 from app.components.shell.layout import card, page_header
 from app.formats import ago, count, plain, seconds, size
-from app.session import state
 from app.session.links import page_link
 from app.session.state import Page
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Description
-from backend.profiles.files import read_profile_file
 from backend.runs.profiles import StoredProfile
 
 
@@ -39,7 +38,7 @@ def definition_view(definition: Definition) -> None:
         with card("Profile it"):
             guarded(profile_form)(definition)
         with card("Import a profile", "measured elsewhere"):
-            _import(definition)
+            import_form(definition)
 
 
 def _header(definition: Definition, found: Description) -> None:
@@ -98,8 +97,11 @@ def _profiles(definition: Definition) -> None:
 
 
 def _open(stored: StoredProfile) -> None:
-    label = f"**{stored.id}**" + (" partial" if stored.profile.is_partial else "")
+    own = f" · {plain(stored.name)}" if stored.name else ""
+    label = f"**{stored.id}**{own}" + (" partial" if stored.profile.is_partial else "")
     page_link(Page.PROFILE, label, id=stored.id)
+    if said := tags_text(stored):
+        st.markdown(said)
 
 
 def _given(stored: StoredProfile) -> str:
@@ -112,29 +114,3 @@ def _file(definition: Definition, found: Description) -> None:
     text = services.backend().definitions.source(definition.id).decode("utf-8", "replace")
     with card("File", plain(definition.filename)):
         st.code(text, language=language, line_numbers=True, height=480)
-
-
-def _import(definition: Definition) -> None:
-    with st.form("import-profile", clear_on_submit=True, border=False):
-        file = st.file_uploader(
-            "Profile (JSON), a trace of torch.profiler, or PipeDream's graph.txt",
-            type=["json", "txt", "gz"],
-            max_upload_size=64,
-        )
-        microbatch = st.number_input(
-            "Its microbatch", min_value=1, value=None, help="A graph.txt does not say it."
-        )
-        barred = why_not(definition.project_id)
-        pressed = st.form_submit_button("Import", icon=":material/upload_file:", **closed(barred))
-    if pressed and file is not None:
-        _keep(definition, file.name, file.getvalue(), int(microbatch) if microbatch else None)
-    elif pressed:
-        st.warning("Choose a file first.", icon=":material/upload_file:")
-
-
-@guarded
-def _keep(definition: Definition, name: str, data: bytes, microbatch: int | None) -> None:
-    profile = read_profile_file(name, data, microbatch)
-    kept = services.backend().profiles.add(profile, definition.id)
-    state.notify(f"profile {kept.id} is kept")
-    state.go(Page.PROFILE, id=kept.id)

@@ -1,11 +1,9 @@
-"""What can be done with a kept plan: give it another name, delete it."""
-
-import streamlit as st
+"""What can be done with a kept plan: change its name, note and tags; delete it."""
 
 from app import services
-from app.components.shell.allowed import closed, why_not
-from app.components.shell.boundary import guarded
+from app.components.shell.allowed import why_not
 from app.components.shell.confirm import confirm
+from app.components.shell.labels_form import labels_form
 from app.formats import plain
 from app.session import state
 from app.session.state import Param
@@ -15,8 +13,7 @@ from backend.runs.plans import MAX_NAME, StoredPlan
 def kept_plan(kept: StoredPlan) -> None:
     """Buttons for the head of the page while a kept plan is shown as it was kept."""
     barred = why_not(kept.project_id)
-    with st.popover("Rename", icon=":material/edit:", **closed(barred)):
-        _rename(kept)
+    labels_form("plan", kept, MAX_NAME, services.backend().plans.label)
 
     def delete() -> None:
         services.backend().plans.delete(kept.id)
@@ -32,13 +29,3 @@ def kept_plan(kept: StoredPlan) -> None:
         key="delete-plan",
         barred=barred,
     )
-
-
-@guarded
-def _rename(kept: StoredPlan) -> None:
-    with st.form("rename-plan", border=False):
-        name = st.text_input("Name", kept.name, max_chars=MAX_NAME)
-        if not st.form_submit_button("Rename the plan", type="primary"):
-            return
-    services.backend().plans.rename(kept.id, name)
-    state.done(f"Plan {kept.id} has a new name")

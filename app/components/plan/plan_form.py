@@ -1,5 +1,6 @@
 """What a plan is asked for: the usual inputs side by side, the others in one control."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,8 @@ from app.components.plan.more_options import more_options, options_note
 from app.components.plan.wanted import ALL, BEST, Wanted
 from app.components.shell.layout import empty_state
 from app.components.shell.number_field import whole_field
-from app.components.shell.pick import pick
+from app.components.shell.pick import check_named, pick
+from app.session import state
 from app.session.state import Page, Param
 from backend.comparison.pairs import MOST_BATCH
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
@@ -26,11 +28,15 @@ OWN = "Chosen by the planner"
 def plan_form(advice: str, *, choosing: bool = True) -> Wanted | None:
     """Draw the inputs; the newest profile is the default. Not `choosing`: planner, schedule and
     microbatches are asked elsewhere. All inputs are in the URL. None, with `advice`, where there is
-    no profile, and with the fault where the cluster is described wrongly."""
-    profiles = services.backend().profiles.list()
+    no profile, and with the fault where the cluster is described wrongly. Raises `NotFound` where
+    the URL names a profile, a planner or a schedule that does not exist."""
+    profiles = with_named(Param.PROFILE, services.backend().profiles.list())
     if not profiles:
         empty_state("No profile yet", f"{advice} Profile a model first.", Page.MODELS)
         return None
+    if choosing:
+        check_named("planner", Param.PLANNER, [name or ALL for name in PLANNERS])
+        check_named("schedule", Param.SCHEDULE, [each.name for each in training_schedules()])
     with st.container(border=True, key="plan-form", gap="small"):
         with st.container(key="panels-plan"):
             stored = pick("Profile", profiles, Param.PROFILE, lambda p: p.id, _describe)
@@ -44,6 +50,15 @@ def plan_form(advice: str, *, choosing: bool = True) -> Wanted | None:
         wanted = Wanted(stored, cluster, **asked)
         options_note(wanted)
     return wanted
+
+
+def with_named(param: Param, listed: Sequence[StoredProfile]) -> Sequence[StoredProfile]:
+    """`listed`, and the profile that the URL names where another project has it. Raises
+    `NotFound`."""
+    number = state.wanted_id(param, "profile")
+    if number is None or any(each.id == number for each in listed):
+        return listed
+    return [*listed, services.backend().profiles.get(number)]
 
 
 def _choices() -> dict[str, Any]:
@@ -78,4 +93,5 @@ def _choices() -> dict[str, Any]:
 
 
 def _describe(stored: StoredProfile) -> str:
-    return f"{stored.id} · {stored.profile.name} · microbatch {stored.profile.microbatch}"
+    own = f"{stored.name} · " if stored.name else ""
+    return f"{stored.id} · {own}{stored.profile.name} · microbatch {stored.profile.microbatch}"

@@ -7,11 +7,14 @@ from app.components.launch.run_form import run_form, why_not_run
 from app.components.plan.kept_plan import kept_plan
 from app.components.plan.plan_links import share_plan
 from app.components.plan.wanted import Wanted
+from app.components.profile.import_profile import import_menu
 from app.components.shell.allowed import closed, why_not
 from app.components.shell.boundary import guarded
+from app.components.shell.labels_form import labels_line
 from app.components.shell.layout import page_header
 from app.formats import plain
 from app.naming import cluster_words, plan_name
+from app.session.state import Page
 from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.state_precision import HALF, STATE_PRECISIONS
@@ -47,11 +50,14 @@ def plan_header(
     with page_header(title, line):
         with st.popover("Share", icon=":material/link:"):
             share_plan(wanted, base.prediction.plan.planner)
+        import_menu(Page.PLAN)
         if kept is not None:
             kept_plan(kept)
         if chosen is not None:
             barred = CARRIED if wanted.device else why_not(wanted.stored.project_id)
             _actions(wanted, question, chosen, barred)
+    if kept is not None:
+        labels_line(kept)
 
 
 def _actions(wanted: Wanted, question: Question, chosen: Answer, barred: str | None) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from app import services
 from app.components.plan.wanted import Wanted
 from app.components.shell.grid import Column, grid, small, text, when
+from app.components.shell.labels_form import tags_text
 from app.components.shell.layout import card
 from app.components.shell.tick import tick_box, ticked
 from app.formats import count, plain, rate
@@ -67,6 +68,8 @@ def _pick(stored: StoredPlan) -> None:
 
 def _name(stored: StoredPlan) -> None:
     page_link(Page.PLAN, f"**{plain(stored.name)}** · plan {stored.id}", plan=stored.id)
+    if said := tags_text(stored):
+        st.markdown(said)
 
 
 PICK = Column("", 0.35, _pick)
@@ -83,7 +86,7 @@ COLUMNS: Sequence[Column[StoredPlan]] = (
 def opened_plan() -> StoredPlan | None:
     """That of ?plan=; at its first sight what it was made for goes into the URL. Raises
     `NotFound`."""
-    number = state.number(Param.PLAN)
+    number = state.wanted_id(Param.PLAN, "plan")
     if number is None:
         st.session_state.pop(Key.SAVED.value, None)
         return None

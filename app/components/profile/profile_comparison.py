@@ -12,6 +12,7 @@ from app.components.profile.layer_table import column_of
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
 from app.formats import change, count, percent, seconds, size, time_unit
+from app.session import state
 from app.session.state import Param
 from backend.profiles.pair import NEAR, SIGNIFICANT, ProfilePair
 from backend.profiles.profile import Layer, Profile
@@ -41,6 +42,7 @@ def profile_comparison(
         lambda p: p.id if p else "",
         lambda p: describe(p) if p else "none of the same model; choose another",
         width=420,
+        depends=state.text(Param.OTHER) == str(stored.id),
     )
     if other is None:
         return

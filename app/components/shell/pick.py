@@ -7,6 +7,7 @@ import streamlit as st
 
 from app.session import state
 from app.session.state import Param
+from backend.errors import NotFound
 
 T = TypeVar("T")
 
@@ -19,13 +20,18 @@ def pick(
     describe: Callable[[T], str],
     width: int | Literal["stretch"] = "stretch",
     help: str | None = None,
+    *,
+    depends: bool = False,
 ) -> T:
-    """The thing that the URL names, else the first; a selectbox to choose another.
+    """The thing that the URL names, the first where it names none; a selectbox to choose another.
 
-    The URL names it by `identify`; `things` must not be empty.
+    The URL names it by `identify`; `things` must not be empty. Raises `NotFound` where the URL
+    names what is not among them, unless they `depend` on what else is chosen: then it is the first.
     """
     by_id = {str(identify(thing)): thing for thing in things}
     named = state.text(param)
+    if not depends:
+        check_named(label, param, list(by_id))
     key = f"pick-{param.value}"
     if st.session_state.get(key) not in by_id or st.session_state.get(f"{key}-url") != named:
         st.session_state[key] = named if named in by_id else next(iter(by_id))
@@ -43,6 +49,13 @@ def pick(
         state.put(param, chosen)
     st.session_state[f"{key}-url"] = state.text(param)
     return by_id[chosen]
+
+
+def check_named(label: str, param: Param, names: Sequence[str]) -> None:
+    """Raises `NotFound` where the URL names something, and none of these."""
+    named = state.text(param)
+    if named and named not in names:
+        raise NotFound(f"no {label.lower()} {named!r:.60}")
 
 
 def pick_several(

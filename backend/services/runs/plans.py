@@ -7,6 +7,7 @@ from backend.cluster.cluster import Cluster
 from backend.comparison.plans import PlanDifferences, plan_differences
 from backend.people.rights import Right
 from backend.prediction.prediction import Prediction
+from backend.runs.history.labels import Change, named
 from backend.runs.plans import StoredPlan, plan_title
 from backend.services.people.access import Access
 from backend.storage.plans import SqlPlans
@@ -25,20 +26,19 @@ class PlanService:
     def save(
         self, profile_id: int, cluster: Cluster, prediction: Prediction, name: str = ""
     ) -> StoredPlan:
-        """Keep a plan; its label names it by default. Raises `NotFound` on a bad profile id, and
-        `InvalidInput` on a bad name."""
-        title = plan_title(name or prediction.plan.label)
+        """Keep a plan; its label names it by default, with a number where the project has that
+        already. Raises `NotFound` on a bad profile id, `InvalidInput` on a bad name, and
+        `NameTaken`."""
+        title = plan_title(name) if name else ""
         project = self._profiles.get(profile_id).project_id
-        self._access.require(Right.EDIT, "save", f"plan {title}", project)
+        self._access.require(Right.EDIT, "save", f"plan {title or prediction.plan.label}", project)
         return self._store.add(profile_id, cluster, prediction, title)
 
-    def rename(self, plan_id: int, name: str) -> StoredPlan:
-        """Raises `NotFound` and `InvalidInput`."""
-        title = plan_title(name)
-        self._access.require(
-            Right.EDIT, "rename", f"plan {plan_id} to {title}", self.get(plan_id).project_id
-        )
-        return self._store.rename(plan_id, title)
+    def label(self, plan_id: int, change: Change) -> StoredPlan:
+        """Change name, note or tags. Raises `NotFound`, `InvalidInput` and `NameTaken`."""
+        kept, new = self.get(plan_id), named(change, plan_title)
+        self._access.require(Right.EDIT, "label", f"plan {plan_id}", kept.project_id)
+        return self._store.label(plan_id, new)
 
     def delete(self, plan_id: int) -> StoredPlan:
         """What it was. Raises `NotFound`, and `PlanInUse` naming the runs launched by it."""

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from backend.people.rights import Right
 from backend.profiles.devices import peak
+from backend.profiles.files import imported_profile
 from backend.profiles.profile import Profile
 from backend.runs.dispatch.nodes import Node
-from backend.runs.profiles import StoredProfile
+from backend.runs.history.labels import Change, named
+from backend.runs.profiles import StoredProfile, profile_title
 from backend.runs.request.spec import ProfileSpec
 from backend.services.people.access import Access
 from backend.storage.definitions import SqlDefinitions
@@ -50,6 +52,12 @@ class ProfileService:
         ]
         return [each for each in found if each is not None] if None not in found else ()
 
+    def label(self, profile_id: int, change: Change) -> StoredProfile:
+        """Change name, note or tags. Raises `NotFound`, `InvalidInput` and `NameTaken`."""
+        kept, new = self.get(profile_id), named(change, profile_title)
+        self._access.require(Right.EDIT, "label", f"profile {profile_id}", kept.project_id)
+        return self._store.label(profile_id, new)
+
     def delete(self, profile_id: int) -> StoredProfile:
         """What it was; the run that measured it stays. Raises `NotFound`, and `ProfileInUse`
         naming the plans that were made from it."""
@@ -63,6 +71,15 @@ class ProfileService:
         project = self._definitions.get(definition_id).project_id
         self._access.require(Right.EDIT, "add", f"profile of model {definition_id}", project)
         return self._store.add(profile, definition_id, run_id)
+
+    def bring(
+        self, filename: str, data: bytes, definition_id: int, microbatch: int | None = None
+    ) -> StoredProfile:
+        """Keep the profile in a file (JSON, a trace, a graph.txt) as one of a definition, with its
+        model's name. Raises `NotFound`, and `InvalidInput` on a file that is none, or that does
+        not say how many samples its microbatch has where `microbatch` does not either."""
+        model = self._definitions.get(definition_id).name
+        return self.add(imported_profile(filename, data, microbatch, model), definition_id)
 
 
 def _answers(profile: Profile, spec: ProfileSpec, size: int, nodes: Sequence[Node]) -> bool:

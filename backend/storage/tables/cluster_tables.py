@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, UniqueConstraint
+from sqlalchemy import ForeignKey, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.storage.tables.tables import Base
@@ -21,3 +21,5 @@ class ClusterRow(Base):
     key: Mapped[str]
     cluster: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    note: Mapped[str] = mapped_column(server_default=text("''"))
+    tags: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))

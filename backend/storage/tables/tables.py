@@ -221,6 +221,9 @@ class ProfileRow(Base):
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"), index=True)
     body: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    name: Mapped[str] = mapped_column(server_default=text("''"))
+    note: Mapped[str] = mapped_column(server_default=text("''"))
+    tags: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
     project_id: Mapped[int] = column_property(
         select(DefinitionRow.project_id)
         .where(DefinitionRow.id == definition_id)
@@ -237,6 +240,8 @@ class PlanRow(Base):
     cluster: Mapped[dict[str, Any]]
     prediction: Mapped[dict[str, Any]]
     created_at: Mapped[datetime]
+    note: Mapped[str] = mapped_column(server_default=text("''"))
+    tags: Mapped[list[Any]] = mapped_column(server_default=text("'[]'"))
     project_id: Mapped[int] = column_property(
         select(DefinitionRow.project_id)
         .join(ProfileRow, ProfileRow.definition_id == DefinitionRow.id)
