@@ -10,6 +10,7 @@ from app.components.shell.load_ahead import load_ahead
 from app.components.shell.project_chooser import project_chooser
 from app.components.shell.search_everything import search_everything
 from app.components.shell.signed_in import signed_in
+from app.components.shell.unknown_page import unknown_page
 from app.server.page_slots import page_slot
 from app.session import state
 from app.session.links import named_page
@@ -50,16 +51,13 @@ TEAM = (  # where people sign in; the last for those who decide about people
 )
 
 
-UNKNOWN = "views/unknown.py"
-
-
 def unknown() -> list[st.Page]:
     """The page that says so where the address names none of the others."""
     name = named_page()
     known = {page.path for pages in sections().values() for page, _, _ in pages}
     if not name or name in known:
         return []
-    return [st.Page(UNKNOWN, title="Not found", url_path=name, visibility="hidden")]
+    return [st.Page(unknown_page, title="Not found", url_path=name, visibility="hidden")]
 
 
 def sections() -> dict[str, tuple[Entry, ...]]:

@@ -92,6 +92,7 @@ class Settings(BaseSettings):
     lease         seconds without one after which a run counts as lost
     stall         seconds within which a rank that works must finish an action, or it counts as
                   hung
+    build         seconds within which a run's model must be made and traced
     sandbox       the weakest sandbox in which a run may be carried
     devices       how many devices a node without GPUs has; 0 = one for each of its cores
     data          folders whose files runs on this node may read, separated by the system's path
@@ -132,6 +133,7 @@ class Settings(BaseSettings):
     heartbeat: Seconds = 5.0
     lease: Seconds = 30.0
     stall: Seconds = 600.0
+    build: Seconds = 300.0
     sandbox: SandboxLevel = SandboxLevel.LIMITS
     devices: int = Field(default=0, ge=0, le=4096)
     data: Annotated[str, AfterValidator(folders)] = ""

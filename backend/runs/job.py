@@ -32,6 +32,7 @@ class Job:
                 the checkpoint; on the first host alone
     started     when the run started, in Unix seconds (0 = now)
     emulation   what to wait for instead of computing (None = compute)
+    build_seconds   most that making and tracing the model may take
     folder      directory for what they write (spans, weights, profile)
     world_size  number of rank processes; RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT
                 come by the environment, as torchrun sets them
@@ -54,3 +55,4 @@ class Job:
     watched: tuple[float, ...] = ()
     started: float = 0.0
     tokenizer: str = ""
+    build_seconds: float = 300.0

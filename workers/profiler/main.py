@@ -31,6 +31,7 @@ from workers.runtime.process import (
     tell_stacks,
     use_one_thread,
 )
+from workers.runtime.reports.building import building
 from workers.runtime.reports.core_meter import CoreMeter
 from workers.runtime.reports.event_pipe import event_pipe
 from workers.runtime.reports.reporter import Reporter
@@ -68,7 +69,8 @@ def run(job_file: Path, reporter: Reporter) -> int:
     for size in (*dict.fromkeys(others), job.spec.microbatch):
         spec = replace(job.spec, microbatch=size)
         make = _described if spec.peak else profiled
-        profile = make(job.name, Path(job.definition), spec, reporter)
+        with building(reporter, job):
+            profile = make(job.name, Path(job.definition), spec, reporter)
         own = size == job.spec.microbatch
         path = Path(job.folder) / (PROFILE_FILE if own else f"profile-{size}.json")
         path.write_bytes(to_json(Profile, profile))

@@ -29,6 +29,7 @@ from workers.runtime.failures import is_lost_peer
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
+from workers.runtime.reports.building import building
 from workers.runtime.reports.core_meter import CoreMeter
 from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
@@ -67,7 +68,8 @@ class _TrainingRun:
         if world.rank == 0:
             reporter(Progress("load", 0, 1))
         self.spec, self.reporter, self.folder = spec, reporter, Path(job.folder)
-        definition = load(Path(job.definition), spec.parameters)
+        with building(reporter, job):
+            definition = load(Path(job.definition), spec.parameters)
         self.log, self.metrics = definition.log, definition.metrics
         self.has_loss = True
         self.data = catalog.load(spec.data, definition, job.data, job.tokenizer)
@@ -76,7 +78,8 @@ class _TrainingRun:
         self.shape = epoch_shape(spec, self.data, self.cutting)
         check_ranks(world, self.shape)
         schedule(spec.plan.schedule).check(self.shape)
-        layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
+        with building(reporter, job):
+            layers = layers_of(job, spec, definition, self.data, self.cutting, world.device)
         quiet = one_way_stages(bundle_specs(layers.base, stage_bounds(spec)))
         self.shape = replace(self.shape, one_way=quiet)
         self.programs = {self.shape.num_microbatches: self._program(self.shape, world.rank)}

@@ -20,6 +20,7 @@ class Reporter:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._counted: Sized | None = None
+        self.has_started = threading.Event()
 
     def watch(self, counted: Sized | None) -> None:
         """Let the heartbeat tell the length of `counted`, which grows with every action; None while
@@ -60,4 +61,5 @@ class Reporter:
         return 0
 
     def started(self) -> None:
+        self.has_started.set()
         self(Started(self.rank))

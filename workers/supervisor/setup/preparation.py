@@ -46,6 +46,7 @@ def prepare(backend: Backend, run: Run, folder: Path) -> Job:
         emulation=_emulation(backend, run.asked),
         data=place_of(run.asked, backend.settings),
         tokenizer=tokenizer_place(run.asked, backend.settings),
+        build_seconds=backend.settings.build,
         started=run.started_at.timestamp() if run.started_at else 0.0,
     )
     job_file(job).write_bytes(to_json(Job, job))

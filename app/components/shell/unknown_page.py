@@ -11,7 +11,7 @@ WHY = {
 }
 
 
-def page() -> None:
+def unknown_page() -> None:
     """Says that there is no such page, or who may see it."""
     name = named_page()
     page_header("Not found")
@@ -20,6 +20,3 @@ def page() -> None:
     else:
         advice = "Its address may be misspelt. The pages that there are stand on the left."
         empty_state(f"No page {name!r}", advice, Page.START, "Go to Start")
-
-
-page()
