@@ -38,7 +38,7 @@ from backend.comparison.pairs import (
 FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
 
 
-@missing("Compare schedules", Page.SCHEDULES, "Without the link's choices")
+@missing("Compare schedules", Page.SCHEDULES, "Without the link's choices", headed=True)
 def page() -> None:
     """Profile and cluster, the pairs, and what each of them does."""
     page_header("Compare schedules", "Plans under schedules, on one time axis.")

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.session.state import Page, Param
 from tests.app import seed
+from tests.app.pages import text_of
 from tests.app.test_states import MAIN, PAGES
 
 VALUES = (
@@ -54,3 +55,28 @@ def test_no_address_is_too_much_for_a_page(home: None, page: Page) -> None:
         shown.run()
         assert not shown.exception, given
         assert not [box.value for box in shown.error if APOLOGY in box.value], given
+
+
+@pytest.mark.parametrize(
+    ("page", "names", "said"),
+    [
+        (Page.PLAN, {"profile": "99"}, "o profile 99"),
+        (Page.PLAN, {"plan": "x"}, "o plan 'x'"),
+        (Page.PLAN, {"planner": "x"}, "o planner 'x'"),
+        (Page.SCHEDULES, {"profile": "99"}, "o profile 99"),
+        (Page.WHAT_IF, {"profile": "-1"}, "o profile '\\-1'"),
+        (Page.RUN, {"id": "x"}, "o run 'x'"),
+    ],
+)
+def test_a_link_to_what_is_not_there_says_so(
+    home: None, page: Page, names: dict[str, str], said: str
+) -> None:
+    """And shows nothing else in its place."""
+    shown = AppTest.from_file(MAIN, default_timeout=120).run()
+    shown.switch_page(page.value)
+    for name, value in names.items():
+        shown.query_params[name] = value
+    shown.run()
+    assert said.replace("\\", "") in text_of(shown).replace("\\", "")
+    assert not shown.metric
+    assert not shown.exception

@@ -86,11 +86,12 @@ def empty_state(title: str, advice: str, to: Page | None = None, label: str = ""
 
 
 @contextmanager
-def missing(title: str, to: Page, label: str) -> Iterator[None]:
+def missing(title: str, to: Page, label: str, *, headed: bool = False) -> Iterator[None]:
     """Say that what a link names does not exist instead of raising `NotFound`; `label` links to
-    page `to`. Also a decorator of pages."""
+    page `to`. `headed`: the page's head stands already. Also a decorator of pages."""
     try:
         yield
     except NotFound as error:
-        page_header(title)
+        if not headed:
+            page_header(title)
         empty_state(plain(sentence(str(error))), GONE, to, label)

@@ -47,13 +47,14 @@ def _watch(reporter: Reporter, limit: float, thread: int, over: threading.Event)
     spent = 0.0
     while not over.wait(pause := min(NOTICE, limit - spent)):
         if reporter.has_started.is_set():
-            return None
+            return
         spent += pause
         stack = traceback.extract_stack(sys._current_frames()[thread])[-FRAMES:]
         text = "".join(traceback.format_list(stack))
         if spent >= limit:
             reporter(failed(reporter.rank, BuildTookTooLong(limit, text)))
-            return os._exit(1)
+            over.set()
+            os._exit(1)
         where = f"{os.path.basename(stack[-1].filename)}, line {stack[-1].lineno}"
         said = f"building the model for {spent:.0f} of {limit:.0f} s, at {where}"
         reporter(Progress(said[:PLACE], 0, 1))
