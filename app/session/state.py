@@ -220,6 +220,16 @@ def put(param: Param, value: object) -> None:
         st.query_params[param.value] = str(value)
 
 
+def hold(param: Param) -> None:
+    """Keep what a link from a page to itself names: Streamlit takes it out of the URL at the next
+    rerun, unless the script has put it there. Once, since each time is a step of the browser's
+    history."""
+    key, found = f"held-{param.value}", text(param)
+    if st.session_state.get(key, "") != found:
+        st.session_state[key] = found
+        st.query_params.from_dict(st.query_params.to_dict())
+
+
 def bound(param: Param) -> dict[str, Any]:
     """The options of a widget whose value is in the URL."""
     return {"key": param.value, "bind": "query-params"}

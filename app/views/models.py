@@ -16,6 +16,7 @@ from app.session.state import Page, Param
 def page() -> None:
     """The one that ?id= names, else the kept definitions beside the ways to add one."""
     definitions = services.backend().definitions
+    state.hold(Param.ID)
     wanted = state.wanted_id(Param.ID, "model")
     if wanted is not None:
         definition_view(definitions.get(wanted))

@@ -14,7 +14,8 @@ from app.components.shell.download import download
 from app.components.shell.grid import Column, grid, text, when
 from app.formats import plain, size
 from app.session import state
-from app.session.state import Param
+from app.session.links import page_link
+from app.session.state import Page, Param
 from backend.definitions.definition import Definition
 from backend.definitions.forms import Form, form_of
 
@@ -68,9 +69,7 @@ def weights_list(weights: Sequence[Definition]) -> None:
 
 
 def _name(definition: Definition) -> None:
-    label = f"**{plain(definition.name)}**"
-    if st.button(label, type="tertiary", key=f"open-{definition.id}"):
-        show(definition.id)
+    page_link(Page.MODELS, f"**{plain(definition.name)}**", id=definition.id)
 
 
 def _profile_button(definition: Definition) -> None:

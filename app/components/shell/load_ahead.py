@@ -3,6 +3,9 @@
 The charts' library takes a second to compile: waiting for it on the first page that has a chart
 is what a visitor would feel. It is found by the name that Streamlit gives its parts; where a
 Streamlit names them otherwise, nothing is loaded ahead.
+
+A link that is clicked with Ctrl, Shift or the command key opens a tab or a window of its own, as
+links do: Streamlit would open it in the same place.
 """
 
 import json
@@ -24,6 +27,10 @@ def addresses() -> list[str]:
 SCRIPT = f"""<script>
   if (!window.stageflowAhead) {{
     window.stageflowAhead = true;
+    window.addEventListener("click", (event) => {{
+      const aside = event.ctrlKey || event.metaKey || event.shiftKey;
+      if (aside && event.target.closest?.("a[href]")) event.stopPropagation();
+    }}, true);
     const parts = {json.dumps(addresses())};
     const idle = window.requestIdleCallback || ((act) => setTimeout(act, 200));
     const next = () => {{

@@ -64,7 +64,7 @@ class Access:
         self.log.add(self.actor.name, action, target, AuditOutcome.DENIED)
         limited = self.actor.token and self.actor.reads_only and right is Right.EDIT
         raise NotAllowed(
-            f"{self._who(project)} may not {action} {target}".rstrip(),
+            f"not allowed: {self._who(project)} may not {action} {target}".rstrip(),
             TOKEN_READS if limited else "",
         )
 
