@@ -83,7 +83,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name in ("profile", "trace profile", "tracker import", "clusters save", "views save"):
+    if name in ("profile", "profiles import", "trace profile", "tracker import", "clusters save", "views save"):
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception
