@@ -33,7 +33,7 @@ def test_a_profile_is_chosen_by_its_id(backend: Backend, open_page: Open) -> Non
     backend.profiles.add(seed.a_profile(6), definition.id)
     page = open_page(Page.PROFILE, id=small.id)
     assert len(page.dataframe[0].value) == 8
-    page.selectbox[0].select_index(0).run()
+    next(box for box in page.selectbox if box.label == "Profile").select_index(0).run()
     assert len(page.dataframe[0].value) == 16
     assert param(page, "id") != str(small.id)
 
