@@ -78,7 +78,7 @@ def dropped(page: Page, name: str, text: str) -> None:
 def test_a_config_is_dropped_described_and_asked_to_be_profiled(page: Page, url: str) -> None:
     page.goto(f"{url}/models")
     dropped(page, "config.json", json.dumps(CONFIG))
-    rows = settled(page).get_by_role("button", name="gpt2", exact=True)
+    rows = settled(page).get_by_role("link", name="gpt2", exact=True)
     expect(rows).to_have_count(2)  # one was there from the start; the newest comes first
     rows.first.click()
     expect(settled(page).get_by_text("causal-lm").first).to_be_visible()
@@ -98,7 +98,7 @@ def test_weights_and_programs_are_taken_and_other_files_refused(
     settled(page).locator("input[type=file]").set_input_files(weights)
     expect(settled(page).get_by_text("tiny.safetensors")).to_be_visible()
     settled(page).get_by_role("button", name="Add model").click()
-    expect(settled(page).get_by_role("button", name="tiny")).to_be_visible()
+    expect(settled(page).get_by_role("link", name="tiny")).to_be_visible()
     broken = tmp_path / "broken.pt2"
     broken.write_bytes(b"PK no zip")
     settled(page).locator("input[type=file]").set_input_files(broken)
