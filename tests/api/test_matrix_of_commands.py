@@ -65,6 +65,13 @@ def arguments(place: Place) -> dict[str, list[str]]:
     }
 
 
+ADDING = ("profile", "profiles import", "trace profile", "tracker import") + (
+    "clusters save",
+    "views save",
+)
+"""Commands that add something to the chosen project."""
+
+
 class Followed(Exception):
     """The command got as far as waiting for its run."""
 
@@ -83,7 +90,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     if name == "delete" and said == "yes":
         given = [str(place.ended()), "--yes"]
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
-    if name in ("profile", "profiles import", "trace profile", "tracker import", "clusters save", "views save"):
+    if name in ADDING:
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
     result = CliRunner().invoke(cli.app, [*name.split(), *given])
     fault = result.exception
