@@ -65,9 +65,8 @@ def arguments(place: Place) -> dict[str, list[str]]:
     }
 
 
-ADDING = ("profile", "profiles import", "trace profile", "tracker import") + (
-    "clusters save",
-    "views save",
+ADDING = frozenset(
+    {"profile", "profiles import", "trace profile", "tracker import", "clusters save", "views save"}
 )
 """Commands that add something to the chosen project."""
 
