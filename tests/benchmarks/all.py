@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 RACED = "ddp,torch 1f1b,1f1b-flush,zb-h1,2bw,pipedream"
 SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
     "by_parts": (("--depth", "4", "--repetitions", "1"),),
+    "every_placement": (("120", "8"),),
+    "every_plan": (("vgg16", "resnet50", "A", "8x8"),),
     "emulated": (("--models", "vgg16,gnmt_large", "--seconds", "6"),),
     "large_model": (("--width", "512", "--depth", "8", "--epochs", "2"),),
     "history": (("--runs", "10000", "--database", "sqlite"),),
@@ -39,7 +41,8 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 """Arguments of each run of a benchmark; those that are not named run as they are."""
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
-    *("pipeline", "planner", "profiles", "roofline", "sandbox", "shared_node", "timeline"),
+    *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
+    *("shared_node", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

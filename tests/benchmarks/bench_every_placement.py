@@ -1,17 +1,18 @@
 """The planners beside every plan that there is, on small models and clusters.
 
 Prints a table in Markdown, that of docs/evidence/planner.md, and writes it there with `--write`.
-Arguments: how many cases of each kind (2,500), and of those that are simulated (100).
+Arguments: how many cases of all kinds there are (2,500), and how many are simulated (100).
 """
 
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "unit" / "planning"))
 
-from drawn import Case, drawn
+from drawn import SHAPES, Case, drawn
 from every_placement import every_placement, fastest
 
 from backend.cluster.cluster import Device
@@ -44,13 +45,12 @@ def main() -> None:
 
 
 def rows(count: int, simulated: int) -> Iterator[Sequence[str]]:
-    for kind in ("2 levels", "3 levels", "unequal devices"):
-        for is_limited, words in LIMITS.items():
-            cases = (drawn(kind, number, is_limited) for number in range(count))
-            yield f"pipedream, {kind}, {words}", *_summed(map(_planned, cases))
+    for kind, (is_limited, words) in product(SHAPES, LIMITS.items()):
+        cases = (drawn(kind, number, is_limited) for number in range(-(-count // 6)))
+        yield f"pipedream, {kind}, {words}", *_summed(map(_planned, cases))
     for kind in ("2 levels", "unequal devices"):
         for is_limited, words in LIMITS.items():
-            cases = (drawn(kind, number, is_limited) for number in range(simulated))
+            cases = (drawn(kind, number, is_limited) for number in range(simulated // 4))
             found = (_simulated(case, number) for number, case in enumerate(cases))
             yield f"best, {kind}, {words}, simulated", *_summed(found)
 

@@ -20,13 +20,11 @@ from published import FOLDER, MODELS, Answer, answers, at_batch, load
 
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import cluster_a, cluster_b
-from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel, straight
 from backend.planning.cuts import cut_of
-from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.planner import optimum
-from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.plan import Partition, Plan
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from tests.benchmarks.evidence import evidence
@@ -41,8 +39,6 @@ def main() -> None:
         page.table("bottlenecks", HEAD, against_published())
         print("\nThe paper, the published program, ours")
         page.table("paper", PAPER_HEAD, beside_the_paper())
-        print("\nCPU seconds on 4 servers of 4 (Cluster-A), links 10 and 100 times as slow")
-        page.table("profiles", MODEL_HEAD, every_profile())
         print("\nA plan edited by hand, milliseconds")
         page.table("edits", EDIT_HEAD, edits())
     print("\nChains: CPU seconds by layers and devices")
@@ -164,32 +160,6 @@ def beside_the_paper() -> Iterator[Sequence[str]]:
 def rate(profile: Profile, cluster: Cluster, partition: Partition) -> float:
     plan = Plan("", partition, "pipedream", profile.microbatch)
     return predict(profile, cluster, plan).samples_per_second
-
-
-MODEL_HEAD = ["profile", "layers", "links", "plan", "gap", "CPU s", "16 GB: plan", "gap", "CPU s"]
-LINKS = {"A": (12e9, 1.25e9), "A/10": (12e8, 1.25e8), "A/100": (12e7, 1.25e7)}
-
-
-def every_profile() -> Iterator[Sequence[str]]:
-    """On the published cluster and on slower links, where no plan is trivial; without a limit of
-    memory, and with one of 16 GB a device under weight stashing with a momentum."""
-    for model in MODELS:
-        profile = load(model)
-        for name, (inside, between) in LINKS.items():
-            cluster = Cluster((Level(4, inside), Level(4, between)))
-            cells = [model, str(len(profile.layers)), name]
-            for rule in (None, MemoryRule(16e9, PIPEDREAM)):
-                cells += judged(profile, cluster, rule)
-            yield cells
-
-
-def judged(profile: Profile, cluster: Cluster, rule: MemoryRule | None) -> list[str]:
-    try:
-        found = optimum(profile, cluster, memory=rule)
-    except PlanDoesNotFit:
-        return ["none fits", "", ""]
-    took = cpu(lambda: optimum(profile, cluster, memory=rule))
-    return [found.partition.label, f"{found.gap:.1%}", f"{took:.3f}"]
 
 
 EDIT_HEAD = ["profile", "plan", "ms"]

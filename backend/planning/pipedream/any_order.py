@@ -158,7 +158,7 @@ class AnyOrder:
         for place, wide, behind in sources:
             if behind not in known:
                 known[behind] = self._fewest(firsts, stop, behind)
-            space.work.spend(STEP)
+            space.work.spend(STEP / 2)
             self.steps.append((stop, place, wide, behind))
             inside, outside = known[behind]
             if place < 0:
@@ -176,7 +176,7 @@ class AnyOrder:
             bounds = space.bounds(behind)
             space.work.spend(PER_BOUND * len(firsts) * len(bounds.replicas))
             least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
-        space.work.spend(PER_CUT * len(firsts) * len(self.sizes))
+        space.work.spend(PER_CUT * len(firsts))
         compute, weights = space.between(firsts, stop), space.ideals.weights(firsts, stop)
         found = [np.full(len(firsts), inf), np.full(len(firsts), inf)]
         inner = 0

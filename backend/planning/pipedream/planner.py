@@ -55,6 +55,8 @@ NEAR = 1e-3
 """A plan whose gap is no larger is not improved on where there are too many cuts for a proof."""
 FEWER = 400
 """Cuts under a memory limit where not all are looked at anyway: each costs more there."""
+IN_ORDER = 0.4
+"""Of the work for stages in the order of the devices, where they need not be."""
 MANY = 1_000_000
 """Cuts times devices above which not all are looked at under a memory limit."""
 
@@ -122,22 +124,26 @@ def _optimum(
     if is_best and (memory is None or memory.fits(profile, cluster, single)):
         return Optimum(single, seconds, seconds)
 
-    def space(cuts: Ideals | Cells, relaxed: bool = False) -> PlanSpace:
+    in_order = cluster.is_uniform and len(cluster.levels) > 1
+    part = work.part(IN_ORDER) if in_order else work
+
+    def space(cuts: Ideals | Cells, relaxed: bool = False, work: SearchWork = part) -> PlanSpace:
         return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess, work)
 
+    whole = partial(space, work=work)
     cuts = cuts or all_ideals(profile)
     if cuts:
         best = _among(space(cuts), single, bound)
-        every, proofs = cuts, iter((space(cuts),) if cuts.complete else ())
+        every, proofs = cuts, iter((whole(cuts),) if cuts.complete else ())
     else:
         least, listed = least_cuts(profile), cache(partial(Candidates.of, profile))
         best = _among_many(space, least, listed, single, bound, memory is not None)
-        every, proofs = least.ideals, _all_cuts(space, least, listed, best.seconds)
-    if not cluster.is_uniform or len(cluster.levels) == 1:
+        every, proofs = least.ideals, _all_cuts(whole, least, listed, best.seconds)
+    if not in_order:
         return best
     if not every.complete and len(every) * cluster.num_devices > MANY:
         every = every.lightest(FEWER)
-    return anywhere(space(every), proofs, replace(best, lower_bound=bound))
+    return anywhere(whole(every), proofs, replace(best, lower_bound=bound))
 
 
 def _all_cuts(

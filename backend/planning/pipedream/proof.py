@@ -20,7 +20,7 @@ def anywhere(space: PlanSpace, proofs: Iterable[PlanSpace], best: Optimum) -> Op
     """`best` or a faster plan of `space`. Its bound holds for all plans: it is found with the cuts
     of `proofs`, each of which are all that there are or cells that stand for them."""
     for each in proofs:
-        best = proved(each.with_share(0.5), best)
+        best = proved(each.with_share(0.7), best)
         if best.gap <= CLOSE_BOUND:
             return best
     return searched(space, best)
