@@ -19,7 +19,11 @@ def search_everything() -> None:
     """A button in the sidebar, which opens the search."""
     with st.sidebar:
         asked = st.button(
-            "Search", icon=":material/search:", shortcut="Ctrl+K", key="search", type="tertiary"
+            "Search",
+            icon=":material/search:",
+            shortcut="Ctrl+K",
+            key="search-everything",
+            type="tertiary",
         )
     if asked:
         _dialog()
