@@ -1,12 +1,15 @@
 """Faults that visitors of the dashboard make: many who sign in, a large upload, slow ones."""
 
+import json
 import socket
 import threading
 import time
 import urllib.parse
 import urllib.request
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import psutil
 
@@ -14,7 +17,6 @@ from app.gate.rules import BELOW, EXACT, SIGN_IN
 from backend.people.rights import Role
 from backend.settings import SignIn
 from tests.soak.fault import Curve, Figures
-from tests.soak.on_processes import has_page
 from tests.soak.site import Site
 
 MIB = 2**20
@@ -44,18 +46,19 @@ def sign_ins(there: Site, undisturbed: Curve) -> Figures:
 
 
 def large_upload(there: Site, undisturbed: Curve) -> Figures:
-    """A definition of a megabyte that takes long to parse, and a body of 64 MiB."""
-    source = b"x = (" + b"-" * 90_000 + b"1)\n" + b"#" * (MIB - 100_000)
-    body = bytes(64 * MIB)
+    """A definition of nearly a megabyte, one that is slow to parse, and one of 64 MiB."""
+    sources = (b"x = [1, 2, 3]\n" * 70_000, b"x = " + b"(" * 100_000, bytes(48 * MIB))
+    codes: list[int] = []
     with _web(there) as (web, port):
 
-        def upload(path: str, body: bytes) -> None:
+        def upload(source: bytes) -> None:
+            told = {"filename": "large.py", "content": b64encode(source).decode()}
+            request = _request("POST", "/api/v1/definitions", json.dumps(told).encode())
             with suppress(OSError):
-                _status(port, _request("POST", path, body), patience=120)
+                codes.append(_status(port, request, patience=120))
 
-        path = "/api/v1/definitions?filename=large.py"
-        works = [lambda: upload(path, source), lambda: upload(path, body)]
-        return _beside(web, port, works)
+        figures = _beside(web, port, [partial(upload, source) for source in sources])
+    return {**figures, **{f"answer {place}": float(code) for place, code in enumerate(codes)}}
 
 
 def slow_clients(there: Site, undisturbed: Curve) -> Figures:
@@ -112,11 +115,18 @@ def _beside(web: psutil.Process, port: int, works: list[Callable[[], None]]) -> 
     return {"MB more": max(0, most - rest) / 1e6, "healthz": slowest}
 
 
+def _is_well(port: int) -> bool:
+    with suppress(OSError):
+        return _status(port, _request("GET", "/healthz")) == 200
+    return False
+
+
 def _request(method: str, path: str, body: bytes = b"") -> bytes:
     head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if body:
         head += f"Content-Length: {len(body)}\r\n"
-        head += "Content-Type: application/x-www-form-urlencoded\r\n"
+        kind = "json" if body.startswith(b"{") else "x-www-form-urlencoded"
+        head += f"Content-Type: application/{kind}\r\n"
     return f"{head}\r\n".encode() + body
 
 
@@ -135,7 +145,7 @@ def _web(there: Site, **changes: object) -> Iterator[tuple[psutil.Process, int]]
     settings = there.settings.model_copy(update={"node": "web", "port": port, **changes})
     web = there.process("app.asgi", settings)
     try:
-        there.wait(lambda: has_page(port))
+        there.wait(lambda: _is_well(port))
         yield psutil.Process(web.pid), port
     finally:
         web.terminate()
