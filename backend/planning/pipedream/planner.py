@@ -56,7 +56,8 @@ NEAR = 1e-3
 FEWER = 400
 """Cuts under a memory limit where not all are looked at anyway: each costs more there."""
 IN_ORDER = 0.4
-"""Of the work for stages in the order of the devices, where they need not be."""
+"""Of the work for stages in the order of the devices, where they need not be and all cuts are
+looked at."""
 MANY = 1_000_000
 """Cuts times devices above which not all are looked at under a memory limit."""
 
@@ -125,13 +126,13 @@ def _optimum(
         return Optimum(single, seconds, seconds)
 
     in_order = cluster.is_uniform and len(cluster.levels) > 1
-    part = work.part(IN_ORDER) if in_order else work
+    cuts = cuts or all_ideals(profile)
+    part = work.part(IN_ORDER) if in_order and cuts else work
 
     def space(cuts: Ideals | Cells, relaxed: bool = False, work: SearchWork = part) -> PlanSpace:
         return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess, work)
 
     whole = partial(space, work=work)
-    cuts = cuts or all_ideals(profile)
     if cuts:
         best = _among(space(cuts), single, bound)
         every, proofs = cuts, iter((whole(cuts),) if cuts.complete else ())
