@@ -12,6 +12,7 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import PlanOptions, options, plain
 from app.exports.answers import HEAD, row
+from app.formats import between, seconds
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
@@ -66,6 +67,8 @@ def plan(
         return print_json({"plan_id": plan_id, **plans[0], "fallbacks": fewer, "plans": plans})
     title = f"plans for {question.profile.name} on {question.cluster.num_devices} devices"
     print_table(title, HEAD, map(row, answers))
+    if likely := between(answers[0].prediction.seconds_range, seconds):
+        out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
     for less in [] if cut else _relaxed(question, answers[0]):

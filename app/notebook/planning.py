@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.exports.answers import HEAD, row
 from app.exports.stage_rows import stage_rows
-from app.formats import rate, seconds
+from app.formats import between, rate, seconds
 from app.naming import plan_name, planner_name, rank_names
 from app.notebook.profiles import NotebookProfile, read_profile
 from app.notebook.tables import by_columns, heading, paragraphs, table
@@ -123,6 +123,11 @@ class NotebookPlan:
             "minibatch>"
         )
 
+    @property
+    def _likely(self) -> str:
+        likely = between(self.prediction.seconds_range, seconds)
+        return f"Nine of ten runs are expected to take {likely} per minibatch." if likely else ""
+
     def _repr_html_(self) -> str:
         question = self.question
         on = f"{question.profile.name} on {question.cluster.num_devices} devices"
@@ -130,7 +135,7 @@ class NotebookPlan:
         return (
             heading(plan_name(self.plan), on)
             + ranked
-            + paragraphs(self.answer.reasons)
+            + paragraphs((self._likely, *self.answer.reasons))
             + by_columns(self.stages(), "Stages")
         )
 
