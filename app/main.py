@@ -39,6 +39,7 @@ SECTIONS: dict[str, tuple[Entry, ...]] = {
         (Page.COMPARE, "Compare", "compare"),
         (Page.LAUNCH, "Launch", "play_arrow"),
         (Page.NODES, "Nodes", "dns"),
+        (Page.NOTIFICATIONS, "Notifications", "notifications"),
     ),
 }
 

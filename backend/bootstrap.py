@@ -10,6 +10,7 @@ from backend.services.definitions import DefinitionService
 from backend.services.links import LinkService
 from backend.services.people.access import Access, AuditService
 from backend.services.people.accounts import AccountService
+from backend.services.people.notices import Addressees, NoticeService
 from backend.services.people.projects import ProjectService
 from backend.services.people.team import TeamService, TokenService
 from backend.services.runs.comments import CommentService
@@ -32,6 +33,7 @@ from backend.storage.database import Database, open_engine
 from backend.storage.nodes.links import SqlLinks
 from backend.storage.people.audit import SqlAuditLog
 from backend.storage.people.keys import SqlKeys
+from backend.storage.people.notices import SqlNotices
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
 from backend.storage.runs.brought import SqlBrought
@@ -86,6 +88,8 @@ class Backend:
         self.projects = ProjectService(projects, people, access)
         self.retention = RetentionService(projects, SqlClearing(seen), stores.checkpoints, access)
         self.audit = AuditService(access)
+        takes_mail = bool(settings.notify_mail)
+        self.notices = NoticeService(SqlNotices(seen), notifier, access, takes_mail)
 
     def acting(self, actor: Actor, project: int | None = None) -> "Backend":
         """The same services, on the same connections, for somebody else, who has chosen one of
@@ -115,8 +119,10 @@ def connect(settings: Settings | None = None) -> Backend:
     except BaseException:
         engine.dispose()
         raise
-    queue, notifier = CeleryQueue(settings), Notifier(settings)
-    return Backend(settings, Database(engine), queue, notifier, operator(settings.user))
+    database = Database(engine)
+    places = Addressees(SqlNotices(database), SqlPeople(database), settings.user)
+    queue, notifier = CeleryQueue(settings), Notifier(settings, places)
+    return Backend(settings, database, queue, notifier, operator(settings.user))
 
 
 def _one(actor: Actor, project: int) -> frozenset[int]:

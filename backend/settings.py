@@ -80,9 +80,9 @@ class Settings(BaseSettings):
                   the machine
     project       the project in which the command line works, by name or number; empty = all,
                   and what is added goes into the first
-    rate          requests of the REST API that one caller may make in a minute; 0 = any number,
-                  and as many tries to sign in
+    rate          requests of the REST API, and tries to sign in, of a caller a minute; 0 = any
     notify        where to tell that a run has ended: Apprise URLs, separated by spaces
+    notify_mail   the Apprise URL of the mail server by which people are told; empty = no mail
     notify_internal  hosts, addresses and networks inside that may be told, separated by spaces;
                   otherwise notifications go to the internet alone
     trackers      experiment trackers in which runs are followed: addresses (guide/trackers.md),
@@ -97,10 +97,9 @@ class Settings(BaseSettings):
     devices       how many devices a node without GPUs has; 0 = one for each of its cores
     data          folders whose files runs on this node may read, separated by the system's path
                   separator (":"); empty = none
-    max_*         what runs may use on a node (docs/guide/sandbox.md): seconds, bytes of memory
-                  (0 = four fifths of the machine's), processes and threads, bytes of one file,
-                  bytes and number of all files in its folder. Memory and the bytes of all files
-                  are the node's: a run has the share of the devices that it holds
+    max_*         what runs may use on a node (docs/guide/sandbox.md): seconds, bytes of memory (0
+                  = four fifths of the machine's), processes and threads, bytes of a file, bytes and
+                  number of its folder's. Memory and bytes are shared as the devices are
     """
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True)
@@ -127,6 +126,7 @@ class Settings(BaseSettings):
     project: str = ""
     rate: int = Field(default=1200, ge=0)
     notify: str = Field(default="", repr=False)
+    notify_mail: str = Field(default="", repr=False)
     notify_internal: str = ""
     trackers: Annotated[str, AfterValidator(tracker_addresses)] = Field(default="", repr=False)
     track: Literal["all", "chosen"] = "all"

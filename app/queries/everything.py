@@ -23,6 +23,7 @@ PAGES = {
     "Compare": Page.COMPARE,
     "Launch": Page.LAUNCH,
     "Nodes": Page.NODES,
+    "Notifications": Page.NOTIFICATIONS,
 }
 
 

@@ -30,6 +30,7 @@ class Page(StrEnum):
     NODES = "views/nodes.py"
     ACCOUNT = "views/account.py"
     PEOPLE = "views/people.py"
+    NOTIFICATIONS = "views/notifications.py"
     PROJECTS = "views/projects.py"
 
     @property

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from backend.runs.run import Run
+from backend.runs.run import Run, RunError
 from backend.units import percent_text
 
 
@@ -17,6 +17,18 @@ class Notification:
 def message_of(run: Run, address: str) -> Notification:
     """What became of the run, in lines; `address` is the dashboard's URL."""
     return Notification(f"Stageflow: {run.name} {run.state.value}", "\n".join(_lines(run, address)))
+
+
+def stalled_message(run: Run, why: RunError, address: str) -> Notification:
+    """Of an attempt that stood still, of a run that goes on by itself."""
+    lines = (f"Run {run.id} of {run.owner}" if run.owner else f"Run {run.id}", why.message)
+    told = (*lines, "It goes on by itself.", f"{address}/run?id={run.id}")
+    return Notification(f"Stageflow: {run.name} stalled", "\n".join(told))
+
+
+def trial_message(address: str) -> Notification:
+    """What somebody sends to try a place."""
+    return Notification("Stageflow: a test", f"You are told of runs here.\n{address}")
 
 
 def _lines(run: Run, address: str) -> list[str]:

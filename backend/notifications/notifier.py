@@ -7,28 +7,40 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from backend.codec import from_json, to_json
 from backend.errors import InvalidInput
 from backend.notifications.delivery import Delivery, DeliveryResult, DeliveryResults
-from backend.notifications.message import Notification, message_of
-from backend.runs.run import Run
+from backend.notifications.message import (
+    Notification,
+    message_of,
+    stalled_message,
+    trial_message,
+)
+from backend.notifications.places import apprise_url
+from backend.runs.history.notices import NoticePlace, PlaceKind, RunEvent, events_of
+from backend.runs.run import Run, RunError
 from backend.settings import PREFIX, Settings
 
 CLOSE_SECONDS = 20.0
 SEND_SECONDS = 120.0
+Places = Callable[[Run, frozenset[RunEvent]], Sequence[NoticePlace]]
+"""Who wants to be told of these events of a run."""
 log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """Tells every URL of `settings.notify` that a run has ended; it never raises and never waits.
+    """Tells every URL of `settings.notify` that a run has ended, and people what they asked to be
+    told, at their `places`; but for a test it never raises and never waits.
 
     It sends from a thread of its own, by a process that may connect to the internet and to the
     allowed hosts alone: a mail server that hangs holds up no run.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, places: Places = lambda run, events: ()) -> None:
+        self._places, self._mail = places, settings.notify_mail
         self._urls = tuple(settings.notify.split())
         self._allowed = tuple(settings.notify_internal.split())
         self._address = settings.address
@@ -36,22 +48,57 @@ class Notifier:
         self._sent: list[Future[None]] = []
 
     def notify(self, run: Run) -> None:
-        if not self._urls:
-            return
+        """Tell the settings' URLs, and whoever wants to know it, that the run has ended."""
+        self._tell(run, message_of(run, self._address), self._urls, events_of(run))
+
+    def stalled(self, run: Run, why: RunError) -> None:
+        """Tell whoever wants to know it that an attempt stood still, of a run that goes on."""
+        message = stalled_message(run, why, self._address)
+        self._tell(run, message, (), frozenset({RunEvent.STALLED}))
+
+    def try_now(self, place: NoticePlace) -> str:
+        """Send a test, and wait for what becomes of it: "" where it was delivered, else why not,
+        for people. Blocks for seconds."""
+        if not apprise_url(place, self._mail):
+            return "no mail server: STAGEFLOW_NOTIFY_MAIL names it"
+        message = trial_message(self._address)
         try:
-            message = message_of(run, self._address)
+            ((outcome, *_),) = [_deliver(order) for order in self._orders(message, (), [place])]
+        except (OSError, subprocess.SubprocessError, InvalidInput) as fault:
+            return type(fault).__name__
+        if outcome.delivered:
+            return ""
+        return _reason(outcome).removeprefix(": ") or "the place did not take it"
+
+    def _tell(
+        self, run: Run, message: Notification, urls: Sequence[str], events: frozenset[RunEvent]
+    ) -> None:
+        try:
+            places = self._places(run, events)
+            orders = self._orders(message, urls, places)
             self._sent = [sent for sent in self._sent if not sent.done()]
-            self._sent.append(self._sender.submit(self._send, message))
+            self._sent += [self._sender.submit(self._send, order) for order in orders]
         except Exception:
-            log.exception("run %d: nobody was told of its end", run.id)
+            log.exception("run %d: nobody was told of it", run.id)
+
+    def _orders(
+        self, message: Notification, urls: Sequence[str], places: Sequence[NoticePlace]
+    ) -> list[Delivery]:
+        """Chats take no title: it is the first line there."""
+        chats = [each for each in places if each.kind is PlaceKind.CHAT]
+        others = [apprise_url(each, self._mail) for each in places if each not in chats]
+        plain = (*urls, *filter(None, others))
+        said = f"{message.title}\n{message.body}"
+        told = tuple(apprise_url(each, self._mail) for each in chats)
+        both = ((plain, message.title, message.body), (told, "", said))
+        return [Delivery(to, title, body, self._allowed) for to, title, body in both if to]
 
     def close(self) -> None:
         """Wait, for a few seconds at most, until what was told has gone out."""
         wait(self._sent, timeout=CLOSE_SECONDS)
         self._sender.shutdown(wait=False, cancel_futures=True)
 
-    def _send(self, message: Notification) -> None:
-        order = Delivery(self._urls, message.title, message.body, self._allowed)
+    def _send(self, order: Delivery) -> None:
         try:
             outcomes = _deliver(order)
         except (OSError, subprocess.SubprocessError, InvalidInput) as fault:

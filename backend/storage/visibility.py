@@ -11,6 +11,7 @@ from sqlalchemy.orm import with_loader_criteria as limited
 
 from backend.storage.tables import metric_tables as metrics
 from backend.storage.tables import node_tables as nodes
+from backend.storage.tables import notice_tables as notices
 from backend.storage.tables import people_tables as people
 from backend.storage.tables import pool_tables as pools
 from backend.storage.tables import team_tables as team
@@ -57,6 +58,7 @@ BY_RUN: dict[type[Base], InstrumentedAttribute[int]] = {
         pools.JobRow,
         trackers.FollowedRow,
         team.CommentRow,
+        notices.WatchRow,
         use.RunUseRow,
     )
 }
@@ -64,7 +66,7 @@ EVERYBODYS = frozenset(
     {ContentRow, nodes.NodeRow, nodes.ReservationRow, nodes.HeldDeviceRow}
     | {nodes.LeaseRow, nodes.LinkTestRow, pools.PoolRow, use.NodeUseRow}
     | {people.PersonRow, people.IdentityRow, people.FailureRow, people.SessionRow}
-    | {people.TokenRow, people.InvitationRow, people.AuditRow}
+    | {people.TokenRow, people.InvitationRow, people.AuditRow, notices.PlaceRow}
 )
 """Machines, contents found by their digest alone, and what the services of people keep apart."""
 

@@ -11,6 +11,7 @@ from app import services
 from app.session.state import Page, Param
 from backend.bootstrap import Backend
 from backend.services.definitions import DefinitionService
+from backend.services.people.notices import NoticeService
 from backend.services.runs.plans import PlanService
 from backend.services.runs.profiles import ProfileService
 from backend.services.runs.runs import RunService
@@ -32,6 +33,7 @@ EMPTY = {
     Page.COMPARE: "No training run yet",
     Page.LAUNCH: "No saved plan yet",
     Page.NODES: "No node yet",
+    Page.NOTIFICATIONS: "You are told nowhere",
 }
 PAGES = tuple(EMPTY)
 """Account and people need a sign-in: test_gate_of_pages.py."""
@@ -48,6 +50,7 @@ ONE = {
     Page.COMPARE: "What made the difference",
     Page.LAUNCH: "by plan **1**",
     Page.NODES: "node-1",
+    Page.NOTIFICATIONS: "You are told nowhere",
 }
 MANY = ONE | {
     Page.MODELS: "3 versions",
@@ -65,6 +68,7 @@ FAULTS: dict[Page, tuple[type, str]] = {
     Page.COMPARE: (RunService, "list"),
     Page.LAUNCH: (PlanService, "list"),
     Page.NODES: (SqlNodes, "list"),
+    Page.NOTIFICATIONS: (NoticeService, "list"),
 }
 LATER: dict[Page, tuple[type, str]] = {  # in what Streamlit draws again by itself
     Page.RUN: (SqlMetrics, "last"),

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import socketserver
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.bootstrap import Backend, connect
+from backend.runs.history.notices import HUNG, PlaceKind, RunEvent
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
@@ -126,3 +128,67 @@ def test_one_broken_place_does_not_keep_the_next_from_hearing(home: Path, webhoo
     failed(backend, submitted(backend))
     backend.close()
     assert len(webhook.told) == 1
+
+
+class Mailbox(socketserver.BaseRequestHandler):
+    """Just enough of SMTP (RFC 5321) to take a mail."""
+
+    def handle(self) -> None:
+        lines = self.request.makefile("rwb")
+        lines.write(b"220 here\r\n")
+        lines.flush()
+        in_data = False
+        for line in lines:
+            self.server.taken.append(line.decode())  # type: ignore[attr-defined]
+            if in_data and line != b".\r\n":
+                continue
+            in_data = line.upper().startswith(b"DATA")
+            lines.write(b"354 go on\r\n" if in_data else b"250 well\r\n")
+            lines.flush()
+            if line.upper().startswith(b"QUIT"):
+                return
+
+
+def test_people_are_told_where_they_chose(home: Path, webhook: Webhook) -> None:
+    """By a chat, a webhook and mail, of the events that they chose; a stall is told too."""
+    with socketserver.TCPServer(("127.0.0.1", 0), Mailbox) as smtp:
+        smtp.taken = []  # type: ignore[attr-defined]
+        threading.Thread(target=smtp.serve_forever, daemon=True).start()
+        mail = f"mailto://127.0.0.1:{smtp.server_address[1]}?from=flow@example.org&mode=insecure"
+        settings = Settings(home=home, node="here", notify_internal="127.0.0.1", notify_mail=mail)
+        upgrade(settings)
+        backend = connect(settings)
+        url = f"http://{webhook.place}"
+        backend.notices.add(PlaceKind.CHAT, f"{url}/chat", (RunEvent.FAILED,))
+        backend.notices.add(PlaceKind.WEBHOOK, f"{url}/hook?key=1", (RunEvent.STALLED,))
+        backend.notices.add(PlaceKind.MAIL, "ada@example.org", (RunEvent.FAILED,))
+        run = submitted(backend)
+        failed(backend, run)
+        backend.notifier.stalled(run, RunError(HUNG, "rank 1 stood still"))
+        hook = backend.notices.list()[1]
+        assert backend.notices.try_now(hook) == ""
+        backend.close()
+        smtp.shutdown()
+    said, stalled, test = sorted(webhook.told, key=len)[0], *_titled(webhook.told)
+    assert list(said) == ["text"]
+    assert said["text"].startswith("Stageflow: tiny failed\n")
+    assert stalled["title"] == "Stageflow: tiny stalled"
+    assert "rank 1 stood still\nIt goes on by itself." in stalled["message"]
+    assert test["title"] == "Stageflow: a test"
+    mail = "".join(smtp.taken)  # type: ignore[attr-defined]
+    assert "RCPT TO:<ada@example.org>" in mail.replace("rcpt TO", "RCPT TO")
+    assert "Stageflow: tiny failed" in mail
+
+
+def _titled(told: list[dict[str, str]]) -> list[dict[str, str]]:
+    return sorted((each for each in told if "title" in each), key=lambda e: "test" in e["title"])
+
+
+def test_nobody_is_sent_inside_by_a_place_of_theirs(home: Path, webhook: Webhook) -> None:
+    settings = Settings(home=home, node="here")
+    upgrade(settings)
+    backend = connect(settings)
+    place = backend.notices.add(PlaceKind.WEBHOOK, f"http://{webhook.place}/x")
+    assert "its address 127.0.0.1 is internal" in backend.notices.try_now(place)
+    backend.close()
+    assert webhook.told == []

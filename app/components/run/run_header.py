@@ -31,6 +31,7 @@ def run_header(run: Run) -> None:
         _onwards(run)
         _actions(run)
         if not run.state.is_final:
+            _watch(run)
             _cancel(run)
 
 
@@ -162,6 +163,21 @@ def _delete(run: Run, barred: str | None) -> None:
         delete,
         key="delete",
         barred=barred,
+    )
+
+
+def _watch(run: Run) -> None:
+    """Of a run that has not ended: be told of it, or not."""
+    notices = services.backend().notices
+    if not notices.list():
+        return
+    told = notices.is_told(run)
+    st.button(
+        "Told" if told else "Tell me",
+        icon=":material/notifications_active:" if told else ":material/notifications:",
+        help="You are told of this run: press to hear nothing of it" if told else "Be told of it",
+        on_click=guarded(notices.watch),
+        args=(run.id, not told),
     )
 
 

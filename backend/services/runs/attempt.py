@@ -12,6 +12,7 @@ from backend.runs.attempts.checkpoints import Checkpoint, CheckpointFile, Mark
 from backend.runs.attempts.fence import Fence
 from backend.runs.dispatch.placement import Share
 from backend.runs.events import Metrics
+from backend.runs.history.notices import HUNG
 from backend.runs.history.records import LogText, SpanBatch, StoredArtifact, TimelineKind
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
@@ -174,6 +175,8 @@ class Attempt:
             state = RunState.QUEUED
         self._stores.runs.finish(self.fence, state, summary, error)
         if state is RunState.QUEUED:
+            if error is not None and error.kind == HUNG:
+                self._notifier.stalled(self.run, error)
             return
         with suppress(StageflowError):  # the run has ended, whether or not anybody is told
             self._notifier.notify(self._stores.runs.get(self.run.id))
