@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-STAGEFLOW = [sys.executable, "-m", "app.cli"]
+from tests.forked import Forked
 
 
 @dataclass(frozen=True)
@@ -37,15 +35,9 @@ def stageflow(home: Path) -> Command:
     """Run `stageflow ARGS` on the test's own home; `env` adds variables."""
 
     def run(*args: str, env: dict[str, str] | None = None, timeout: float = 240) -> Said:
-        done = subprocess.run(
-            [*STAGEFLOW, *args],
-            env=os.environ | {"STAGEFLOW_HOME": str(home)} | (env or {}),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        return Said(done.returncode, done.stdout, done.stderr)
+        variables = dict(os.environ) | {"STAGEFLOW_HOME": str(home)} | (env or {})
+        command = Forked("app.cli", *args, env=variables)
+        return Said(command.wait(timeout), command.out.read_text(), command.err.read_text())
 
     return run
 

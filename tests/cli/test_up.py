@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.queue.embedded import EmbeddedRedis
 from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.settings import Settings
-from tests.cli.conftest import STAGEFLOW, assert_nothing_runs
+from tests.cli.conftest import assert_nothing_runs
 
 PLAN = Plan("two", Partition((Stage(0, 4, (0,)), Stage(4, 8, (1,)))), "1f1b-flush", 4, batch=4)
 FAST = {"STAGEFLOW_HEARTBEAT": "0.5", "STAGEFLOW_LEASE": "6"}
@@ -46,7 +47,7 @@ def up(home: Path, port: int, tmp_path: Path) -> Iterator["subprocess.Popen[byte
     """A real `stageflow up` with dashboard and agent; what it says is in `tmp_path`/said."""
     with (tmp_path / "said").open("wb") as said:
         process = subprocess.Popen(
-            [*STAGEFLOW, "up", "--port", str(port)],
+            [sys.executable, "-m", "app.cli", "up", "--port", str(port)],
             env=os.environ | FAST | {"STAGEFLOW_HOME": str(home)},
             stdout=said,
             stderr=subprocess.STDOUT,
