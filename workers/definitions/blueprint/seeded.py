@@ -25,6 +25,11 @@ class Seeded(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
         super().__init__()  # type: ignore[no-untyped-call]
         self._seed, self._draws = seed, 0
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch asks: to be skipped, it would import its compiler, a second of each rank."""
+        return False
+
     def own_seed(self, operation: Any) -> int | None:
         """The seed of an operation that is run now; None where it draws nothing."""
         if torch.Tag.nondeterministic_seeded not in operation.tags:

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 
 from backend.errors import InvalidInput
 from backend.runs.request.spec import DataSpec
@@ -18,6 +20,18 @@ def test_digits_are_split_the_same_way_every_time(zoo) -> None:
     counts = torch.bincount(one.held_out.all_targets)
     assert len(counts) == 10
     assert int(counts.max() - counts.min()) <= 3
+
+
+def test_digits_are_those_of_scikit_learn_split_as_it_splits_them(zoo) -> None:
+    found = catalog.load(DataSpec("digits"), zoo("mlp"))
+    images, labels = load_digits(return_X_y=True)
+    parts = train_test_split(images, labels, test_size=0.2, stratify=labels, random_state=0)
+    for split, inputs, targets in zip(
+        (found.train, found.held_out), parts[:2], parts[2:], strict=True
+    ):
+        expected = torch.tensor(inputs, dtype=torch.float32).view(-1, 1, 8, 8) / 16
+        assert torch.equal(split.all_inputs, expected)
+        assert torch.equal(split.all_targets, torch.tensor(targets))
 
 
 def test_synthetic_is_as_large_as_asked_and_leaves_the_generator_alone(zoo) -> None:
