@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-PROGRAMS = ("app.cli", "workers.runtime.main")
+PROGRAMS = ("app.cli", "workers.runtime.main", "workers.profiler.main")
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([*PROGRAMS, "torch"])
 

@@ -21,12 +21,14 @@ def run(job_file: Path, world: World) -> int:
     return reporter.report(lambda: train(job, world, reporter))
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """The exit code of the first job that fails: its ranks are not at one any more."""
     rounding.FULL = torch.float64  # so that updates round as those of the reference do
     die_with_parent()
     use_one_thread()
     world = join()
     for name in sys.argv[1:]:
         if code := run(Path(name), world):
-            sys.exit(code)
+            return code
     leave()
+    return 0

@@ -36,4 +36,5 @@ def main() -> None:
     print("trained")
 
 
-main()
+if __name__ == "__main__":
+    main()

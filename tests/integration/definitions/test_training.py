@@ -42,7 +42,7 @@ def trained(folder: Path, name: str, bounds: list[int]) -> dict[str, torch.Tenso
     file = Path(workers.zoo.__file__).parent / f"{name}.py"
     path = folder / "job.json"
     path.write_bytes(to_json(Job, Job(1, 1, name, spec, str(file), str(folder), len(stages))))
-    launch([path], len(stages), ("-m", "workers.runtime.main"))
+    launch([path], len(stages), "workers.runtime.main")
     return load_file(folder / "model.safetensors")
 
 

@@ -2,10 +2,7 @@
 
 import os
 import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,14 +15,12 @@ from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
-from tests.integration.runtime import served as served_rank
-from tests.integration.runtime.served import OVER
+from tests.forked import Forked
 
-ROOT = Path(__file__).parents[3]
+RUNTIME = "workers.runtime.main"
 HEAD = "import torch\nfrom torch import nn\n"
 
 WriteJob = Callable[..., Path]
-Start = Callable[..., subprocess.Popen[str]]
 Ended = Callable[..., tuple[list[int], list[Event], str]]
 
 
@@ -67,104 +62,25 @@ def train_spec() -> Callable[..., TrainSpec]:
 
 
 @pytest.fixture
-def start() -> Start:
-    """Start one process of a main; `world` is (rank, size, port)."""
-
-    def begin(module: str, job: Path, world: tuple[int, int, int] | None = None):
-        environment = dict(os.environ)
-        if world:
-            names = ("RANK", "WORLD_SIZE", "MASTER_PORT")
-            environment |= dict(zip(names, map(str, world), strict=True))
-            environment["MASTER_ADDR"] = "127.0.0.1"
-        command = [sys.executable, "-m", module, str(job)]
-        return subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-
-    return begin
-
-
-@pytest.fixture
-def ended(start: Start) -> Ended:
+def ended() -> Ended:
     """Run a main on `size` ranks to its end: exit codes, events, all text."""
 
-    def run(module: str, job: Path, size: int = 1) -> tuple[list[int], list[Event], str]:
+    def run(job: Path, size: int = 1, module: str = RUNTIME) -> tuple[list[int], list[Event], str]:
         port = free_port()
-        ranks = [start(module, job, (r, size, port) if size > 1 else None) for r in range(size)]
-        texts = [process.communicate(timeout=280)[0] for process in ranks]
-        lines = [line for text in texts for line in text.splitlines()]
-        found = [event for line in lines if (event := read_line(line))]
-        return [process.returncode for process in ranks], found, "".join(texts)
+        worlds = [_world(rank, size, port) if size > 1 else {} for rank in range(size)]
+        ranks = [Forked(module, str(job), env=dict(os.environ) | world) for world in worlds]
+        codes = [rank.wait(280) for rank in ranks]
+        text = "".join(rank.out.read_text() + rank.err.read_text() for rank in ranks)
+        return codes, [event for line in text.splitlines() if (event := read_line(line))], text
 
     return run
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Ended]:
-    """As `ended`, for trainings, in processes that run job after job until one of them fails."""
-    waiting: dict[int, list[subprocess.Popen[str]]] = {}
-
-    def run(job: Path, size: int) -> tuple[list[int], list[Event], str]:
-        ranks = waiting.pop(size, None) or _waiting(size)
-        for process in ranks:
-            assert process.stdin is not None
-            process.stdin.write(f"{job}\n")
-            process.stdin.flush()
-        with ThreadPoolExecutor(size) as readers:
-            texts = list(readers.map(_until_over, ranks))
-        codes = [
-            0 if text.endswith(f"{OVER}\n") else process.wait(timeout=280)
-            for process, text in zip(ranks, texts, strict=True)
-        ]
-        if any(codes):
-            _end(ranks)
-        else:
-            waiting[size] = ranks
-        lines = [line for text in texts for line in text.splitlines()]
-        return codes, [event for line in lines if (event := read_line(line))], "".join(texts)
-
-    yield run
-    for ranks in waiting.values():
-        _end(ranks)
-
-
-def _waiting(size: int) -> list[subprocess.Popen[str]]:
-    port = free_port()
-    world = {"WORLD_SIZE": str(size), "MASTER_PORT": str(port), "MASTER_ADDR": "127.0.0.1"}
-    return [
-        subprocess.Popen(
-            [sys.executable, "-m", served_rank.__name__],
-            cwd=ROOT,
-            env={**os.environ, **world, "RANK": str(rank)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(size)
-    ]
-
-
-def _until_over(process: subprocess.Popen[str]) -> str:
-    """What it says of a job."""
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if line == f"{OVER}\n":
-            break
-    return "".join(lines)
-
-
-def _end(ranks: list[subprocess.Popen[str]]) -> None:
-    for process in ranks:
-        process.kill()
-        process.communicate()
+def _world(rank: int, size: int, port: int) -> dict[str, str]:
+    names = ("RANK", "WORLD_SIZE", "MASTER_PORT")
+    return dict(zip(names, map(str, (rank, size, port)), strict=True)) | {
+        "MASTER_ADDR": "127.0.0.1"
+    }
 
 
 def free_port() -> int:

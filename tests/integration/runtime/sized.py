@@ -9,7 +9,8 @@ from pathlib import Path
 
 from torch import Tensor
 
-from workers.runtime import main, run
+from workers.runtime import main as runtime
+from workers.runtime import run
 from workers.runtime.checkpoints import stage_state, tensor_files, trained_model
 from workers.runtime.checkpoints.trained_model import save
 
@@ -40,9 +41,9 @@ class Noted(stage_state._Kept):
         return super()._read(key, like)
 
 
-if __name__ == "__main__":
+def main() -> None:
     trained_model.SHARD = int(os.environ.get("SHARD", trained_model.SHARD))
     trained_model.BLOCK = int(os.environ.get("BLOCK", trained_model.BLOCK))
     tensor_files.BLOCK = trained_model.BLOCK
     run.save, stage_state._Kept = measured, Noted
-    main.main()
+    runtime.main()

@@ -36,13 +36,13 @@ def losses(found) -> list[float]:
 
 @pytest.mark.parametrize("bounds", [(0, 2, 5), (0, 5)])
 def test_lines_of_text_in_buckets_learn_as_in_one_process(
-    write_job, train_spec, served, tmp_path: Path, bounds: tuple[int, ...]
+    write_job, train_spec, ended, tmp_path: Path, bounds: tuple[int, ...]
 ) -> None:
     (tmp_path / "lines.txt").write_text(LINES * 5)
     data = DataSpec("text", path="lines.txt", length=0, buckets=(4, 8, 12), last="keep")
     spec = train_spec(*bounds, schedule="1f1b-flush", microbatch=4, batch=2, epochs=2, data=data)
     place = str(tmp_path / "lines.txt")
-    codes, found, text = served(write_job(TEXT, spec, data=place), len(bounds) - 1)
+    codes, found, text = ended(write_job(TEXT, spec, data=place), len(bounds) - 1)
     assert set(codes) == {0}, text
     expected = plain(tmp_path / "mine.py", spec, place)
     assert losses(found) == pytest.approx(expected.losses, rel=1e-5)
@@ -53,12 +53,12 @@ def test_lines_of_text_in_buckets_learn_as_in_one_process(
 
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_float16_leaves_out_the_updates_that_overflow_on_all_stages(
-    write_job, train_spec, served, tmp_path: Path, clip: float | None
+    write_job, train_spec, ended, tmp_path: Path, clip: float | None
 ) -> None:
     spec = train_spec(0, 4, 7, schedule="1f1b-flush", batch=2, rate=1e-5, samples=192, epochs=2)
     spec = replace(spec, precision="float16")
     spec = replace(spec, optimizer=replace(spec.optimizer, clip_norm=clip))
-    codes, found, text = served(write_job(DIGITS, spec), 2)
+    codes, found, text = ended(write_job(DIGITS, spec), 2)
     assert set(codes) == {0}, text
     told = losses(found)
     assert told[-1] < told[0]

@@ -70,7 +70,7 @@ def base(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(write_job, train_spec, served, tmp_path: Path, base: Path):
+def run(write_job, train_spec, ended, tmp_path: Path, base: Path):
     """The plan, losses, spans and saved tensors of a training that begins with the base."""
 
     def trained(stages: int, schedule: str = "1f1b-flush"):
@@ -86,7 +86,7 @@ def run(write_job, train_spec, served, tmp_path: Path, base: Path):
         )
         job = write_job(MODEL, spec)
         job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(base)}))
-        codes, events, text = served(job, stages)
+        codes, events, text = ended(job, stages)
         assert set(codes) == {0}, text
         assert "lacks transformer.h.1.attn.c_attn.down.weight" in text
         losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]

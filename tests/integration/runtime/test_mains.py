@@ -48,7 +48,7 @@ def metric(found, name: str) -> list[float]:
 
 def test_two_stages_of_a_residual_network(write_job, train_spec, ended, tmp_path: Path) -> None:
     spec = train_spec(0, 20, 54, epochs=2, target_accuracy=0.2)
-    codes, found, text = ended(RUNTIME, write_job("resnet_digits", spec), size=2)
+    codes, found, text = ended(write_job("resnet_digits", spec), size=2)
     assert codes == [0, 0], text
     assert {event.rank for event in of(Started, found)} == {0, 1}
     epochs = {event.epochs for event in of(Finished, found)}
@@ -94,10 +94,10 @@ def _spans_are_those_of_the_program(found, shape: Shape) -> None:
 
 
 def test_replicas_evaluate_with_the_same_statistics(
-    write_job, train_spec, served, tmp_path: Path
+    write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     spec = train_spec(0, 54, replicas=2, schedule="1f1b-flush", epochs=1)
-    codes, found, text = served(write_job("resnet_digits", spec), 2)
+    codes, found, text = ended(write_job("resnet_digits", spec), 2)
     assert codes == [0, 0], text
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1])
     assert len(metric(found, "loss")) == 88
@@ -105,16 +105,16 @@ def test_replicas_evaluate_with_the_same_statistics(
 
 def test_one_process_without_any_environment(write_job, train_spec, ended) -> None:
     spec = train_spec(0, 8, schedule="gpipe", epochs=1, rate=0.05)
-    codes, found, text = ended(RUNTIME, write_job("mlp", spec))
+    codes, found, text = ended(write_job("mlp", spec))
     assert codes == [0], text
     assert len(metric(found, "loss")) == 89
     assert len(metric(found, "throughput")) == 1
     assert {event.name for event in of(Artifact, found)} == {"model.safetensors"}
 
 
-def test_bfloat16_across_a_cut(write_job, train_spec, served, tmp_path: Path) -> None:
+def test_bfloat16_across_a_cut(write_job, train_spec, ended, tmp_path: Path) -> None:
     spec = train_spec(0, 4, 8, schedule="1f1b-flush", epochs=3, precision="bfloat16")
-    codes, found, text = served(write_job("mlp", spec), 2)
+    codes, found, text = ended(write_job("mlp", spec), 2)
     assert codes == [0, 0], text
     losses = metric(found, "loss")
     assert sum(losses[-20:]) < sum(losses[:20]) / 2
@@ -123,11 +123,11 @@ def test_bfloat16_across_a_cut(write_job, train_spec, served, tmp_path: Path) ->
 
 
 def test_pipelines_keep_a_reference_that_is_as_good_as_reported(
-    write_job, train_spec, served, tmp_path: Path
+    write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     spec = train_spec(0, 4, 8, schedule="afp", epochs=3)
     spec = replace(spec, plan=replace(spec.plan, num_pipelines=2, batch=2, recompute=True))
-    codes, found, text = served(write_job("mlp", spec), 4)
+    codes, found, text = ended(write_job("mlp", spec), 4)
     assert codes == [0] * 4, text
     _saved_model_is_as_good_as_reported(tmp_path, metric(found, "accuracy")[-1], "mlp")
     assert metric(found, "accuracy")[-1] > 0.5
@@ -152,7 +152,7 @@ def example(batch):
 
 def test_a_loss_that_is_no_number(write_job, train_spec, ended) -> None:
     text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
-    codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 3, epochs=2)))
+    codes, found, _ = ended(write_job(text, train_spec(0, 3, epochs=2)))
     assert codes == [1]
     (failure,) = of(RankError, found)
     assert failure.kind == "LossNotFinite"
@@ -163,7 +163,7 @@ def test_a_loss_that_is_no_number(write_job, train_spec, ended) -> None:
 def test_a_sample_that_the_model_does_not_take(write_job, train_spec, ended) -> None:
     bad = "def data():\n    x = torch.zeros(64, 2, dtype=torch.long); x[40:] = 77\n"
     bad += "    return (x, x[:, 0] % 3), (x[:8], x[:8, 0])\n"
-    codes, found, _ = ended(RUNTIME, write_job(DEFINITION + bad, train_spec(0, 3)))
+    codes, found, _ = ended(write_job(DEFINITION + bad, train_spec(0, 3)))
     assert codes == [1]
     (failure,) = of(RankError, found)
     assert failure.kind == "ModelRaised"
@@ -173,7 +173,7 @@ def test_a_sample_that_the_model_does_not_take(write_job, train_spec, ended) -> 
 
 def test_a_failure_on_one_rank_ends_the_other(write_job, train_spec, ended) -> None:
     text = DEFINITION + "def loss(o, t): return o.log().sum()\n"
-    codes, found, _ = ended(RUNTIME, write_job(text, train_spec(0, 1, 3)), size=2)
+    codes, found, _ = ended(write_job(text, train_spec(0, 1, 3)), size=2)
     assert codes == [1, 1]
     kinds = {event.rank: event.kind for event in of(RankError, found)}
     assert kinds[1] == "LossNotFinite"
@@ -184,38 +184,38 @@ def test_a_failure_on_one_rank_ends_the_other(write_job, train_spec, ended) -> N
     ("layers", "message"), [(7, "the plan is for 7 layers, but the model has 8")]
 )
 def test_a_plan_for_another_model(write_job, train_spec, ended, layers: int, message: str) -> None:
-    codes, found, _ = ended(RUNTIME, write_job("mlp", train_spec(0, layers)))
+    codes, found, _ = ended(write_job("mlp", train_spec(0, layers)))
     assert codes == [1]
     assert message in of(RankError, found)[0].message
 
 
-def test_nothing_held_out_means_no_accuracy(write_job, train_spec, served) -> None:
+def test_nothing_held_out_means_no_accuracy(write_job, train_spec, ended) -> None:
     own = "def data():\n    return example(64), example(0)\n"
     spec = train_spec(0, 3, epochs=2, target_accuracy=0.0)
-    codes, found, text = served(write_job(DEFINITION + own, spec), 1)
+    codes, found, text = ended(write_job(DEFINITION + own, spec), 1)
     assert codes == [0], text
     assert metric(found, "accuracy") == []
     assert of(Finished, found) == [Finished(0, 2)]
 
 
 def test_a_target_loss_ends_the_run_at_the_first_evaluation_that_is_below(
-    write_job, train_spec, served
+    write_job, train_spec, ended
 ) -> None:
     """The same run with a target that it does not meet tells what the losses will be."""
     spec = train_spec(0, 20, 54, epochs=3, target_loss=1e-9)
-    _, whole, _ = served(write_job("resnet_digits", spec), 2)
+    _, whole, _ = ended(write_job("resnet_digits", spec), 2)
     losses = metric(whole, HELD_OUT_LOSS)
     assert len(losses) == 3
     assert losses[2] < losses[0]
     first = next(number for number, loss in enumerate(losses) if loss <= losses[1])
     spec = train_spec(0, 20, 54, epochs=3, target_loss=losses[1])
-    _, found, text = served(write_job("resnet_digits", spec), 2)
+    _, found, text = ended(write_job("resnet_digits", spec), 2)
     assert metric(found, HELD_OUT_LOSS) == losses[: first + 1], text
 
 
 def test_too_little_data(write_job, train_spec, ended) -> None:
     spec = train_spec(0, 3, samples=8)
-    codes, found, _ = ended(RUNTIME, write_job(DEFINITION, spec))
+    codes, found, _ = ended(write_job(DEFINITION, spec))
     assert codes == [1]
     assert (
         "8 training samples of synthetic are fewer than one round"
@@ -224,7 +224,7 @@ def test_too_little_data(write_job, train_spec, ended) -> None:
 
 
 def test_a_profile(write_job, ended) -> None:
-    codes, found, text = ended(PROFILER, write_job("mlp", ProfileSpec(1, 4, 3)))
+    codes, found, text = ended(write_job("mlp", ProfileSpec(1, 4, 3)), module=PROFILER)
     assert codes == [0], text
     (ready,) = of(ProfileReady, found)
     profile: Profile = from_json(Profile, Path(ready.path).read_bytes())
@@ -234,7 +234,7 @@ def test_a_profile(write_job, ended) -> None:
 
 def test_a_profile_of_a_factory_that_raises(write_job, ended) -> None:
     text = "def model():\n    raise ValueError('no width')\nDATA = 'digits'\n"
-    codes, found, _ = ended(PROFILER, write_job(text, ProfileSpec(1, 4, 3)))
+    codes, found, _ = ended(write_job(text, ProfileSpec(1, 4, 3)), module=PROFILER)
     assert codes == [1]
     (failure,) = of(RankError, found)
     assert failure.kind == "DefinitionFailed"
@@ -249,8 +249,10 @@ def _until_started(process: subprocess.Popen[str]) -> None:
     raise AssertionError("it ended before it started")
 
 
-def test_sigterm_ends_a_rank(write_job, train_spec, start) -> None:
-    process = start(RUNTIME, write_job("mlp", train_spec(0, 8, epochs=10_000)))
+def test_sigterm_ends_a_rank(write_job, train_spec) -> None:
+    job = write_job("mlp", train_spec(0, 8, epochs=10_000))
+    command = [sys.executable, "-m", RUNTIME, str(job)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     _until_started(process)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=10) == -signal.SIGTERM

@@ -46,13 +46,13 @@ def points(found, name: str) -> list[tuple[int, float]]:
 
 
 def test_metrics_between_the_ends_of_epochs_change_nothing(
-    write_job, train_spec, served, tmp_path: Path
+    write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     """A schedule that flushes learns the same with and without evaluations, to the last bit."""
     spec = train_spec(0, 2, 4, schedule="1f1b-flush", batch=2, epochs=2)
-    _, whole, _ = served(write_job(DEFINITION, spec), 2)
+    _, whole, _ = ended(write_job(DEFINITION, spec), 2)
     without = load_file(tmp_path / "model.safetensors")
-    codes, found, text = served(write_job(DEFINITION, replace(spec, evaluate=20)), 2)
+    codes, found, text = ended(write_job(DEFINITION, replace(spec, evaluate=20)), 2)
     assert codes == [0, 0], text
     trained = load_file(tmp_path / "model.safetensors")
     assert all(torch.equal(trained[name], without[name]) for name in without)
@@ -90,11 +90,11 @@ def _metrics_are_those_of_the_model(folder: Path, told: dict[str, float]) -> Non
 
 
 def test_replicas_log_the_mean_over_all_of_them(
-    write_job, train_spec, served, tmp_path: Path
+    write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     """360 held-out samples fill 22.5 of 24 microbatches: one is nothing but padding."""
     spec = train_spec(0, 4, replicas=2, schedule="1f1b-flush", batch=2, epochs=1)
-    codes, found, text = served(write_job(DEFINITION, spec), 2)
+    codes, found, text = ended(write_job(DEFINITION, spec), 2)
     assert codes == [0, 0], text
     losses = points(found, "loss")
     assert [step for step, _ in points(found, "half")] == [step for step, _ in losses]
@@ -111,10 +111,10 @@ def example(batch):
 """
 
 
-def test_texts_have_a_perplexity(write_job, train_spec, served) -> None:
+def test_texts_have_a_perplexity(write_job, train_spec, ended) -> None:
     """All samples are as long as each other, so the loss is the mean over the tokens."""
     spec = train_spec(0, 1, 2, schedule="gpipe", epochs=1)
-    codes, found, text = served(write_job(TEXT, spec), 2)
+    codes, found, text = ended(write_job(TEXT, spec), 2)
     assert codes == [0, 0], text
     ((step, loss),) = points(found, HELD_OUT_LOSS)
     ((place, perplexity),) = points(found, PERPLEXITY)
@@ -122,7 +122,7 @@ def test_texts_have_a_perplexity(write_job, train_spec, served) -> None:
     assert perplexity == pytest.approx(math.exp(loss), rel=1e-5)
 
 
-def test_a_loss_that_is_for_training_alone_is_said(write_job, train_spec, served) -> None:
+def test_a_loss_that_is_for_training_alone_is_said(write_job, train_spec, ended) -> None:
     """In evaluation the model gives one tensor, which this loss does not take."""
     own = """
 class Two(nn.Linear):
@@ -138,7 +138,7 @@ def loss(output, target):
         raise TypeError("two outputs are wanted")
     return nn.functional.cross_entropy(output[0], target)
 """
-    codes, found, text = served(write_job(own, train_spec(0, 2, epochs=2)), 1)
+    codes, found, text = ended(write_job(own, train_spec(0, 2, epochs=2)), 1)
     assert codes == [0], text
     assert points(found, HELD_OUT_LOSS) == []
     assert text.count("The held-out loss is not known") == 1
@@ -148,7 +148,7 @@ def loss(output, target):
 def test_metrics_that_raise_are_the_users(write_job, train_spec, ended) -> None:
     broken = DEFINITION.replace('"f1": (2 * hits', '"f1": (2 * nothing')
     spec = train_spec(0, 4, epochs=1)
-    codes, found, _ = ended("workers.runtime.main", write_job(broken, spec))
+    codes, found, _ = ended(write_job(broken, spec))
     assert codes == [1]
     (failure,) = (event for event in found if isinstance(event, RankError))
     assert failure.kind == "ModelRaised"
@@ -156,51 +156,51 @@ def test_metrics_that_raise_are_the_users(write_job, train_spec, ended) -> None:
     assert "mine.py" in failure.message
 
 
-def test_patience_goes_on_where_an_earlier_attempt_left(write_job, train_spec, served) -> None:
+def test_patience_goes_on_where_an_earlier_attempt_left(write_job, train_spec, ended) -> None:
     """The metric is always the same, so the first evaluation is the best one."""
     same = DEFINITION.replace('{"f1": (2 * hits', '{"same": 1, "f1": (2 * hits')
     stop = StopSpec(patience=3, metric="same", better="larger")
     spec = train_spec(0, 2, 4, schedule="gpipe", epochs=2, evaluate=20, stop=stop)
     path = write_job(same, spec)
-    codes, found, text = served(path, 2)
+    codes, found, text = ended(path, 2)
     assert codes == [0, 0], text
     assert [step for step, _ in points(found, "same")] == [19, 39, 59, 79]
     assert text.count("same has not been better than 1 for 3 evaluations") == 1
     assert {event.epochs for event in found if isinstance(event, Finished)} == {0}
     job = from_json(Job, path.read_bytes())
     path.write_bytes(to_json(Job, replace(job, watched=(1.0, 0.5))))
-    _, found, text = served(path, 2)
+    _, found, text = ended(path, 2)
     assert [step for step, _ in points(found, "same")] == [19, 39], text
 
 
-def test_a_run_ends_after_its_last_update_or_in_time(write_job, train_spec, served) -> None:
+def test_a_run_ends_after_its_last_update_or_in_time(write_job, train_spec, ended) -> None:
     spec = train_spec(0, 4, schedule="gpipe", epochs=2, evaluate=50)
     late = replace(spec, stop=StopSpec(updates=93))
-    codes, found, text = served(write_job(DEFINITION, late), 1)
+    codes, found, text = ended(write_job(DEFINITION, late), 1)
     assert codes == [0], text
     assert [step for step, _ in points(found, "f1")] == [49, 88, 92]
     assert len(points(found, "loss")) == 93
     assert "93 weight updates are made" in text
     assert {event.epochs for event in found if isinstance(event, Finished)} == {1}
-    _, found, text = served(write_job(DEFINITION, replace(spec, stop=StopSpec(seconds=1e-9))), 1)
+    _, found, text = ended(write_job(DEFINITION, replace(spec, stop=StopSpec(seconds=1e-9))), 1)
     assert [step for step, _ in points(found, "f1")] == [49], text
 
 
-def test_patience_says_what_it_does_not_find(write_job, train_spec, served) -> None:
+def test_patience_says_what_it_does_not_find(write_job, train_spec, ended) -> None:
     stop = StopSpec(patience=1, metric="fi", better="larger")
-    _, found, text = served(write_job(DEFINITION, train_spec(0, 4, epochs=2, stop=stop)), 1)
+    _, found, text = ended(write_job(DEFINITION, train_spec(0, 4, epochs=2, stop=stop)), 1)
     assert len(points(found, "f1")) == 2
     assert text.count("'fi' is watched, which this evaluation has not told: there are") == 1
 
 
 def test_the_best_evaluation_is_kept_as_a_checkpoint(
-    write_job, train_spec, served, tmp_path: Path
+    write_job, train_spec, ended, tmp_path: Path
 ) -> None:
     """Its weights give the value that the evaluation told."""
     keeps = CheckpointSpec(seconds=0, best=True)
     stop = StopSpec(metric="f1", better="larger")
     spec = train_spec(0, 2, 4, schedule="gpipe", epochs=2, evaluate=20, stop=stop)
-    codes, found, text = served(write_job(DEFINITION, replace(spec, checkpoints=keeps)), 2)
+    codes, found, text = ended(write_job(DEFINITION, replace(spec, checkpoints=keeps)), 2)
     assert codes == [0, 0], text
     told = points(found, "f1")
     better = [

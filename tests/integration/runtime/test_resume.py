@@ -24,6 +24,7 @@ from backend.runs.request.spec import (
     ParameterGroup,
     TrainSpec,
 )
+from tests.integration.runtime.conftest import RUNTIME
 from workers.runtime.state.loss_scale import FIRST
 
 pytestmark = pytest.mark.slow
@@ -80,7 +81,7 @@ STASHING = {
 
 
 @pytest.fixture
-def trained(write_job, ended, served, tmp_path: Path) -> Trained:
+def trained(write_job, ended, tmp_path: Path) -> Trained:
     """What the ranks of a plan said, who went on from a checkpoint where one is given."""
 
     def train(
@@ -90,7 +91,7 @@ def trained(write_job, ended, served, tmp_path: Path) -> Trained:
         epochs: int = 2,
         precision: Literal["float32", "bfloat16", "float16"] = "float32",
         state: StatePrecision = "float32",
-        main: str = "",
+        main: str = RUNTIME,
         optimizer: OptimizerSpec = ADAM,
     ):
         spec = TrainSpec(
@@ -110,7 +111,7 @@ def trained(write_job, ended, served, tmp_path: Path) -> Trained:
             job = replace(job, checkpoint=folder, epoch=begin.epoch, samples=begin.samples)
         file.write_bytes(to_json(Job, job))
         size = world_size(spec)
-        codes, found, text = ended(main, file, size) if main else served(file, size)
+        codes, found, text = ended(file, size, main)
         assert set(codes) == {0}, text
         return found
 
@@ -193,7 +194,7 @@ def test_groups_rates_and_averages_go_on_bit_for_bit(
 def test_a_group_without_weights_is_refused_with_the_names_that_there_are(trained: Trained):
     wrong = replace(ADAM, groups=(ParameterGroup("head"),))
     with pytest.raises(AssertionError, match=r"called 'head'.*0\.weight"):
-        trained(FLUSHING["chunks"], optimizer=wrong, main="workers.runtime.main")
+        trained(FLUSHING["chunks"], optimizer=wrong)
 
 
 def test_the_end_is_kept_too_and_training_goes_on_from_it(trained: Trained, tmp_path: Path):

@@ -90,14 +90,14 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_two_stages_learn_what_one_process_learns(
-    write_job, train_spec, served, tmp_path: Path, name: str
+    write_job, train_spec, ended, tmp_path: Path, name: str
 ) -> None:
     model, data = CASES[name](tmp_path)
     last = {"causal": 6, "masked": 6, "pictures": 4, "table": 6}[name]
     spec = train_spec(0, 2, last, schedule="1f1b-flush", microbatch=8, batch=2, epochs=2, data=data)
     place = str(tmp_path / data.path) if data.path else ""
     tokenizer = str(tmp_path / "words") if data.text.tokenizer else ""
-    codes, found, text = served(write_job(model, spec, place, tokenizer), 2)
+    codes, found, text = ended(write_job(model, spec, place, tokenizer), 2)
     assert set(codes) == {0}, text
     expected = plain(tmp_path / "mine.py", spec, place, tokenizer=tokenizer)
     told = [v for e in found if isinstance(e, Metrics) and e.name == "loss" for v in e.values]

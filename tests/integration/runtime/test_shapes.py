@@ -53,7 +53,7 @@ def trained(write_job, train_spec, ended, tmp_path: Path):
         job = write_job(MODEL, spec)
         fields = json.loads(job.read_bytes()) | {"weights": weights}
         job.write_text(json.dumps(fields))
-        codes, _, text = ended(RUNTIME, job, size=2)
+        codes, _, text = ended(job, size=2)
         assert codes == [0, 0] or weights, text
         saved = job.parent / "model.safetensors"
         return (load_file(saved) if saved.exists() else {}), text

@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(write_job, train_spec, served, tmp_path: Path, folder: Path):
+def run(write_job, train_spec, ended, tmp_path: Path, folder: Path):
     """What a training on some ranks saves, its losses, its exit codes and all its text."""
 
     def trained(*bounds: int):
@@ -51,7 +51,7 @@ def run(write_job, train_spec, served, tmp_path: Path, folder: Path):
         )
         job = write_job(MODEL.replace("Dropout(0.1)", "Identity()"), spec)
         job.write_text(json.dumps(json.loads(job.read_bytes()) | {"weights": str(folder)}))
-        codes, events, text = served(job, len(bounds) - 1)
+        codes, events, text = ended(job, len(bounds) - 1)
         losses = [p for e in events if getattr(e, "name", "") == "loss" for p in e.values]
         return tmp_path / "model.safetensors", losses, codes, text
 
@@ -81,7 +81,7 @@ def saved_as(ended, write_job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             old.unlink()
         job = write_job(model, spec)
         job.write_text(json.dumps(json.loads(job.read_bytes()) | fields))
-        codes, events, text = ended(SIZED, job, size=spec.plan.partition.num_devices)
+        codes, events, text = ended(job, size=spec.plan.partition.num_devices, module=SIZED)
         assert set(codes) == {0}, text
         reported = {event.name for event in events if isinstance(event, Artifact)}
         assert reported == {file.name for file in tmp_path.glob("*") if file.name in reported}

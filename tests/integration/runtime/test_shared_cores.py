@@ -55,14 +55,14 @@ def on_two_cores_with_loops() -> Iterator[None]:
 
 def test_the_prediction_at_the_ranks_share_is_closer(write_job, train_spec, ended) -> None:
     asked = ProfileSpec(1, microbatch=64, repetitions=3)
-    codes, found, text = ended("workers.profiler.main", write_job(MODEL, asked))
+    codes, found, text = ended(write_job(MODEL, asked), module="workers.profiler.main")
     assert codes == [0], text
     (ready,) = [event for event in found if isinstance(event, ProfileReady)]
     profile: Profile = from_json(Profile, Path(ready.path).read_bytes())
     assert profile.cores_taken is not None
     spec = train_spec(0, 6, 13, epochs=2, microbatch=64, data=DataSpec(samples=64 * 30))
     with on_two_cores_with_loops():
-        codes, found, text = ended("workers.runtime.main", write_job(MODEL, spec), size=2)
+        codes, found, text = ended(write_job(MODEL, spec), size=2)
     assert codes == [0, 0], text
     _is_laid_beside_what_was_left(spec, profile, found)
 
