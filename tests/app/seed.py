@@ -33,7 +33,7 @@ from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.settings import load_settings
-from backend.storage import schema
+from tests.migrated import migrated
 
 NODE = "node-1"
 PER_EPOCH = 24
@@ -69,7 +69,7 @@ def settings(home: Path, **variables: str) -> Iterator[None]:
 
 def fresh() -> Backend:
     """The services on a new database in STAGEFLOW_HOME."""
-    schema.upgrade(load_settings())
+    migrated(load_settings())
     return connect()
 
 

@@ -16,6 +16,7 @@ from backend.services.runs.stores import Stores
 from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.contract.belongings import ended
+from tests.migrated import migrated
 from tests.postgres import Postgres, postgres
 
 DATABASES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
@@ -31,6 +32,15 @@ def server() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def template(server: Postgres, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The name of a PostgreSQL database that the migrations made, which others are copies of."""
+    server.psql("CREATE DATABASE template")
+    folder = tmp_path_factory.mktemp("template")
+    upgrade(Settings(home=folder, database_url=server.database("template")))
+    return "template"
+
+
 @pytest.fixture(params=DATABASES)
 def blank(request: pytest.FixtureRequest, home: Path) -> Iterator[Settings]:
     """Settings of a database that has no tables yet."""
@@ -41,7 +51,9 @@ def blank(request: pytest.FixtureRequest, home: Path) -> Iterator[Settings]:
     name = f"t{uuid4().hex}"
     engine = create_engine(server.url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        copied = "settings" in request.fixturenames
+        source = request.getfixturevalue("template") if copied else "template1"
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {source}"))
         yield Settings(home=home, node="here", database_url=server.database(name))
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     engine.dispose()
@@ -49,7 +61,9 @@ def blank(request: pytest.FixtureRequest, home: Path) -> Iterator[Settings]:
 
 @pytest.fixture
 def settings(blank: Settings) -> Settings:
-    upgrade(blank)
+    """Settings of a database of today's schema."""
+    if not blank.database_url:
+        migrated(blank)
     return blank
 
 

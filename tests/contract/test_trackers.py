@@ -20,10 +20,10 @@ from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.following import MOST_TRIES
 from backend.settings import Settings
-from backend.storage.schema import upgrade
 from backend.trackers.catalog import CATALOG
 from tests.app import seed
 from tests.contract.tracker_members import ENDS, READERS, There
+from tests.migrated import migrated
 from tests.mlflow_server import mlflow_server
 
 BATCH = 4
@@ -52,7 +52,7 @@ def addresses(server: str) -> dict[str, str]:
 
 def following(home: Path, trackers: str, **more: str) -> Backend:
     settings = Settings(home=home, node="here", trackers=trackers, **more)
-    upgrade(settings)
+    migrated(settings)
     return connect(settings)
 
 

@@ -16,7 +16,7 @@ from backend.runs.request.spec import ProfileSpec
 from backend.runs.run import Run, RunError, RunSummary
 from backend.runs.states import RunState
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 
 
 class Webhook(HTTPServer):
@@ -61,7 +61,7 @@ def backend_telling(home: Path, notify: str) -> Backend:
         notify_internal="127.0.0.1",
         public_url="https://flow.example/",
     )
-    upgrade(settings)
+    migrated(settings)
     return connect(settings)
 
 

@@ -20,7 +20,7 @@ from backend.runs.job import Job
 from backend.runs.request.spec import RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 from workers.stop import Stop
 from workers.supervisor.ranks import processes
 from workers.supervisor.setup.preparation import job_file
@@ -47,7 +47,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def backend(settings: Settings) -> Iterator[Backend]:
-    upgrade(settings)
+    migrated(settings)
     backend = connect(settings)
     yield backend
     backend.close()
@@ -113,7 +113,7 @@ class Stack:
     """A home with a database, a real Redis and a real agent process."""
 
     def __init__(self, settings: Settings) -> None:
-        upgrade(settings)
+        migrated(settings)
         self.settings = settings
         self.backend = connect(settings)
         self.redis = EmbeddedRedis(settings)

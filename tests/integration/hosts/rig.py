@@ -19,7 +19,7 @@ from backend.queue.embedded import EmbeddedRedis
 from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 
 NETWORK = "10.93.7"
 AHEAD = 1000
@@ -62,7 +62,7 @@ class Hosts:
         self._folder = folder
         home = folder / "host-0"
         settings = Settings(home=home, node="test", heartbeat=0.5, lease=lease)
-        upgrade(settings)
+        migrated(settings)
         self.settings = settings
         self.backend: Backend = connect(settings)
         self.redis = EmbeddedRedis(settings)

@@ -10,8 +10,8 @@ import pytest
 
 from backend.errors import InvalidInput
 from backend.settings import Settings
-from backend.storage.schema import upgrade
 from tests.contract.kubernetes_api import KubernetesApi, served
+from tests.migrated import migrated
 from workers.pools.kubernetes.api import ClusterApi, connected
 
 
@@ -59,7 +59,7 @@ def test_a_context_that_is_not_there(kubeconfig: Path) -> None:
 @pytest.mark.slow
 def test_a_pool_without_access_says_so_and_ends(kubeconfig: Path, tmp_path: Path) -> None:
     settings = Settings(home=tmp_path / "home")
-    upgrade(settings)
+    migrated(settings)
     said = subprocess.run(
         [sys.executable, "-m", "app.cli", "pool", "kubernetes", "--namespace", "team", "--image=i"],
         env=os.environ | {"STAGEFLOW_HOME": str(settings.home)},

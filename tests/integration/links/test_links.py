@@ -12,7 +12,7 @@ from backend.cluster.cluster import Device
 from backend.errors import InvalidInput
 from backend.links.link_test import LinkState, LinkTest
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 from workers.links.participant import Participant
 
 PAIR = (Device("cpu"), Device("cpu"))
@@ -22,7 +22,7 @@ LIMIT = 120.0
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Backend]:
     settings = Settings(home=tmp_path / "home", node="a", lease=300)
-    upgrade(settings)
+    migrated(settings)
     found = connect(settings)
     yield found
     found.close()

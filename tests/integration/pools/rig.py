@@ -22,8 +22,8 @@ from backend.runs.request.spec import (
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings
-from backend.storage.schema import upgrade
 from tests.integration.hosts.slow_training import BATCH, MICROBATCH, MODEL
+from tests.migrated import migrated
 from workers.pool_agent import AGENT
 from workers.pools.engine import Engine
 from workers.pools.submitter import Submitter
@@ -41,7 +41,7 @@ class PoolRig:
 
     def __init__(self, home: Path, engine: Callable[[Settings], Engine], lease: float = 6) -> None:
         self.settings = Settings(home=home, node="login", heartbeat=0.5, lease=lease)
-        upgrade(self.settings)
+        migrated(self.settings)
         self.backend: Backend = connect(self.settings)
         self.engine = engine(self.settings)
         self.command: Sequence[str] = AGENT

@@ -16,7 +16,7 @@ from backend.queue.messages import RUN, QueueUnreachable, queue_name
 from backend.runs.request.spec import ProfileSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def server(settings: Settings) -> Iterator[EmbeddedRedis]:
 
 @pytest.fixture
 def backend(settings: Settings) -> Iterator[Backend]:
-    upgrade(settings)
+    migrated(settings)
     backend = connect(settings)
     yield backend
     backend.close()
@@ -103,7 +103,7 @@ def test_any_home_will_do(home: Path, odd: str):
     server = EmbeddedRedis(settings)
     server.start()
     try:
-        upgrade(settings)
+        migrated(settings)
         with closing(connect(settings)) as backend:
             definition = backend.definitions.add("tiny.py", b"def model(): ...\n")
             backend.runs.submit(ProfileSpec(definition.id))

@@ -16,7 +16,7 @@ from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
-from backend.storage.schema import upgrade
+from tests.migrated import migrated
 from workers.sandbox.sandbox import Sandbox, detect
 from workers.stop import Stop
 from workers.supervisor.setup.preparation import job_file, rank_command
@@ -127,7 +127,7 @@ def make_lab(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
             devices=1,  # a run has all of it, and the whole of its limits
             **fields,
         )
-        upgrade(settings)
+        migrated(settings)
         made.append(connect(settings))
         return Lab(made[-1], sandbox)
 
