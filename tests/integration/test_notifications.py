@@ -156,7 +156,7 @@ def test_people_are_told_where_they_chose(home: Path, webhook: Webhook) -> None:
         threading.Thread(target=smtp.serve_forever, daemon=True).start()
         mail = f"mailto://127.0.0.1:{smtp.server_address[1]}?from=flow@example.org&mode=insecure"
         settings = Settings(home=home, node="here", notify_internal="127.0.0.1", notify_mail=mail)
-        upgrade(settings)
+        migrated(settings)
         backend = connect(settings)
         url = f"http://{webhook.place}"
         backend.notices.add(PlaceKind.CHAT, f"{url}/chat", (RunEvent.FAILED,))
@@ -186,7 +186,7 @@ def _titled(told: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def test_nobody_is_sent_inside_by_a_place_of_theirs(home: Path, webhook: Webhook) -> None:
     settings = Settings(home=home, node="here")
-    upgrade(settings)
+    migrated(settings)
     backend = connect(settings)
     place = backend.notices.add(PlaceKind.WEBHOOK, f"http://{webhook.place}/x")
     assert "its address 127.0.0.1 is internal" in backend.notices.try_now(place)
