@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import sys
 from importlib import import_module
+from multiprocessing.forkserver import ensure_running
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -26,6 +27,7 @@ class Forked:
         place = Path(self._folder.name)
         self.out, self.err = place / "out", place / "err"
         files = (str(self.out), str(self.err))
+        _begin()
         self._process: Any = _CONTEXT.Process(
             target=_run, args=(module, arguments, env, os.getcwd(), files)
         )
@@ -40,6 +42,16 @@ class Forked:
             self._process.join()
             raise TimeoutError(f"{timeout} s: {self.out.read_text()}{self.err.read_text()}")
         return self._process.exitcode
+
+
+def _begin() -> None:
+    """Start the process that is forked, with no variable of the test that happens to be first: who
+    looks for processes of a home would find it."""
+    ours = {
+        name: os.environ.pop(name) for name in list(os.environ) if name.startswith("STAGEFLOW_")
+    }
+    ensure_running()
+    os.environ.update(kept)
 
 
 def _run(

@@ -15,6 +15,9 @@ from backend.cluster.presets import local
 from backend.people.audit import AuditOutcome
 from backend.people.person import Scope
 from backend.people.rights import Role
+from backend.runs.history.views import ListView
+from backend.runs.request.spec import TrainSpec
+from backend.runs.sweeps.sweep import SweepAxis, SweepSpec
 from tests.api.asking import JSON, Answer, ask, method_of
 from tests.api.conftest import Served
 
@@ -34,6 +37,11 @@ def team(served: Served, monkeypatch: pytest.MonkeyPatch) -> Backend:
             backend.accounts.accept(link, "", PASSWORD)
     if not backend.clusters.list():
         backend.clusters.save("our room", local(2))
+        backend.comments.add(served.seeded.failed, "a word")
+        backend.views.save("slow ones", ListView(), shared=True)
+        plan = backend.plans.get(served.seeded.plan)
+        base = TrainSpec(served.seeded.definition, plan.plan, plan.id)
+        backend.sweeps.start(SweepSpec(base, (SweepAxis("seed", (1,)),)))
     return backend
 
 

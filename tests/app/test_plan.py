@@ -77,14 +77,18 @@ def test_broken_yaml_names_its_line_and_the_inputs_stay(
     assert [box.label for box in page.selectbox if box.label == "Schedule"]
 
 
+def levels(page):
+    return next(area for area in page.text_area if area.label.startswith("Levels"))
+
+
 def test_yaml_typed_into_the_page_is_checked_before_it_is_used(
     seeded: seed.Seeded, open_page: Open
 ) -> None:
     page = open_page(Page.PLAN, cluster=write_cluster(SERVERS))
-    page.text_area[0].set_value("levels:\n  - {count: 4}")
+    levels(page).set_value("levels:\n  - {count: 4}")
     [form for form in page.button if form.label == "Use this cluster"][1].click().run()
     assert "bandwidth is missing" in page.error[0].value
-    page.text_area[0].set_value("levels:\n  - {count: 3, bandwidth: 1e9}")
+    levels(page).set_value("levels:\n  - {count: 3, bandwidth: 1e9}")
     [form for form in page.button if form.label == "Use this cluster"][1].click().run()
     assert "on 3 × cpu" in page.title[0].value
 
@@ -202,14 +206,14 @@ def test_choosing_another_preset_changes_the_plan(seeded: seed.Seeded, open_page
     assert not page.exception
 
 
-def test_an_unknown_plan_or_schedule_in_the_url_is_calm(
-    seeded: seed.Seeded, open_page: Open
-) -> None:
+def test_what_the_url_names_and_is_not_there_is_said(seeded: seed.Seeded, open_page: Open) -> None:
     assert "o plan 99" in text_of(open_page(Page.PLAN, plan=99))
-    page = open_page(Page.PLAN, schedule="nonsense", planner="nobody", profile="x")
-    assert not page.exception
-    assert not page.error
-    assert figures_of(page)
+    for given in ({"schedule": "nonsense"}, {"planner": "nobody"}, {"profile": "x"}):
+        page = open_page(Page.PLAN, **given)
+        ((what, value),) = given.items()
+        assert f"No {what} '{value}'" in text_of(page)
+        assert not page.exception
+        assert not page.error
 
 
 def test_the_predicted_timeline_is_also_a_table(seeded: seed.Seeded, open_page: Open) -> None:

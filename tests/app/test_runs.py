@@ -93,9 +93,9 @@ def test_headings_sort_and_the_url_says_so(seeded: seed.Seeded, open_page: Open)
     page = open_page(Page.RUNS)
     button(page, "Accuracy").click().run()
     assert param(page, "sort") == "accuracy"
-    first = next(box.key for box in page.checkbox if box.key.startswith("pick-"))
+    first = next(box.key for box in page.checkbox if (box.key or "").startswith("pick-"))
     assert first == "pick-page"
-    order = [box.key for box in page.checkbox if box.key.startswith("pick-")]
+    order = [box.key for box in page.checkbox if (box.key or "").startswith("pick-")]
     assert order[1] == f"pick-{seeded.succeeded}"
     button(page, "Accuracy ↓").click().run()
     assert param(page, "order") == "asc"
