@@ -51,7 +51,7 @@ def _begin() -> None:
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith("STAGEFLOW_")
     }
     ensure_running()
-    os.environ.update(kept)
+    os.environ.update(ours)
 
 
 def _run(
