@@ -37,7 +37,7 @@ def plan(backend: Backend, profile_id: int, devices: int = DEVICES) -> tuple[Sto
     profile = backend.profiles.get(profile_id).profile
     found = rank(Question(profile, cluster, planner="", schedule=PIPEDREAM.name))
     chosen = next((p for p in found if _is_pipeline(p)), found[0])
-    kept = backend.plans.save(profile_id, cluster, chosen.prediction, name=f"{MODEL} demo")
+    kept = backend.plans.save(profile_id, cluster, chosen.prediction)
     return kept, chosen.reason
 
 
