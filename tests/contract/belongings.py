@@ -11,6 +11,7 @@ from backend.runs.history.views import ListView
 from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
+from backend.runs.sweeps.report import SweepReport
 from backend.runs.sweeps.sweep import SweepAxis, SweepSpec
 from tests.app.seed import a_profile, plan_for
 from tests.contract.people import join
@@ -33,13 +34,18 @@ def ended(inside: Backend) -> Run:
     attempt.artifact("kept.txt", file)
     profile_id = attempt.profile(a_profile())
     attempt.finish(RunState.SUCCEEDED, RunSummary(profile_id=profile_id))
-    plan = plan_for(inside, inside.profiles.get(profile_id))
+    plan_for(inside, inside.profiles.get(profile_id))
     inside.clusters.save(f"of run {run.id}", local(4))
-    base = TrainSpec(definition.id, plan.plan, plan.id)
-    inside.sweeps.cancel(inside.sweeps.start(SweepSpec(base, (SweepAxis("seed", (1,)),))).id)
     inside.comments.add(run.id, "a secret word")
     inside.views.save(f"of run {run.id}", ListView(), shared=True)
     return inside.runs.get(run.id)
+
+
+def swept(inside: Backend) -> SweepReport:
+    """A sweep of one run by the project's plan, cancelled."""
+    (plan,) = inside.plans.list()
+    base = TrainSpec(inside.profiles.get(plan.profile_id).definition_id, plan.plan, plan.id)
+    return inside.sweeps.cancel(inside.sweeps.start(SweepSpec(base, (SweepAxis("seed", (1,)),))).id)
 
 
 def member(backend: Backend, project: Project, role: Role | None) -> Backend:

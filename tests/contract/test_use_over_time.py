@@ -37,6 +37,7 @@ def test_what_is_older_than_the_longest_history_goes_away(backend: Backend):
 def test_a_runs_use_is_written_by_its_holder_and_goes_with_it(backend: Backend, run: Run):
     attempt = backend.dispatch.claim(run.id, "here")
     assert attempt is not None
+    attempt.running()
     attempt.use([(0, point(1e9)), (1, point(1e9, 0.25))])
     attempt.use([(0, point(1e9 + FINE.seconds))])
     assert [each.time for each in backend.use.of_run(run.id)] == [1e9, 1e9 + FINE.seconds]

@@ -16,7 +16,7 @@ from backend.storage.tables.tables import PlanRow, ProfileRow
 from backend.storage.tables.team_tables import SweepRunRow
 from backend.storage.visibility import BY_PROJECT, BY_RUN, EVERYBODYS
 from tests.app.seed import a_profile
-from tests.contract.belongings import SOURCE, Act, ended, member
+from tests.contract.belongings import SOURCE, Act, ended, member, swept
 from tests.contract.people import join
 
 MISSING = 2_000_000_000
@@ -99,6 +99,7 @@ def test_a_foreign_number_is_answered_as_one_that_nobody_has(
     backend: Backend, vision: Project, theirs: Run
 ):
     """No error tells that there is something, and nothing is changed or noted."""
+    swept(backend.within(vision.id))
     outside = member(backend, vision, None)
     for name, act in CASES.items():
         foreign = number_for(name, backend, theirs)
@@ -120,6 +121,7 @@ def test_a_foreign_number_is_answered_as_one_that_nobody_has(
 def test_lists_searches_and_counts_show_what_is_seen(
     backend: Backend, vision: Project, theirs: Run
 ):
+    swept(backend.within(vision.id))
     outside = member(backend, vision, None)
     for text_sought in ("", "secret", "hidden", theirs.owner):
         assert outside.runs.list(RunFilter(text=text_sought)).total == 0
