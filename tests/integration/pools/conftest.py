@@ -10,6 +10,7 @@ import pytest
 from backend.cluster.cluster import Device
 from backend.settings import Settings
 from tests.integration.pools.rig import UPDATES, PoolRig
+from tests.slurm import Slurm
 from workers.node_agent import NodeAgent
 from workers.pools.engine import Engine
 from workers.pools.handed_down import handed_down
@@ -48,8 +49,10 @@ def new_pool(tmp_path: Path) -> Iterator[Callable[..., PoolRig]]:
 
 
 @pytest.fixture
-def slurm_rig(new_pool: Callable[..., PoolRig], slurm: object) -> PoolRig:
-    """With somebody who submits. The lease outlasts any load of this machine."""
+def slurm_rig(new_pool: Callable[..., PoolRig], slurm: Slurm) -> PoolRig:
+    """With somebody who submits, in a partition without jobs. The lease outlasts any load of this
+    machine."""
+    slurm.until_idle()
     rig = new_pool(in_slurm, lease=30)
     rig.begin()
     return rig

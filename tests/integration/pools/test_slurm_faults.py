@@ -78,7 +78,9 @@ def test_each_fault_of_an_agent_is_followed_by_another_job(
     assert [attempt.number for attempt in attempts] == list(range(1, len(FAULTS) + 2))
     assert [attempt.outcome for attempt in attempts if attempt.step is None][1:] == []
     assert attempts[-1].outcome == "succeeded"
-    assert [job.attempt for job in rig.jobs(run.id)] == list(range(1, len(FAULTS) + 2))
+    begun = [job.attempt for job in rig.jobs(run.id)]
+    assert begun == sorted(begun)  # a job whose agent comes too late for its lease has a successor
+    assert sorted(set(begun)) == list(range(1, len(FAULTS) + 2))
     rig.wait(lambda: not rig.agents())
     assert rig.curve(run.id) == undisturbed(UPDATES)
 
