@@ -36,7 +36,9 @@ def test_a_gpu_without_a_memory_of_its_own(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_gpus_come_before_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    nvidia_smi(tmp_path, "echo '0, GPU-1f, Disabled, NVIDIA L4, 12, 100, 23034, 60, 33.0'", monkeypatch)
+    nvidia_smi(
+        tmp_path, "echo '0, GPU-1f, Disabled, NVIDIA L4, 12, 100, 23034, 60, 33.0'", monkeypatch
+    )
     assert devices.devices(devices.gpus()) == (Device("NVIDIA L4", 23034 * 1024**2),)
 
 
