@@ -21,7 +21,7 @@ from backend.runs.states import RunState
 from backend.storage.backup.archive import back_up
 from backend.storage.errors import DatabaseUnreachable
 from backend.storage.soundness import violations
-from tests.soak.fault import Curve, told_once, undisturbed
+from tests.soak.fault import Curve, story, told_once, undisturbed
 from tests.soak.on_machines import few_descriptors
 from tests.soak.site import Site, site
 
@@ -209,6 +209,8 @@ def _held(there: Site, asked: argparse.Namespace) -> bool:
     print("  attempts:", sum(run.attempt for run in ended))
     print("  failed by:", dict(Counter(run.error.kind for run in ended if run.error)))
     print(f"  wrong ends: {wrong or 'none'}; doctor --deep: {broken or 'every rule holds'}")
+    for run_id, _ in wrong:
+        print(story(there, run_id))
     return not wrong and not broken
 
 

@@ -66,3 +66,15 @@ def undisturbed(there: Site, spec: TrainSpec) -> Curve:
         run = there.final(there.backend.runs.submit(spec).id)
         if run.error is None and run.attempt == 1:
             return there.curve(run.id)
+
+
+def story(there: Site, run_id: int, num_lines: int = 15) -> str:
+    """How a run came to its end: its attempts, its error and the last lines of its log."""
+    run = there.backend.runs.get(run_id)
+    lines = list(there.backend.runs.logs.every(run_id))[-num_lines:]
+    attempts = [
+        f"  attempt {one.number} on {one.node}: {one.outcome}, {one.error and one.error.kind}"
+        for one in there.backend.runs.attempts(run_id)
+    ]
+    said = [f"  {line.time:.2f} {line.rank} {line.text}" for line in lines]
+    return "\n".join([f"run {run_id}: {run.state.value}, {run.error}", *attempts, *said])

@@ -16,7 +16,7 @@ from tests.soak import on_machines as machines
 from tests.soak import on_processes as processes
 from tests.soak import on_services as services
 from tests.soak import on_visitors as visitors
-from tests.soak.fault import Curve, Fault, Figures, undisturbed
+from tests.soak.fault import Curve, Fault, Figures, story, undisturbed
 from tests.soak.site import Site, site
 
 TWO = ("a", "b")
@@ -84,6 +84,8 @@ def _made(fault: Fault, there: Site, curve: Curve) -> Figures | None:
     except (AssertionError, TimeoutError, StageflowError):
         traceback.print_exc()
         there.wake()
+        for run in there.backend.runs.list(limit=2).runs:
+            print(story(there, run.id), file=sys.stderr, flush=True)
         return None
 
 
