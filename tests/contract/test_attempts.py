@@ -12,6 +12,7 @@ import pytest
 from backend.bootstrap import Backend
 from backend.definitions.definition import Definition
 from backend.errors import NotFound
+from backend.hashing import FileGrew
 from backend.pipeline.actions import Backward, Forward
 from backend.pipeline.columns import encode
 from backend.pipeline.timeline import Span, Timeline
@@ -202,6 +203,17 @@ def test_a_newer_artifact_takes_the_place_of_its_name(backend, attempt: Attempt,
         attempt.artifact("weights", tmp_path / "file")
     assert len(backend.runs.artifacts.list(attempt.run.id)) == 1
     assert backend.runs.artifacts.path(attempt.run.id, "weights").read_bytes() == b"new"
+
+
+def test_an_artifact_with_more_bytes_than_were_counted_is_refused(
+    backend: Backend, attempt: Attempt, tmp_path: Path
+):
+    (tmp_path / "file").write_bytes(b"12345")
+    attempt.artifact("whole", tmp_path / "file", most=5)
+    with pytest.raises(FileGrew, match="had 4 bytes"):
+        attempt.artifact("grown", tmp_path / "file", most=4)
+    assert [each.name for each in backend.runs.artifacts.list(attempt.run.id)] == ["whole"]
+    assert len(list(backend.settings.artifacts_folder.iterdir())) == 1
 
 
 def test_a_missing_file_is_not_found(backend: Backend, attempt: Attempt, tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 
 from backend.errors import StageflowError
@@ -152,9 +152,11 @@ class Attempt:
             self._stores.spans.add(self.fence, batches)
         return bool(batches)
 
-    def artifact(self, name: str, path: Path | str, batch: int = 0) -> StoredArtifact:
-        """Keep a copy of a file with the run."""
-        return self._stores.artifacts.add(self.fence, name, Path(path), batch)
+    def artifact(
+        self, name: str, path: Path | str, batch: int = 0, most: float = inf
+    ) -> StoredArtifact:
+        """Keep a copy of a file of at most so many bytes with the run."""
+        return self._stores.artifacts.add(self.fence, name, Path(path), batch, most)
 
     def profile(self, profile: Profile, batch: int = 0) -> int:
         """Keep what the run measured; the profile's id."""

@@ -5,12 +5,13 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 
 from sqlalchemy import delete, select
 
 from backend.errors import NotFound
-from backend.hashing import copied, to_disk
+from backend.hashing import counted, to_disk
 from backend.runs.attempts.fence import Fence
 from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL, StoredArtifact
 from backend.storage.database import Database
@@ -26,15 +27,17 @@ class SqlArtifacts:
         self._database = database
         self._folder = folder
 
-    def add(self, fence: Fence, name: str, path: Path, batch: int = 0) -> StoredArtifact:
+    def add(
+        self, fence: Fence, name: str, path: Path, batch: int = 0, most: float = inf
+    ) -> StoredArtifact:
         """Keep a copy of the file; an older one of that name in the run is replaced. Raises
-        `StorageFull` on a full disk, `FolderUnusable` where the folder cannot be written,
+        `FileGrew` where it has more than `most` bytes, `StorageFull` on a full disk, `FolderUnusable` where the folder cannot be written,
         `NotFound` where there is no such file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
         with held(self._database, fence):
             pass  # a lost lease is told before the copying
-        with _copied(path, self._folder) as (copy, digest, size), _locked(self._folder):
+        with _copied(path, self._folder, most) as (copy, digest, size), _locked(self._folder):
             os.replace(copy, self._folder / digest)
             with self._database.write() as session:
                 hold_once(session, fence, batch)
@@ -105,7 +108,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
+def _copied(path: Path, folder: Path, most: float) -> Iterator[tuple[Path, str, int]]:
     """A whole copy of `path` in `folder`, to be renamed; its SHA-256 and bytes. It is deleted
     at the end if it is still there."""
     with _on_disk(folder):
@@ -115,7 +118,7 @@ def _copied(path: Path, folder: Path) -> Iterator[tuple[Path, str, int]]:
         try:
             os.fchmod(handle, 0o644)  # a later run's ranks may be shown it; the folder is closed
             with os.fdopen(handle, "wb") as target, path.open("rb") as source:
-                digest, size = copied(source, target)
+                digest, size = counted(source, target, most)
                 to_disk(target)
             yield copy, digest, size
         finally:

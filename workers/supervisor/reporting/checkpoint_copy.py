@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Queue
 from typing import IO
 
-from backend.hashing import copied, to_disk
+from backend.hashing import counted, to_disk
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark, part_of
 from backend.runs.events import Saved
 from workers.supervisor.reporting.announced import opened
@@ -80,8 +80,9 @@ class CheckpointCopier:
             if mark.step <= self._newest or part in self._files[mark]:
                 return  # another replica has saved it as well
             files = self._files[mark]
-            self._handed_over.add(announced.size)
-            files[part] = copy_file(source, place / name)
+            size = announced.size
+            self._handed_over.add(size)
+            files[part] = copy_file(source, place / name, size)
         if len(files) == event.num_files:
             _settle(place)
             self._copied.append(
@@ -103,11 +104,11 @@ class CheckpointCopier:
             self._handed_over.let_go(file.size)
 
 
-def copy_file(source: IO[bytes], path: Path) -> CheckpointFile:
-    """Copy to `path`, whole or not at all, and through to the disk; what was copied."""
+def copy_file(source: IO[bytes], path: Path, most: float = inf) -> CheckpointFile:
+    """Copy at most so many bytes to `path`, whole or not at all, and through to the disk; what was copied."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     with unfinished.open("wb") as copy:
-        digest, size = copied(source, copy)
+        digest, size = counted(source, copy, most)
         to_disk(copy)
     os.replace(unfinished, path)
     return CheckpointFile(path.name, size, digest)

@@ -218,13 +218,15 @@ class EventWriter:
                 self._attempt.metrics(event, number)
             case Spans() | ProfileReady() | Artifact():
                 with opened(self.folder, event.path) as file:
-                    self._handed_over.add(file.size, num_files=isinstance(event, Artifact))
-                    self._keep(number, event, file)
+                    size = file.size
+                    self._handed_over.add(size, num_files=isinstance(event, Artifact))
+                    self._keep(number, event, file, size)
             case _:
                 pass
 
-    def _keep(self, number: int, event: FileEvent, file: Announced) -> None:
-        """Store one file; the user's code may have announced anything."""
+    def _keep(self, number: int, event: FileEvent, file: Announced, size: int) -> None:
+        """Store one file, which was counted with that size; the user's code may have announced
+        anything."""
         match event:
             case Spans():
                 self._keep_spans(number, event, file.read())
@@ -233,7 +235,7 @@ class EventWriter:
                     profile: Profile = from_json(Profile, file.read())
                 self.results.profile_id = self._attempt.profile(profile, number)
             case Artifact():
-                self._attempt.artifact(event.name, file.path, number)
+                self._attempt.artifact(event.name, file.path, number, size)
 
     def _keep_spans(self, number: int, event: Spans, data: bytes) -> None:
         with bounded():

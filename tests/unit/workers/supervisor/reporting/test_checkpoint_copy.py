@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.hashing import FileGrew
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark, stage_file
 from backend.runs.events import Saved
 from workers.sandbox.limits import Limits
@@ -112,6 +113,28 @@ def test_a_file_outside_of_the_ranks_folder_is_refused(
     with pytest.raises(ReportOutside):
         heard(copier, 1)
     assert not (tmp_path / "kept/1-1/secret").exists()
+
+
+class Growing(HandedOver):
+    """The rank writes on as soon as its file is counted."""
+
+    file: Path
+
+    def add(self, num_bytes: int, num_files: int = 1) -> None:
+        super().add(num_bytes, num_files)
+        self.file.write_bytes(bytes(10 * num_bytes))
+
+
+def test_a_file_that_grows_while_it_is_copied_is_refused(work: Path, tmp_path: Path):
+    counts = Growing(LIMITS)
+    copier = CheckpointCopier(work, lambda step: tmp_path / f"1-{step}", counts)
+    event = saved(work, stage_file(0, 0), bytes(20), num_files=1)
+    counts.file = Path(event.path)
+    copier.copy(event)
+    with pytest.raises(FileGrew, match="had 20 bytes"):
+        heard(copier, 1)
+    copier.close()
+    assert not (tmp_path / "1-7").exists()
 
 
 def test_a_disk_without_room_is_told(copier: CheckpointCopier, work: Path, tmp_path: Path):
