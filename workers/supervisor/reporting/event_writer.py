@@ -1,7 +1,6 @@
 """What the ranks say, written to the database in batches: log, metrics, progress, files."""
 
 import time
-from bisect import bisect_right
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
@@ -67,7 +66,8 @@ class EventWriter:
         self._has_begun = False
         self._progress: RunProgress | None = None
         self._use, self._uses = UseHistory(), dict[int, Use]()
-        self._tellers: dict[str, tuple[int, int]] = {}
+        self._newest: dict[str, int] = {}
+        """Step of each metric."""
         self._heard: list[Entry] = []
         self._spool = spool
         self._limit = SpoolLimit()
@@ -85,7 +85,7 @@ class EventWriter:
                 event = None
                 self._say_once(self._bounds.words)
             case Metrics():
-                event = self._news(line.rank, event)
+                event = self._news(event)
                 if event.steps:
                     self._heard.append(EventLine(write_line(event)))
             case Spans() | ProfileReady() | Artifact():
@@ -101,14 +101,18 @@ class EventWriter:
         self.results.note(event, self._attempt.run.asked)
         return event
 
-    def _news(self, rank: int, told: Metrics) -> Metrics:
-        """What was not told before: where the rank that tells a metric is lost, others tell what
-        they remember."""
-        teller, newest = self._tellers.get(told.name, (rank, -1))
-        first = 0 if teller == rank else bisect_right(told.steps, newest)
-        self._tellers[told.name] = teller, max((newest, *told.steps))
-        steps, values, times = told.steps[first:], told.values[first:], told.times[first:]
-        return replace(told, steps=steps, values=values, times=times)
+    def _news(self, told: Metrics) -> Metrics:
+        """What was not told before, so that a metric has one value per step: where the rank that
+        tells it is lost, others tell what they remember; a definition may tell anything."""
+        newest, kept = self._newest.get(told.name, -1), []
+        for place, step in enumerate(told.steps):
+            if step > newest:
+                newest = step
+                kept.append(place)
+        self._newest[told.name] = newest
+        columns = (told.steps, told.values, told.times)
+        steps, values, times = ([column[place] for place in kept] for column in columns)
+        return replace(told, steps=tuple(steps), values=tuple(values), times=tuple(times))
 
     def log(self, rank: int | None, when: float, text: str) -> None:
         """One line of the run's log; rank None is the agent."""

@@ -165,6 +165,15 @@ def test_metrics_and_lines_end_with_a_note(
     ]
 
 
+def test_a_metric_has_one_value_per_step_whatever_a_rank_tells(
+    database: Database, writer: EventWriter
+):
+    for steps in ((0, 1), (1, 1, 2), (0,), (3, 2)):
+        hear(writer, Metrics("loss", steps, (1.0,) * len(steps), (0.0,) * len(steps)))
+    writer.flush()
+    assert [steps for _, steps, _ in database.writes] == [(0, 1), (2,), (3,)]
+
+
 def test_what_other_ranks_remember_is_written_where_the_teller_had_not_told_it(
     database: Database, writer: EventWriter
 ):
