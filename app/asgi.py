@@ -18,7 +18,7 @@ from app.gate import exposure
 from app.gate.gate import Gate
 from app.gate.routes import sign_in_routes
 from app.gate.run_files import file_routes
-from app.server import request_limits, slow_clients
+from app.server import listening, request_limits
 from app.server.bundle import Bundle
 from app.server.connection import connected
 from app.server.prefetch import prefetch
@@ -84,7 +84,7 @@ def serve(settings: Settings) -> None:
     exposure.check(settings)
     prefetch(components, charts)
     request_limits.apply()
-    slow_clients.apply()
+    listening.apply()
     app.run(config=configuration(settings.host, settings.port))
 
 

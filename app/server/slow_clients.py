@@ -3,7 +3,6 @@ connection that the dashboard may have."""
 
 import asyncio
 
-from streamlit.web.server.starlette import starlette_server
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 PATIENCE = 30.0
@@ -46,11 +45,3 @@ class HurriedProtocol(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
-
-
-def apply() -> None:
-    """Streamlit starts the server; this adds to what it tells it."""
-    told = vars(starlette_server)["_get_uvicorn_config_kwargs"]
-    vars(starlette_server)["_get_uvicorn_config_kwargs"] = lambda: (
-        told() | {"http": HurriedProtocol}
-    )

@@ -19,7 +19,7 @@ from app.client import Client
 from app.gate.gate import Gate
 from app.gate.routes import sign_in_routes
 from app.server.connection import connected
-from app.server.slow_clients import HurriedProtocol
+from app.server.listening import options
 from backend.bootstrap import Backend
 from tests.api.matrix import Place, peopled
 from tests.app import seed
@@ -50,7 +50,7 @@ def serving() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = uvicorn.Config(served_app(), port=port, log_level="error", http=HurriedProtocol)
+    config = uvicorn.Config(served_app(), port=port, log_level="error", **options())
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

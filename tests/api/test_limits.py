@@ -51,6 +51,17 @@ def test_guesses_are_slowed_down_and_people_who_are_in_are_not(
     assert ask(rate, SIGN_IN).status == 200  # the form itself
 
 
+def test_nobody_says_from_where_they_come(rate: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no proxy is named, this machine is none: an address of one's own for each guess."""
+    monkeypatch.setenv("STAGEFLOW_SIGN_IN", "accounts")
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        guesses = [
+            ask(rate, PATH, headers={name: f"192.0.2.{n}", "Authorization": "Bearer sf_0"})
+            for n in range(6)
+        ]
+        assert guesses[-1].status == 429, name
+
+
 @pytest.mark.parametrize("path", [*EXACT, *BELOW, "/", "/run"])
 def test_who_never_says_what_it_wants_is_let_go(
     served: Served, path: str, monkeypatch: pytest.MonkeyPatch

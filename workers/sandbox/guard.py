@@ -62,6 +62,9 @@ class Guard:
         if found.is_too_deep:
             text = f"the run has more than {usage.DEEPEST} folders in each other, too deep to count"
             return self._limits.breach("TooManyFiles", text)
+        if found.is_closed:
+            text = "the run has closed a folder to the agent, whose files cannot be counted"
+            return self._limits.breach("TooManyFiles", text)
         if found.count > self._limits.files:
             text = f"the run has more than {found.count:,} files"
             return self._limits.breach("TooManyFiles", text)

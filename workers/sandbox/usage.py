@@ -25,11 +25,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """`size` in bytes, as long as the files say, holes included."""
+    """`size` in bytes, as long as the files say, holes included. `is_closed`: there is a folder
+    that this user may not look into."""
 
     count: int = 0
     size: int = 0
     is_too_deep: bool = False
+    is_closed: bool = False
 
 
 def of_processes(outermost: int) -> Usage:
@@ -59,9 +61,12 @@ def _of_process(process: psutil.Process) -> tuple[int, int]:
 
 def of_folder(folder: Path, most: int) -> Files:
     """Everything below `folder`, from each folder to the next and through no link, so that it is
-    found wherever it lies; stops at more than `most` files, or at `DEEPEST` folders."""
+    found wherever it lies; stops at more than `most` files, at `DEEPEST` folders, or at a closed
+    one."""
     try:
         top = os.open(folder, FOLDER)
+    except PermissionError:
+        return Files(is_closed=True)
     except OSError:
         return Files()
     found = _Count(most)
@@ -69,23 +74,27 @@ def of_folder(folder: Path, most: int) -> Files:
         found.add_all(top, 0)
     finally:
         os.close(top)
-    return Files(found.count, found.size, found.is_too_deep)
+    return Files(found.count, found.size, found.is_too_deep, found.is_closed)
 
 
 class _Count:
     def __init__(self, most: int) -> None:
         self._most = most
         self.count = self.size = 0
-        self.is_too_deep = False
+        self.is_too_deep = self.is_closed = False
 
     def add_all(self, place: int, depth: int) -> None:
         """What is in the open folder `place`."""
         with suppress(OSError), os.scandir(place) as entries:
             for entry in entries:
                 self.count += 1
-                with suppress(OSError):
+                try:
                     self._add(entry, place, depth)
-                if self.count > self._most or self.is_too_deep:
+                except PermissionError:
+                    self.is_closed = True
+                except OSError:
+                    pass  # it has just been removed
+                if self.count > self._most or self.is_too_deep or self.is_closed:
                     return
 
     def _add(self, entry: os.DirEntry[str], place: int, depth: int) -> None:

@@ -1,5 +1,5 @@
-"""A run that works, a fork bomb, and at both levels the calls that no rank needs, by whoever starts
-this: prints how they ended."""
+"""A run that works, a fork bomb, everything that hostile uploads try, and at both levels the calls
+that no rank needs, by whoever starts this: prints how they ended."""
 
 import sys
 from pathlib import Path
@@ -9,6 +9,7 @@ from backend.settings import Settings
 from backend.storage.schema import upgrade
 from tests.integration.sandbox.conftest import LIMITS, Lab, failure
 from tests.integration.sandbox.test_calls import not_as_it_must
+from tests.integration.sandbox.test_hostile_uploads import everything_tried, harm
 from tests.integration.sandbox.test_hunger import BOMB
 from tests.integration.sandbox.test_levels import WORKS
 from workers.sandbox.sandbox import detect
@@ -20,5 +21,7 @@ run = lab.works(WORKS)
 print(lab.sandbox.reason)
 print(run.sandbox, run.state)
 print(failure(lab.works(BOMB))[0])
+with everything_tried(Path(sys.argv[1]) / "hostile") as tried:
+    print("harm", harm(tried))
 for level in (lab.sandbox, LIMITS):
     print(level.level, not_as_it_must(Lab(lab.backend, level)))

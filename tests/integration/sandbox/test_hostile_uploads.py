@@ -11,6 +11,7 @@ import pickle
 import socket
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import indent
@@ -170,7 +171,7 @@ ATTEMPTS = {
     ".iterdir()), 'w')",
     "write beside its folder": "open(work.parent.parent / 'canary', 'w')",
     "write into the home": "open(HOME + '/canary', 'w')",
-    "write into Stageflow": "open(CODE + '/canary.py', 'w')",
+    "write into Stageflow": "open(CODE + '/workers/canary.py', 'w')",
     "write into the environment": "open(sys.prefix + '/canary.py', 'w')",
     "write into the system": "open('/etc/cron.d/canary', 'w')",
     "write the kernel's settings": "open('/proc/sys/kernel/core_pattern', 'w').write('|/x')",
@@ -222,10 +223,12 @@ def work(target: Target, key: Path) -> str:
     return IMPORTS + "def work(rank, say, work):\n" + indent("\n".join(lines), "    ")
 
 
-@pytest.fixture(scope="module")
-def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Target, Path]]:
+Tried = tuple[str, Target, Path]
+
+
+@contextmanager
+def everything_tried(folder: Path) -> Iterator[Tried]:
     """The log of one run that tries everything, and what it tried it on."""
-    folder = tmp_path_factory.mktemp("hostile")
     settings = Settings(home=folder / "home", node="tester", lease=20, heartbeat=0.5)
     sandbox = detect(settings)
     if sandbox.level is not SandboxLevel.BUBBLEWRAP:
@@ -264,21 +267,38 @@ PLACES = (
 )
 
 
+def harm(tried: Tried) -> list[str]:
+    """What two ranks could read, write or reach outside, or did not try."""
+    text, target, key = tried
+    found = [
+        name
+        for name in ATTEMPTS
+        if f"TRIED {name}: HARM" in text or text.count(f"TRIED {name}:") != 2
+    ]
+    found += ["a canary was read"] if CANARY in text or "ENVIRONMENT" not in text else []
+    for path in (key, *(target.home / place for place in PLACES)):
+        found += [] if path.read_text() == CANARY else [f"{path} was changed"]
+    for place in (target.home, PROJECT / "workers", target.home / "runs" / "1"):
+        found += [f"{path} was made" for path in place.glob("canary*")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tried]:
+    with everything_tried(tmp_path_factory.mktemp("hostile")) as found:
+        yield found
+
+
 @pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_it_finds_nothing_to_harm(attempt: str, tried: tuple[str, Target, Path]) -> None:
+def test_it_finds_nothing_to_harm(attempt: str, tried: Tried) -> None:
     text, *_ = tried
     assert text.count(f"TRIED {attempt}:") == 2
     assert f"TRIED {attempt}: HARM" not in text
 
 
-def test_no_canary_was_read_or_touched(tried: tuple[str, Target, Path]) -> None:
-    text, target, key = tried
-    assert "ENVIRONMENT" in text
-    assert CANARY not in text
-    for path in (key, *(target.home / place for place in PLACES)):
-        assert path.read_text() == CANARY
-    for place in (target.home, PROJECT, target.home / "runs" / "1"):
-        assert not list(place.glob("canary*"))
+def test_no_canary_was_read_or_touched(tried: Tried) -> None:
+    _, target, _ = tried
+    assert harm(tried) == []
     assert json.loads(next(target.home.glob("runs/1/*/job.json")).read_bytes())
 
 

@@ -109,8 +109,8 @@ def test_another_user_than_root_has_it_too(bubblewrap, open_folder: Path):
     ended = subprocess.run(
         ["unshare", "--mount", "sh", "-c", text], env=environment, capture_output=True, text=True
     )
-    told = ["bubblewrap succeeded", "TooManyProcesses", "bubblewrap []", "limits []"]
-    assert ended.stdout.splitlines()[-4:] == told, ended
+    told = ["bubblewrap succeeded", "TooManyProcesses", "harm []", "bubblewrap []", "limits []"]
+    assert ended.stdout.splitlines()[-5:] == told, ended
 
 
 @pytest.fixture
