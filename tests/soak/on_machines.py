@@ -52,7 +52,7 @@ def descriptors_used_up(there: Site, undisturbed: Curve) -> Figures:
         seen = len(there.backend.runs.checkpoints.list(run.id))
         there.wait(
             lambda: (
-                there.backend.runs.get(run.id).state.is_final
+                not there.backend.runs.get(run.id).state.is_live  # over, or queued again
                 or len(there.backend.runs.checkpoints.list(run.id)) > seen
                 or there.backend.runs.get(run.id).attempt > 1
             )
