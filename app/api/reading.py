@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 from fastapi import Request
+from starlette.concurrency import run_in_threadpool
 
 from app.api.fields import MAX_ID
 from app.api.problems import Refused
@@ -14,6 +15,8 @@ from backend.errors import InvalidInput, NotFound
 JSON = "application/json"
 MAX_BODY = 8 * 1024 * 1024
 MAX_NUMBER = 2**63
+MAX_DEPTH = 100
+"""Lists and objects of a body in each other."""
 
 
 class Parsed(Request):
@@ -47,13 +50,18 @@ async def _parsed(request: Request, body: type) -> Parsed:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Refused(415, f"the body must be {JSON}", f"Send 'Content-Type: {JSON}'.")
     data = await limited_body(request, MAX_BODY)
+    return Parsed(request, data, await run_in_threadpool(_plain, data, body))
+
+
+def _plain(data: bytes, body: type) -> Any:
+    """Half a second for the largest body: not in the thread that answers everybody."""
     try:
         plain = orjson.loads(data)
     except orjson.JSONDecodeError as fault:
         raise Refused(400, f"the body is no JSON: {fault}", "Send one JSON object.") from None
     _check_fields(body, plain)
-    _check_numbers(plain)
-    return Parsed(request, data, plain)
+    _check_values(plain)
+    return plain
 
 
 async def limited_body(request: Request, most: int) -> bytes:
@@ -76,14 +84,16 @@ def _check_fields(kind: type, plain: Any) -> None:
             raise InvalidInput(f"no field {name[:100]!r}", f"There are: {', '.join(known)}.")
 
 
-def _check_numbers(plain: Any) -> None:
-    """No database takes larger ones."""
+def _check_values(plain: Any, depth: int = 0) -> None:
+    """No database takes larger numbers, and no function that calls itself a deeper nesting."""
+    if depth > MAX_DEPTH:
+        raise InvalidInput(f"the body has more than {MAX_DEPTH} lists or objects in each other")
     match plain:
         case dict():
             for value in plain.values():
-                _check_numbers(value)
+                _check_values(value, depth + 1)
         case list():
             for value in plain:
-                _check_numbers(value)
+                _check_values(value, depth + 1)
         case int() | float() if abs(plain) >= MAX_NUMBER:
             raise InvalidInput(f"{plain:g} is too large", "Give a number below 2^63.")

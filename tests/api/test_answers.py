@@ -38,6 +38,7 @@ from tests.app.test_boundary import set_revision
         ("POST", "/runs", b"{", JSON, 400, "no JSON"),
         ("POST", "/runs", b'{"spec": NaN}', JSON, 400, "no JSON"),
         ("POST", "/runs", b"[]", JSON, 422, "no JSON object"),
+        ("POST", "/runs", b'{"spec": ' + b"[" * 1000 + b"]" * 1000 + b"}", JSON, 422, "each other"),
         ("POST", "/runs", b'{"specs": 1}', JSON, 422, "no field 'specs'"),
         ("POST", "/runs", b"{}", JSON, 422, "spec"),
         ("POST", "/definitions", b'{"source": "x ="}', JSON, 422, "line 1"),

@@ -1,6 +1,7 @@
 """Room on the disk that an attempt holds back, so that its end can be written on a full one."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 FILE = "ballast"
@@ -13,5 +14,7 @@ def hold_back(folder: Path) -> None:
 
 
 def let_go(folder: Path) -> None:
-    """Give the room back."""
-    (folder / FILE).unlink(missing_ok=True)
+    """Give the room back, where there is any: the end of the run comes next, whatever its folder
+    has become."""
+    with suppress(OSError):
+        (folder / FILE).unlink()

@@ -1,6 +1,7 @@
 """Faults of the supervisor's own work, as the end that they bring."""
 
 import errno
+import os
 import shutil
 import traceback
 from collections.abc import Container, Iterator
@@ -9,10 +10,16 @@ from pathlib import Path
 from backend.errors import StageflowError, first_line
 from backend.runs.run import RunError
 from backend.runs.states import RunState
+from backend.storage.errors import FolderUnusable
 from workers.supervisor.state.ending import Ending
 from workers.supervisor.state.failure import FREE_SPACE
 
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+UNUSABLE = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST),
+    *(errno.EIO, errno.ESTALE, errno.ENOTCONN),
+)
+"""What a folder of ours says that cannot be written, or whose disk does not answer."""
 MORE_FILES = (
     "Raise the limit of open files where the node agent is started (`ulimit -n`, LimitNOFILE= of "
     "a service), and run it again."
@@ -34,6 +41,9 @@ def _error(fault: BaseException, folder: Path) -> RunError:
         )
     if isinstance(fault, StageflowError):
         return RunError(type(fault).__name__, str(fault), fault.advice)
+    if isinstance(fault, OSError) and fault.errno in UNUSABLE and fault.filename:
+        text = f"{os.fsdecode(fault.filename)}: {fault.strerror}"
+        return RunError("FolderUnusable", text, FolderUnusable.advice)
     advice = "The agent could not supervise the run; its log has the traceback."
     cause = getattr(fault, "orig", None)
     if cause is not None:  # the words of SQLAlchemy are a statement with its values

@@ -5,7 +5,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple
 from pathlib import Path
 
@@ -111,7 +111,8 @@ class Spool:
         """Nobody will ask for it any more."""
         self.close()
         for path in files_of(self._path):
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # gone already, or its folder is
+                path.unlink()
 
     def _connected(self) -> sqlite3.Connection:
         if self._database is None:

@@ -1,12 +1,18 @@
 """A fault of the supervisor's own, told for people."""
 
 import errno
+import os
 from pathlib import Path
 
+import pytest
+
 from backend.errors import InvalidInput
+from backend.runs.attempts.fence import Fence
 from backend.runs.run import RunError
 from backend.storage.errors import StorageFull
+from workers.supervisor.reporting.ballast import let_go
 from workers.supervisor.reporting.faults import failed
+from workers.supervisor.spool.spool import Spool
 
 
 def told(fault: BaseException, folder: Path) -> RunError:
@@ -34,6 +40,21 @@ def test_an_agent_that_can_open_no_more_files_says_so(tmp_path: Path):
     error = told(outer, tmp_path)
     assert error.kind == "OutOfDescriptors"
     assert "ulimit -n" in error.advice
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOTDIR, errno.EIO])
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path, code: int):
+    error = told(OSError(code, os.strerror(code), str(tmp_path / "checkpoints")), tmp_path)
+    assert error.kind == "FolderUnusable"
+    assert str(tmp_path / "checkpoints") in error.message
+    assert error.advice
+    assert not error.detail
+
+
+def test_an_end_is_written_where_the_runs_folder_is_none(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    let_go(tmp_path / "file")
+    Spool(tmp_path / "file" / "spool.sqlite", Fence(1, 1, "f" * 32)).remove()
 
 
 def test_an_error_for_people_keeps_its_words(tmp_path: Path):
