@@ -1,6 +1,7 @@
 """How often somebody may ask: told by 429 and how long to wait, callers apart."""
 
 import socket
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -72,7 +73,50 @@ def test_who_never_says_what_it_wants_is_let_go(
     address = urlsplit(served.url)
     whole = f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\n\r\n".encode()
     for said in (b"", whole[:-2], whole + whole[:-2]):
-        with socket.create_connection((address.hostname, address.port), timeout=30) as client:
+        with connection(served.url) as client:
             client.sendall(said)
             answer = b"".join(iter(lambda: client.recv(1 << 16), b""))
         assert answer.count(b"HTTP/1.1 ") == said.count(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", [*EXACT, *BELOW, "/"])
+def test_who_sends_a_body_byte_by_byte_is_let_go(
+    served: Served, path: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it was answered before, as strangers are, or not yet."""
+    monkeypatch.setattr(slow_clients, "PATIENCE", 0.1)
+    host = urlsplit(served.url).netloc
+    head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9999\r\n\r\n"
+    assert is_let_go(served.url, head.encode(), b"x")
+
+
+def test_who_sends_nothing_but_ends_of_lines_is_let_go(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow_clients, "PATIENCE", 0.1)
+    head = f"GET /healthz HTTP/1.1\r\nHost: {urlsplit(served.url).netloc}\r\n\r\n"
+    assert is_let_go(served.url, head.encode(), b"\r\n")
+
+
+def is_let_go(url: str, head: bytes, drip: bytes, patience: float = 30.0) -> bool:
+    """Does the connection end, although another `drip` comes again and again?"""
+    deadline = time.monotonic() + patience
+    with connection(url) as client:
+        client.sendall(head)
+        client.settimeout(0.02)
+        while time.monotonic() < deadline:
+            try:
+                client.send(drip)
+                if client.recv(1 << 16) == b"":
+                    return True
+            except TimeoutError:
+                continue
+            except OSError:
+                return True
+    return False
+
+
+def connection(url: str) -> socket.socket:
+    address = urlsplit(url)
+    return socket.create_connection((address.hostname, address.port), timeout=30)
