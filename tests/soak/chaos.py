@@ -195,8 +195,9 @@ def _held(there: Site, asked: argparse.Namespace) -> bool:
         with suppress(DatabaseUnreachable):
             chaos.happen()
         time.sleep(pause.uniform(0.5, 4.0))
-        if all(run.state.is_final for run in there.backend.runs.several(ids)):
-            break
+        with suppress(DatabaseUnreachable):
+            if all(run.state.is_final for run in there.backend.runs.several(ids)):
+                break
     chaos.settle()
     minutes = (time.monotonic() - started) / 60
     ended = [there.final(run_id, seconds=3600) for run_id in ids]

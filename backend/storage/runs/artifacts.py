@@ -31,8 +31,9 @@ class SqlArtifacts:
         self, fence: Fence, name: str, path: Path, batch: int = 0, most: float = inf
     ) -> StoredArtifact:
         """Keep a copy of the file; an older one of that name in the run is replaced. Raises
-        `FileGrew` where it has more than `most` bytes, `StorageFull` on a full disk, `FolderUnusable` where the folder cannot be written,
-        `NotFound` where there is no such file."""
+        `FileGrew` where it has more than `most` bytes, `StorageFull` on a full disk,
+        `FolderUnusable` where the folder cannot be written, `NotFound` where there is no such
+        file."""
         if not path.is_file():
             raise NotFound(f"there is no file {path} to keep as {name!r}")
         with held(self._database, fence):

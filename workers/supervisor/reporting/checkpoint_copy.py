@@ -105,7 +105,8 @@ class CheckpointCopier:
 
 
 def copy_file(source: IO[bytes], path: Path, most: float = inf) -> CheckpointFile:
-    """Copy at most so many bytes to `path`, whole or not at all, and through to the disk; what was copied."""
+    """Copy at most so many bytes to `path`, whole or not at all, and through to the disk; what was
+    copied. Raises `FileGrew`."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     with unfinished.open("wb") as copy:
         digest, size = counted(source, copy, most)

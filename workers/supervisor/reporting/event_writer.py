@@ -110,9 +110,12 @@ class EventWriter:
                 newest = step
                 kept.append(place)
         self._newest[told.name] = newest
-        columns = (told.steps, told.values, told.times)
-        steps, values, times = ([column[place] for place in kept] for column in columns)
-        return replace(told, steps=tuple(steps), values=tuple(values), times=tuple(times))
+        return replace(
+            told,
+            steps=tuple(told.steps[place] for place in kept),
+            values=tuple(told.values[place] for place in kept),
+            times=tuple(told.times[place] for place in kept),
+        )
 
     def log(self, rank: int | None, when: float, text: str) -> None:
         """One line of the run's log; rank None is the agent."""
