@@ -9,7 +9,6 @@ from backend.planning.plan import Plan
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict
 from backend.prediction.prediction import Prediction
-from backend.prediction.sharing import shared_cores
 from backend.profiles.profile import Profile
 from backend.runs.events import CoreUse
 
@@ -97,7 +96,7 @@ def _part(use: CoreUse, mine: Sequence[CoreUse], others: float) -> float:
 
 def takes_turns(profile: Profile, cluster: Cluster, plan: Plan) -> bool:
     """Whether a prediction of `plan` has its ranks take turns on the cores of their hosts."""
-    return shared_cores(cluster, PlanDurations(profile, plan.partition, cluster)) is not None
+    return PlanDurations(profile, plan.partition, cluster).takes_turns
 
 
 def at_share(profile: Profile, cluster: Cluster, plan: Plan, found: SharedCores) -> Prediction:

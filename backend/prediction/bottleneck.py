@@ -58,7 +58,7 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
 def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
     """The compute of each host's devices, spread over its cores where it has fewer of them."""
     cut, cluster = plan.partition, durations.cluster
-    cores = shared_cores(cluster, durations)
+    cores = shared_cores(durations)
     if cores is None:
         return
     compute = _compute(durations, plan)
@@ -67,8 +67,7 @@ def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
         replicas = len(stage.devices)
         each = compute[number] / replicas + durations.update[number] / max(replicas, plan.batch)
         for device in stage.devices:
-            faster = cluster.at(device).speed / durations.pace(number)
-            seconds[cluster.host_of(device)] += each / faster
+            seconds[cluster.host_of(device)] += each / durations.faster(device, number)
     for host, busy in seconds.items():
         yield Load("host", host, busy / cores.each)
 

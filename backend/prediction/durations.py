@@ -25,6 +25,11 @@ from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ri
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.profile import Layer, Profile
 
+TURN_COST = 1.2
+"""How many times as long as profiled a rank computes that takes turns with others on a core: they
+empty each other's caches (8 to 30 % more processor time, measured), and the kernel leaves cores
+idle between turns (docs/evidence/prediction.md)."""
+
 
 @dataclass(frozen=True)
 class PlanDurations:
@@ -34,8 +39,8 @@ class PlanDurations:
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
     gradient, in place). Replicas sum their gradients in buckets of `bucket_bytes`; those whose
     state is `sharded` update a part each and gather the others, within their step. The pipelines of
-    a pipeline share its devices. Not known here: what ranks lose by sharing a memory bus; cores are
-    shared in `sharing`, links in `shared_links`.
+    a pipeline share its devices. Not known here: whose turn it is on shared cores (`sharing`), who
+    shares a link (`shared_links`), what ranks lose by sharing a memory bus.
     """
 
     profile: Profile
@@ -65,9 +70,21 @@ class PlanDurations:
             return (self.cluster.device.speed,) * len(stages)
         return tuple(min(at(device).speed for device in stage.devices) for stage in stages)
 
+    def faster(self, device: int, stage: int) -> float:
+        """How many times as fast as the seconds of `stage` `device` computes."""
+        cost = TURN_COST if self.takes_turns else 1.0
+        return self.cluster.at(device).speed / self.pace(stage) / cost
+
+    @cached_property
+    def takes_turns(self) -> bool:
+        """Whether a host has more of the ranks than cores."""
+        cores = self.cluster.levels[0].cores
+        hosts = list(map(self.cluster.host_of, self.devices))
+        return cores is not None and any(hosts.count(one) > cores for one in set(hosts))
+
     def compute(self, rank: int, action: Compute) -> float:
         """Seconds of `action`."""
-        faster = self.cluster.at(self.device(rank)).speed / self.pace(action.stage)
+        faster = self.faster(self.device(rank), action.stage)
         match action:
             case Recompute(stage):
                 return self.forward[stage] / faster
@@ -161,8 +178,8 @@ class PlanDurations:
         return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
 
     def reduced_bytes(self, stage: int, members: int) -> float:
-        """Bytes that one of `members` ranks sends in one all-reduce, and where they share state in
-        the gathering behind it: 2 (r-1)/r |w|, half as many again."""
+        """Bytes that one of `members` ranks sends in one all-reduce, 2 (r-1)/r |w|, and half as
+        many in the gathering of shared state."""
         rounds = 3 if self._sharers[stage] > 1 else 2
         return rounds * (members - 1) / members * self.parameter_bytes[stage]
 
@@ -183,8 +200,8 @@ class PlanDurations:
 
     @cached_property
     def backward_input(self) -> tuple[float, ...]:
-        """The input's half of a backward; where the profile has not measured it, half counts.
-        The first stage, and one behind a one-way cut, give nobody a gradient."""
+        """The input's half of a backward, a half where that was not measured; none for the first
+        stage and behind a one-way cut."""
         halves = [
             sum(layer.backward_input or layer.backward / 2 for layer in part)
             for part in self._parts
@@ -213,8 +230,7 @@ class PlanDurations:
 
     @cached_property
     def gathering(self) -> tuple[float, ...]:
-        """Seconds in which the replicas of each stage give each other what they updated: one round
-        of their ring; 0 where each updates everything."""
+        """Seconds of the ring's round in which replicas gather what each updated, else 0."""
         return tuple(
             ring(self.cluster, stage.devices).seconds(num_bytes, 1) if sharers > 1 else 0.0
             for stage, num_bytes, sharers in zip(
@@ -237,9 +253,8 @@ class PlanDurations:
     @cached_property
     def step(self) -> tuple[float, ...]:
         """Seconds of an update: in place, or of a new version beside the old one. The mean of
-        several gradients first reads and writes each once, where adding reads two and writes one,
-        so it takes two thirds of that (ours: memory binds both), and so does putting what was
-        gathered into the weights."""
+        several gradients reads and writes each once, two thirds of what adding does (ours: memory
+        binds both), and so does putting what was gathered into the weights."""
         return self._seconds(
             [
                 self._whole_step(part, cost) / sharers + (_copying(part) if sharers > 1 else 0.0)

@@ -8,10 +8,9 @@ from math import exp, sqrt
 
 from backend.profiles.profile import Profile
 
-OWN_CORES, IN_TURNS = (0.04, 0.07), (0.18, 0.06)
+OWN_CORES, IN_TURNS = (0.04, 0.07), (0.0, 0.06)
 """Mean and deviation of the logarithm where each rank has its device or core to itself (2 ranks on
-2 cores), and where ranks take turns on cores (4 ranks on 2: they share caches, and leave cores idle
-that a prediction does not)."""
+2 cores), and where ranks take turns on cores (4 ranks on 2), whose cost the prediction has."""
 NINE_OF_TEN = 1.645
 """Deviations on either side of a normal mean that hold nine of ten values."""
 ESTIMATED = (0.86, 2.75)

@@ -17,7 +17,6 @@ from backend.prediction.likely import ESTIMATED, likely_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
-from backend.prediction.sharing import shared_cores
 from backend.prediction.steady import forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
@@ -54,7 +53,7 @@ def predict(
     # the slope of a finite segment may still hold a little of its beginning
     seconds = plan.batch * max(found.seconds, busiest(found.durations, plan, shape))
     told = described(plan, found.segment, found.bubble(shape), found.durations, seconds, memory)
-    in_turns = shared_cores(cluster, found.durations) is not None
+    in_turns = found.durations.takes_turns
     return replace(told, seconds_range=likely_seconds(seconds, profile, in_turns))
 
 

@@ -88,7 +88,7 @@ def on_cluster(
     """The program of `plan` on the cluster's clock, and the seconds of its actions."""
     costs = weight_update_costs(schedule(program.schedule), program.shape)
     durations = PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
-    cores, links = shared_cores(cluster, durations), ClusterLinks(cluster, durations)
+    cores, links = shared_cores(durations), ClusterLinks(cluster, durations)
     return simulate(program, durations, links, cores), durations
 
 

@@ -1,6 +1,6 @@
 """Predicted against measured seconds per minibatch, over models, schedules and ranks.
 
-    python tests/benchmarks/bench_prediction.py [--rounds 1] [--models lstm] [--ranks 2,4]
+    python -m tests.benchmarks.bench_prediction [--rounds 1] [--models lstm] [--ranks 2,4] [--write]
 
 A profile is taken before each round of measurements, on as many ranks at once as there are
 cores, because that many will compute at once; so a machine that becomes busy slows both down
@@ -12,6 +12,7 @@ import argparse
 import faulthandler
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
@@ -26,11 +27,26 @@ SCHEDULES = {
 }
 """Per number of ranks."""
 BATCH, MICROBATCHES, PORT, PATIENCE = 8, 32, 29_645, 600
+Pair = tuple[float, float, float, float]
+"""Seconds per minibatch: predicted, the ends of its range, measured."""
+
+
+HEAD = [
+    "ranks",
+    "model",
+    "schedule",
+    "predicted, ms",
+    "its range",
+    "measured, ms",
+    "error",
+    "in it",
+]
 
 
 def main() -> None:
-    from tests.benchmarks.ranks import launch
+    from tests.benchmarks.evidence import evidence
 
+    found = evidence("prediction", "bench_prediction")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--models", default=",".join(MODELS))
@@ -40,18 +56,38 @@ def main() -> None:
     if given.rank:
         rank(given.rounds, given.models.split(","))
         return
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    head = f"{'model':14}{'ranks':>5}  {'schedule':14}{'predicted, ms':>14}{'measured, ms':>14}"
-    print(f"{head}{'error':>8}")
+    found.table("combinations", HEAD, rows(given))
+
+
+def rows(given: argparse.Namespace) -> Iterator[list[str]]:
+    """One per combination, and one for each number of ranks and for all."""
+    from tests.benchmarks.ranks import launch
+
     arguments = ["--rank", "--rounds", str(given.rounds), "--models", given.models]
-    errors = []
+    every: list[tuple[float, bool]] = []
     for size in map(int, given.ranks.split(",")):
-        for model, name, predicted, measured, error in launch(__file__, arguments, size, PORT):
-            place = f"{model:14}{size:>5}  {name:14}{predicted * 1e3:>14.1f}"
-            print(f"{place}{measured * 1e3:>14.1f}{error:>8.0%}", flush=True)
-            errors.append(abs(error))
-    print(f"{len(errors)} combinations, median error {median(errors):.0%}, ", end="")
-    print(f"largest {max(errors):.0%}; load {os.getloadavg()[0]:.1f}")
+        found = []
+        for model, name, predicted, low, high, measured, error in launch(
+            __file__, arguments, size, PORT
+        ):
+            found.append((abs(error), low <= measured <= high))
+            cells = ms(predicted), f"{ms(low)} to {ms(high)}", ms(measured), f"{error:+.0%}"
+            yield [str(size), model, name, *cells, "yes" if found[-1][1] else "no"]
+        yield whole(str(size), found)
+        every += found
+    yield whole("all", every)
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.1f}"
+
+
+def whole(ranks: str, found: list[tuple[float, bool]]) -> list[str]:
+    """Of several combinations the median error, the largest, and how many were in their range."""
+    errors = [error for error, _ in found]
+    what = f"median {median(errors):.1%}, largest {max(errors):.0%}"
+    inside = sum(is_inside for _, is_inside in found)
+    return [ranks, f"{len(found)} combinations", "", "", "", "", what, f"{inside} of {len(found)}"]
 
 
 def rank(rounds: int, models: list[str]) -> None:
@@ -72,8 +108,8 @@ def rank(rounds: int, models: list[str]) -> None:
     end(rows if world.rank == 0 else None)
 
 
-def raced(world, model: str, rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Per schedule the (predicted, measured) seconds per minibatch of each round."""
+def raced(world, model: str, rounds: int) -> dict[str, list[Pair]]:
+    """Per schedule what is predicted and measured in each round."""
     from tests.benchmarks.contestants import Ours, Race, cuts
 
     file = Path(__file__).parent / "models" / f"{model}.py"
@@ -84,19 +120,21 @@ def raced(world, model: str, rounds: int) -> dict[str, list[tuple[float, float]]
     running = {name: Ours(course, name) for name in SCHEDULES[world.size]}
     for lap in running.values():
         lap(BATCH * 2)
-    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in running}
+    pairs: dict[str, list[Pair]] = {name: [] for name in running}
     for _ in range(rounds):
         found = profile(course)
         for name, lap in running.items():
-            pairs[name].append((predicted(found, lap), measured(lap)))
+            pairs[name].append((*predicted(found, lap), measured(lap)))
     return pairs
 
 
-def predicted(profile, lap) -> float:
+def predicted(profile, lap) -> tuple[float, float, float]:
+    """Seconds per minibatch, and their range."""
     from backend.cluster.presets import this_machine
     from backend.prediction.predict import predict
 
-    return predict(profile, this_machine(lap.race.world.size), lap.plan).seconds_per_minibatch
+    found = predict(profile, this_machine(lap.race.world.size), lap.plan)
+    return found.seconds_per_minibatch, *found.seconds_range
 
 
 def measured(lap) -> float:
@@ -113,10 +151,10 @@ def measured(lap) -> float:
     return world.total([mine])[0] * lap.plan.batch
 
 
-def summary(pairs: list[tuple[float, float]]) -> tuple[float, float, float]:
+def summary(pairs: list[Pair]) -> tuple[float, ...]:
     """Medians, and the median over rounds of the relative error."""
-    predicted, measured = (median(values) for values in zip(*pairs, strict=True))
-    return predicted, measured, median(p / m - 1 for p, m in pairs)
+    error = median(predicted / measured - 1 for predicted, *_, measured in pairs)
+    return *(median(values) for values in zip(*pairs, strict=True)), error
 
 
 def profile(course):
