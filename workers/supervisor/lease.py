@@ -4,15 +4,18 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 from backend.errors import StageflowError
 from backend.services.runs.attempt import Attempt
 from backend.settings import Settings
+from backend.storage.errors import DatabaseUnreachable
 
 GIVE_UP = 0.7
 """Share of a lease after which an agent that cannot renew it ends its ranks: before anybody may
 count the run as lost."""
 TICK = 0.1
+T = TypeVar("T")
 
 
 class Lease:
@@ -35,6 +38,17 @@ class Lease:
         cancel_requested = self._attempt.beat()
         self._renewed = begun
         return cancel_requested
+
+    def persistently(self, work: Callable[[], T]) -> T:
+        """What comes before there are ranks, again and again while the database is away, as long as
+        nobody may count the run as lost. Raises `DatabaseUnreachable` after that."""
+        while True:
+            try:
+                return work()
+            except DatabaseUnreachable:
+                if time.monotonic() - self._renewed > GIVE_UP * self._settings.lease:
+                    raise
+                time.sleep(TICK)
 
     @contextmanager
     def renewing(self) -> Iterator[None]:

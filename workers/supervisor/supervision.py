@@ -154,18 +154,22 @@ class Supervision:
         """Start the ranks of every host."""
         settings = self._backend.settings
         self._make_team()
-        level = self._isolated()
+        level = self._lease.persistently(self._isolated)
         if not fetched(self._run.asked, settings, self._goes_on):
             return Interrupted(self._asked())
-        with self._lease.renewing():
-            job = prepare(self._backend, self._run, self._folder)
-            job = resumed(self._attempt, job, self._writer.say)
+        job = self._lease.persistently(self._prepared)
         summon = partial(self._backend.dispatch.summon, self._attempt)
         if not self._team.gather(summon, self._goes_on):
             return Interrupted(self._asked())
         self._start(job, level)
         now = time.monotonic()
         return Launched(RankStates(job.world_size, now, self._silence, settings.stall))
+
+    def _prepared(self) -> Job:
+        """The run's folder, filled anew each time."""
+        with self._lease.renewing():
+            job = prepare(self._backend, self._run, self._folder)
+            return resumed(self._attempt, job, self._writer.say)
 
     def _make_team(self) -> None:
         """Ranks of one host alone meet where no other host can reach them."""
@@ -185,8 +189,9 @@ class Supervision:
         self._writer.say(f"starting {num_ranks} rank(s) on {settings.node}, device(s) {held}")
         for warning in () if job.emulation else sharing(place, available):
             self._writer.say(warning)
-        self._lease.renew()
-        self._limits = replace(self._limits, spent=self._attempt.spent)
+        self._lease.persistently(self._lease.renew)
+        spent = self._lease.persistently(lambda: self._attempt.spent)
+        self._limits = replace(self._limits, spent=spent)
         room, command, lines = room_of(job, settings), self._command(job), self._lines
         world = job.world_size
         given = Given(gpus_for(place, available), cores_for(place, self._gpus))
@@ -258,7 +263,7 @@ class Supervision:
 
     def _goes_on(self) -> bool:
         """Before there are ranks: renew the lease when it is time; shall they be started?"""
-        cancelled = self._lease.is_due and self._lease.renew()
+        cancelled = self._lease.is_due and self._lease.persistently(self._lease.renew)
         return not cancelled and not self._stop.is_near
 
     def _asked(self) -> Ending:

@@ -10,6 +10,8 @@ import pytest
 from backend.bootstrap import Backend
 from backend.runs.run import Run
 from backend.runs.states import RunState
+from backend.services.runs.attempt import Attempt
+from backend.storage.errors import DatabaseUnreachable
 from workers.pid import Pid
 from workers.supervisor.ranks.orphans import remember
 
@@ -52,6 +54,27 @@ def test_what_the_ranks_say_is_kept(backend: Backend, queued: Queued, supervised
     ]
     (artifact,) = backend.runs.artifacts.list(run.id)
     assert artifact.path.read_bytes() == b"12345"
+
+
+@pytest.mark.parametrize("name", ["isolated", "beat", "beginnings", "begun_anew"])
+def test_a_database_that_is_away_for_a_moment_ends_no_run_that_is_being_launched(
+    backend: Backend,
+    queued: Queued,
+    supervised: Supervised,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+):
+    whole, calls = getattr(Attempt, name), []
+
+    def broken(attempt: Attempt, *given: object) -> object:
+        calls.append(name)
+        if len(calls) < 3:
+            raise DatabaseUnreachable("the server closed the connection")
+        return whole(attempt, *given)
+
+    monkeypatch.setattr(Attempt, name, broken)
+    run = supervised(queued(WORKS))
+    assert (run.state, run.error) == (RunState.SUCCEEDED, None)
 
 
 def test_nothing_of_the_agents_environment_reaches_a_rank(
