@@ -62,11 +62,11 @@ def large_upload(there: Site, undisturbed: Curve) -> Figures:
 
 
 def slow_clients(there: Site, undisturbed: Curve) -> Figures:
-    """So many on every route that send a byte a second of their headers: all are let go within a
-    minute, and others are answered meanwhile."""
+    """So many on every route that send a byte a second, half of their headers and half of a body:
+    all are let go within a minute, and others are answered meanwhile."""
     paths = [*EXACT, *BELOW, "/", "/run", "/_stcore/stream"]
     with _web(there) as (web, port):
-        held = [_slow(port, path) for path in paths for _ in range(NUM_SLOW)]
+        held = [_slow(port, path, place % 2 == 0) for path in paths for place in range(NUM_SLOW)]
 
         def drip() -> None:
             started = time.monotonic()
@@ -82,9 +82,10 @@ def slow_clients(there: Site, undisturbed: Curve) -> Figures:
         return {**figures, "let go": time.monotonic() - started}
 
 
-def _slow(port: int, path: str) -> socket.socket:
+def _slow(port: int, path: str, in_body: bool) -> socket.socket:
     client = socket.create_connection(("127.0.0.1", port), timeout=5)
-    client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nX-Slow: ".encode())
+    asked, begun = ("POST", "Content-Length: 9999\r\n\r\n") if in_body else ("GET", "X-Slow: ")
+    client.sendall(f"{asked} {path} HTTP/1.1\r\nHost: localhost\r\n{begun}".encode())
     client.setblocking(False)
     return client
 
@@ -93,7 +94,9 @@ def _still(client: socket.socket) -> bool:
     """Is it connected after another byte?"""
     try:
         client.send(b"x")
-        return client.recv(1024) != b""
+        while client.recv(1 << 16):
+            pass
+        return False
     except BlockingIOError:
         return True
     except OSError:
