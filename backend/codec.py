@@ -43,6 +43,12 @@ def from_plain(kind: type[T] | Any, data: object) -> T:
         raise InvalidInput(_first(fault)) from None
 
 
+def num_values(text: bytes) -> int:
+    """At least as many as the JSON `text` has, known before it is parsed: each takes up to a
+    hundred bytes of memory then, and two of the text are enough for one."""
+    return 1 + sum(text.count(mark) for mark in (b",", b"[", b"{"))
+
+
 @cache
 def keys(kind: Any) -> tuple[str, ...]:
     """The keys that the JSON of a dataclass has."""

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.codec import from_json, to_json
+from backend.codec import from_json, num_values, to_json
 from backend.errors import InvalidInput
 from backend.profiles.profile import Layer, Profile
 
@@ -21,6 +21,8 @@ BYTES = (
 MOST = dict.fromkeys(SECONDS, 1e9) | dict.fromkeys(BYTES, 1e18) | {"flops": 1e30}
 """Of a layer: 32 years, an exabyte. What is larger is a slip, and no sum of these overflows."""
 MOST_SAMPLES = 10**9
+MOST_VALUES = 2_000_000
+"""Of a profile: those of some ten thousand layers, in 200 MB."""
 ADVICE = "Export the profile again, or profile the model again."
 
 
@@ -38,6 +40,9 @@ def write_profile(profile: Profile) -> bytes:
 
 def read_profile(data: bytes | str) -> Profile:
     """The profile that `write_profile` wrote; raises `InvalidInput` naming the faulty field."""
+    values = num_values(data.encode(errors="replace") if isinstance(data, str) else data)
+    if values > MOST_VALUES:
+        raise InvalidInput(f"{values:,} values are no profile: it has {MOST_VALUES:,} at most")
     try:
         document: _ProfileDocument = from_json(_ProfileDocument, data)
     except InvalidInput as fault:

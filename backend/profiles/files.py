@@ -11,6 +11,8 @@ from backend.profiles.traces.traced_profile import traced_profile
 
 SUFFIXES = ("json", "txt", "gz")
 GRAPH = ".txt"
+MOST_GRAPH = 4 * 2**20
+"""Bytes of a graph.txt: a second of reading. The largest that is published has 80 kB."""
 
 
 def read_profile_file(
@@ -29,6 +31,10 @@ def read_profile_file(
         if is_trace(data):
             return traced_profile(read_torch_trace(model or path.name, data), microbatch)
         return read_profile(data)
+    if len(data) > MOST_GRAPH:
+        raise InvalidInput(
+            f"{filename} has {len(data):,} bytes, and at most {MOST_GRAPH:,} are read"
+        )
     text = data.decode("utf-8", "replace")
     own = path.parent.name if path.stem == "graph" and path.parent.name else path.stem
     return read_graph(text, model or own, microbatch)

@@ -13,10 +13,13 @@ from typing import Any
 
 import orjson
 
+from backend.codec import num_values
 from backend.errors import InvalidInput
 
 MOST_BYTES = 128 * 2**20
-"""Of a trace, unpacked: it is held in memory as values of some ten times that."""
+"""Of a trace, unpacked."""
+MOST_VALUES = 5_000_000
+"""Of its JSON: in memory they take half a gigabyte, and reading them a second."""
 GZIP = b"\x1f\x8b"
 HOW = (
     "Give what export_chrome_trace of torch.profiler has written, of a few steps; the guide of "
@@ -78,7 +81,11 @@ def read_torch_trace(name: str, data: bytes) -> Trace:
     if len(data) > MOST_BYTES:
         raise _too_large(name, len(data))
     try:
-        found = orjson.loads(_unpacked(name, data) if data[:2] == GZIP else data)
+        text = _unpacked(name, data) if data[:2] == GZIP else data
+        if (values := num_values(text)) > MOST_VALUES:
+            told = f"{name} has {values:,} values; a trace may have {MOST_VALUES:,}"
+            raise InvalidInput(told, LESS)
+        found = orjson.loads(text)
     except orjson.JSONDecodeError as fault:
         raise InvalidInput(f"{name} is no JSON, or cut off: {fault}", HOW) from None
     body = {"traceEvents": found} if isinstance(found, list) else found

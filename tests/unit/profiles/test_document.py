@@ -24,6 +24,11 @@ def test_what_is_written_is_read_back():
     assert read_profile(write_profile(PROFILE)) == PROFILE
 
 
+def test_too_many_values_are_refused_before_they_are_in_memory():
+    with pytest.raises(InvalidInput, match="are no profile"):
+        read_profile(b"[" + b"1," * 2_000_000 + b"1]")
+
+
 def test_the_document_says_what_it_is():
     document = json.loads(write_profile(PROFILE))
     assert (document["format"], document["version"]) == ("stageflow-profile", 1)

@@ -134,3 +134,8 @@ def test_the_known_faults_of_the_translation_profile_are_reported():
     assert "node5: backward takes 0.019 ms" in notes
     assert "node92: backward takes 66.2 ms" in notes
     assert "node49: Concat(2)" in notes
+
+
+def test_a_file_that_is_no_graph_of_a_model_by_its_size_is_not_read():
+    with pytest.raises(InvalidInput, match="at most 4,194,304 are read"):
+        read_profile_file("graph.txt", b"\n" * (4 * 2**20 + 1))

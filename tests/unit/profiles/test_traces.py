@@ -129,6 +129,14 @@ def test_a_large_file_is_refused_before_it_is_read(
         read_torch_trace("bomb.json.gz", gzip.compress(bytes(100_000)))
 
 
+def test_a_small_file_of_too_many_values_is_refused_before_they_are_in_memory() -> None:
+    data = gzip.compress(b'{"traceEvents":[' + b"[]," * 2_600_000 + b"{}]}", 1)
+    assert len(data) < 100_000
+    with pytest.raises(InvalidInput, match="values; a trace may have") as refused:
+        read_torch_trace("bomb.json.gz", data)
+    assert "fewer steps" in refused.value.advice
+
+
 @given(st.recursive(st.none() | st.integers() | st.floats() | st.text(), st.lists))
 def test_any_json_is_a_trace_or_refused(value: object) -> None:
     for body in (value, [value], {"traceEvents": value}, {"traceEvents": [value]}):
