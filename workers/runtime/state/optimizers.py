@@ -67,29 +67,20 @@ class Momentum:
         self, weights: Tensors, gradients: Tensors, in_place: bool, factor: float = 1.0
     ) -> Tensors:
         self.velocity = self.velocity or _zeros(weights)
-        rate = self.learning_rate * factor
-        if in_place:
-            self._fused(weights, gradients, rate)
-            return weights
-        gradients = _decayed(weights, gradients, self.weight_decay)
-        for velocity, gradient in zip(self.velocity, gradients, strict=True):
-            torch.add(gradient, velocity, alpha=self.momentum, out=velocity)
-        return _moved(weights, self.velocity, -rate, in_place)
-
-    def _fused(self, weights: Tensors, gradients: Tensors, rate: float) -> None:
-        """Both lines in one pass over the memory, which is what an update waits for."""
-        torch._fused_sgd_(
+        weights = weights if in_place else [weight.clone() for weight in weights]
+        torch._fused_sgd_(  # one pass over the memory, which is what an update waits for
             weights,
             gradients,
             self.velocity,
             weight_decay=self.weight_decay,
             momentum=self.momentum,
-            lr=rate,
+            lr=self.learning_rate * factor,
             dampening=0.0,
             nesterov=False,
             maximize=False,
             is_first_step=False,
         )
+        return weights
 
     @property
     def state(self) -> dict[str, Tensors]:
@@ -125,22 +116,25 @@ class Adam:
             weights = shrunk(weights, 1 - rate * self.weight_decay, in_place)
         else:
             gradients = _decayed(weights, gradients, self.weight_decay)
-        direction, correction = self._direction(weights, gradients)
-        in_place = in_place or self.decoupled
-        return _moved(weights, direction, -rate / correction, in_place)
+        scale = self._follow(weights, gradients)
+        step = -rate / (1 - self.betas[0] ** self.steps)
+        if in_place or self.decoupled:
+            torch._foreach_addcdiv_(weights, self.mean, scale, step)
+            return weights
+        return list(torch._foreach_addcdiv(weights, self.mean, scale, step))
 
-    def _direction(self, weights: Tensors, gradients: Tensors) -> tuple[Tensors, float]:
-        """Where to go, but for the bias of the mean, and that bias."""
+    def _follow(self, weights: Tensors, gradients: Tensors) -> Tensors:
+        """The root of the mean square by which the mean gradient is divided."""
         self.mean, self.square = self.mean or _zeros(weights), self.square or _zeros(weights)
         self.steps += 1
         first, second = self.betas
         torch._foreach_lerp_(self.mean, gradients, 1 - first)
         torch._foreach_mul_(self.square, second)
         torch._foreach_addcmul_(self.square, gradients, gradients, 1 - second)
-        scale = torch._foreach_sqrt(self.square)
+        scale = list(torch._foreach_sqrt(self.square))
         torch._foreach_div_(scale, (1 - second**self.steps) ** 0.5)
         torch._foreach_add_(scale, self.eps)
-        return list(torch._foreach_div(self.mean, scale)), 1 - first**self.steps
+        return scale
 
     @property
     def state(self) -> dict[str, Tensors]:
