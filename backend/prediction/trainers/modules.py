@@ -64,7 +64,7 @@ def split_points(plan: Handover) -> Iterator[tuple[str, bool]]:
 
 def _is_called_once(plan: Handover, layer: Layer) -> bool:
     """Layers of one module that is called again have its path with a number: relu, relu_2."""
-    if not is_module(layer):
+    if not is_module(layer) or layer.name in _around(plan):
         return False
     name, _, last = layer.name.rpartition("_")
     others = {each.name for stage in plan.stages for each in stage if is_module(each)}
@@ -75,9 +75,10 @@ def _is_called_once(plan: Handover, layer: Layer) -> bool:
 def units(plan: Handover) -> tuple[Unit, ...]:
     """The modules in running order. Raises `InvalidInput` where a cut goes through one."""
     found: dict[str, Unit] = {}
+    around = _around(plan)
     for number, stage in enumerate(plan.stages):
         for layer in stage:
-            path = _unit_path(layer)
+            path = _unit_path(layer, around)
             if path is None:
                 continue
             if found.setdefault(path, Unit(path, number)).stage != number:
@@ -90,19 +91,26 @@ def units(plan: Handover) -> tuple[Unit, ...]:
 
 
 def loose_functions(plan: Handover) -> tuple[str, ...]:
-    """Layers that are functions of the model's own forward, in no module."""
+    """Layers that are functions of a forward around other modules, in no module of their own."""
+    around = _around(plan)
     layers = (layer for stage in plan.stages for layer in stage)
-    return tuple(layer.name for layer in layers if _unit_path(layer) is None)
+    return tuple(layer.name for layer in layers if _unit_path(layer, around) is None)
 
 
-def _unit_path(layer: Layer) -> str | None:
+def _around(plan: Handover) -> frozenset[str]:
+    """Paths of modules in which others lie: a layer of such a path is what its own forward does
+    between them, and to place the path would place all of them."""
+    names = (layer.name.split(".") for stage in plan.stages for layer in stage if is_module(layer))
+    return frozenset(".".join(parts[:end]) for parts in names for end in range(1, len(parts)))
+
+
+def _unit_path(layer: Layer, around: frozenset[str]) -> str | None:
     parts = layer.name.split(".")
     numbered = next((place for place, part in enumerate(parts) if part.isdigit()), None)
     if numbered is not None:
         return ".".join(parts[: numbered + 1])
-    if is_module(layer):
-        return layer.name
-    return ".".join(parts[:-1]) or None
+    path = layer.name if is_module(layer) else ".".join(parts[:-1])
+    return path if path and path not in around else None
 
 
 def listed(paths: Sequence[str]) -> str:

@@ -263,3 +263,28 @@ def test_names_of_other_peoples_models_stay_in_their_strings():
     shell = Profile("x\n$(touch /tmp/no)\nSTAGEFLOW_PLAN=(", shell.graph, 4)
     lines = text_of("megatron", a_plan(side_by_side([1, 2])), shell).splitlines()
     assert [line for line in lines if line[:1] not in ("#", " ", ")")] == ["STAGEFLOW_PLAN=("]
+
+
+AROUND = a_profile(
+    ("model.embed", "Embedding"),
+    ("model", "LlamaModel"),
+    ("model.add", "add"),
+    *((f"model.layers.{n}", "Block") for n in range(4)),
+    ("lm_head", "Linear"),
+)
+
+
+def test_what_a_forward_does_between_its_modules_places_none_of_them():
+    """A layer of the path `model` is a part of its forward, and not all that lies in `model`."""
+    plan = a_plan(side_by_side([5, 8]))
+    parts = values_of(text_of("torchtitan", plan, AROUND))["PARALLELISM"]
+    assert parts["module_fqns_per_model_part"] == [
+        ["model.embed", "model.layers.0", "model.layers.1"],
+        ["model.layers.2", "model.layers.3", "lm_head"],
+    ]
+    listed = values_of(text_of("deepspeed", plan, AROUND))
+    assert "model" not in listed["LAYERS"]
+    assert listed["PARTS"] == (0, 3, 6)
+    assert "of your list: model, model.add." in text_of("deepspeed", plan, AROUND)
+    with pytest.raises(InvalidInput, match="neither of which is a module"):
+        text_of("torch", a_plan(side_by_side([2, 8])), AROUND)
