@@ -18,6 +18,7 @@ from app.exports.run_document import run_document
 from app.naming import attempt_plan, cleared, rule_words, shared_words
 from app.terminal import err, out, print_json, print_table
 from backend.bootstrap import Backend
+from backend.comparison.runs import chosen
 from backend.comparison.shared_cores import Expectation
 from backend.cores import MUCH
 from backend.errors import InvalidInput
@@ -28,6 +29,8 @@ from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 MODEL = "model"
+MOST = 80
+"""Characters of a parameter's value."""
 RunId = Annotated[int, typer.Argument(help="The run's id, as `stageflow runs` lists it.")]
 
 
@@ -113,10 +116,7 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     run = backend.runs.get(run_id)
     if as_json:
         return print_json(run_document(backend, run))
-    values = row(run)
-    metrics = values.pop("metrics").items()
-    pairs = [(key, value) for key, value in values.items() if value is not None]
-    pairs += [(name, formats.number(value)) for name, value in metrics]
+    pairs = _figures(run)
     if run.sandbox:
         pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:
@@ -128,7 +128,24 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     if told := cleared(run):
         pairs.append(("cleared", told))
     print_table(f"run {run.id}", ["", ""], pairs)
+    if isinstance(run.spec, TrainSpec):
+        asked = chosen(run.spec).items()
+        print_table("asked for", ["", ""], [(key, formats.shorten(v, MOST)) for key, v in asked])
     return None
+
+
+def _figures(run: Run) -> list[tuple[str, Any]]:
+    """What its row in a list says, in units that a person reads."""
+    values = row(run)
+    metrics, accuracy = values.pop("metrics"), values.pop("accuracy")
+    pace, created = values.pop("seconds_per_minibatch"), values.pop("created_at")
+    values["created"] = f"{formats.ago(run.created_at)} ({created[:16].replace('T', ' ')} UTC)"
+    if accuracy is not None:
+        values["accuracy"] = formats.percent(accuracy)
+    values |= {name: formats.number(value) for name, value in metrics.items()}
+    if pace is not None:
+        values["per minibatch"] = formats.seconds(pace)
+    return [(name, value) for name, value in values.items() if value is not None]
 
 
 def _expected(run: Run, found: Expectation) -> list[tuple[str, str]]:

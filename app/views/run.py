@@ -7,6 +7,7 @@ from app.components.run.attempt_view import artifact_list, attempt_view
 from app.components.run.comment_view import comment_view
 from app.components.run.imported_view import imported_view
 from app.components.run.log_view import log_view
+from app.components.run.parameter_view import parameter_view
 from app.components.run.run_header import run_header, run_line
 from app.components.run.run_progress import RECENT, run_progress
 from app.components.run.run_use import run_use
@@ -71,6 +72,7 @@ def _live(run_id: int, was_final: bool) -> None:
         with card("Files"):
             artifact_list(run_id, artifacts)
     if isinstance(run.spec, TrainSpec):
+        parameter_view(run.spec)
         tracker_view(run)
     attempt_view(run)
     if not isinstance(run.spec, ImportedSpec):

@@ -8,12 +8,17 @@ from typing import Any
 
 from backend.codec import to_plain
 from backend.runs.history.records import MetricPoint
+from backend.runs.request.groups import groups_text
 from backend.runs.request.spec import ImportedSpec, StoredSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 
 ABSENT = "—"
 USUAL = ("accuracy", "loss", "throughput")
 """Metrics that a summary has a field for."""
+SAID = ("epochs", "seed", "optimizer.name", "optimizer.learning_rate")
+"""What everybody asks of a training, usual or not."""
+OF_PLAN = ("planned_in", "tracing", "granularity")
+"""What nobody chooses beside the plan: it comes with that."""
 
 
 class CurveAxis(StrEnum):
@@ -42,10 +47,22 @@ def parameters(spec: StoredSpec) -> dict[str, str]:
     found = _flat(to_plain(StoredSpec, spec))
     if isinstance(spec, TrainSpec):
         found = {k: v for k, v in found.items() if not k.startswith("plan.partition")}
+        found["optimizer.groups"] = groups_text(spec.optimizer.groups) or ABSENT
         found["plan.partition"] = spec.plan.partition.label
         found["plan.stages"] = str(len(spec.plan.partition.stages))
         found["plan.devices"] = str(sum(s.replicas for s in spec.plan.partition.stages))
     return found
+
+
+def chosen(spec: TrainSpec) -> dict[str, str]:
+    """The parameters that somebody chose beside the plan: all whose values are not the usual ones,
+    and those of `SAID`."""
+    usual = parameters(TrainSpec(spec.definition_id, spec.plan, spec.plan_id))
+    return {
+        name: value
+        for name, value in parameters(spec).items()
+        if name in SAID or (value != usual.get(name) and name not in OF_PLAN)
+    }
 
 
 def differing(runs: Sequence[Run]) -> dict[str, tuple[str, ...]]:

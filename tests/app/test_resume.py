@@ -46,7 +46,7 @@ def keep(attempt: Attempt, mark: Mark = MARK) -> None:
 def test_a_run_goes_on_as_a_new_one(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
     run_id = stopped(backend, seeded)
     page = open_page(Page.RUN, id=run_id)
-    assert "checkpoint after update 30 (epoch 2)" in text_of(page)
+    assert "checkpoint after update 30 (in epoch 2)" in text_of(page)
     page.number_input(key="resume-epochs").set_value(9)
     page.number_input(key="resume-rate").set_value(0.25)
     button(page, "Resume the run").click().run()
@@ -66,6 +66,7 @@ def test_what_has_come_to_its_end_is_trained_on(
     keep(attempt, Mark(run.spec.epochs, 0, STEP))
     attempt.finish(RunState.SUCCEEDED, RunSummary())
     page = open_page(Page.RUN, id=run.id)
+    assert f"(end of epoch {run.spec.epochs})" in text_of(page)
     page.number_input(key="resume-epochs").set_value(4)
     button(page, "Train on").click().run()
     longer = backend.runs.list(limit=1).runs[0]

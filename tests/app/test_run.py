@@ -55,6 +55,14 @@ def test_metrics_of_the_definition_have_curves(seeded: seed.Seeded, open_page: O
     assert "of the model definition" in text
 
 
+def test_what_it_was_asked_for_is_a_table(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.RUN, id=seeded.succeeded)
+    (table,) = [frame.value for frame in page.dataframe if "parameter" in frame.value.columns]
+    rows = dict(zip(table["parameter"], table["value"], strict=True))
+    assert rows["optimizer.name"] == "momentum"
+    assert "optimizer.momentum" not in rows  # as usual
+
+
 def test_the_log_can_be_searched(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.running)
     (search,) = [field for field in page.text_input if field.label == "Search in the log"]

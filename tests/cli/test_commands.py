@@ -313,6 +313,8 @@ def test_show_says_that_cores_were_shared(stageflow: Command) -> None:
     said = " ".join(stageflow("show", str(run)).out.split())
     assert "cores were shared" in said
     assert "at that share" in said
+    assert "asked for optimizer.name momentum" in said
+    assert "UTC)" in said  # no figure is as a program writes it
     found = stageflow("show", str(run), "--json").json["expected"]
     assert found["cores"]["taken"] == 0.5
     slower, alone = found["at_share"], found["prediction"]

@@ -43,7 +43,8 @@ def test_texts_pictures_and_tables(stageflow: Command, database: None, home: Pat
     assert refused.code == 1
     assert "packed samples are all of one length" in refused.err
     words += ["--answers-only", "--packing", "--template", str(home / "chat.jinja")]
-    words += ["--augment", "crop=4, flip", "--normalise", "0.5/0.25", "--fill", "--standardise"]
+    words += ["--augment", "crop=4, flip", "--normalise", "0.5/0.25"]
+    assert "data of texts have no columns to fill" in stageflow(*words, "--fill").err
     spec = backend.runs.get(stageflow(*words).json["id"]).spec
     assert isinstance(spec, TrainSpec)
     assert spec.data == DataSpec(
@@ -51,8 +52,12 @@ def test_texts_pictures_and_tables(stageflow: Command, database: None, home: Pat
         path="talk.jsonl",
         text=TextSpec("gpt", "causal", True, True, "{{ messages }}"),
         pictures=PictureSpec(4, True, mean=(0.5,), deviation=(0.25,)),
-        table=TableSpec(True, True),
     )
+    table = f"run --plan {plan.id} --detach --json --fill --standardise --data".split()
+    assert "'digits' have no columns to fill or standardise" in stageflow(*table, "digits").err
+    spec = backend.runs.get(stageflow(*table, "csv:leaves.csv").json["id"]).spec
+    assert isinstance(spec, TrainSpec)
+    assert spec.data == DataSpec("csv", path="leaves.csv", table=TableSpec(True, True))
 
 
 def test_how_weights_are_updated(stageflow: Command, database: None, home: Path) -> None:

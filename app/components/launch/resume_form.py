@@ -78,9 +78,10 @@ def _best(checkpoints: Sequence[Checkpoint]) -> bool:
 
 
 def place(checkpoint: Checkpoint) -> str:
-    """Where in the training it was taken: "after update 1,234 (epoch 5)"."""
-    which = ", the best evaluation" if checkpoint.mark.best else ""
-    return f"after update {checkpoint.mark.step:,} (epoch {checkpoint.mark.epoch + 1}){which}"
+    """Where in the training it was taken: "after update 1,234 (in epoch 5)"."""
+    mark = checkpoint.mark
+    when = f"in epoch {mark.epoch + 1}" if mark.samples else f"end of epoch {mark.epoch}"
+    return f"after update {mark.step:,} ({when})" + ", the best evaluation" * mark.best
 
 
 def kept(checkpoint: Checkpoint) -> str:

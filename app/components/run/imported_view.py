@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import services
 from app.charts.curve import X, Y, curve
+from app.components.run.parameter_view import parameter_table
 from app.components.shell.layout import card
 from app.formats import plain
 from backend.runs.events import ACCURACY
@@ -18,9 +19,7 @@ def imported_view(run: Run, spec: ImportedSpec) -> None:
     with card(f"Imported from {plain(spec.tracker)}", plain(f"run {spec.remote}")):
         if spec.url:
             st.link_button("Open it there", spec.url, icon=":material/open_in_new:")
-        if spec.parameters:
-            rows = {"parameter": list(spec.parameters), "value": list(spec.parameters.values())}
-            st.dataframe(rows, hide_index=True, height=min(35 * (len(rows["value"]) + 1) + 3, 320))
+        parameter_table(spec.parameters)
     with st.container(key="panels-run"):
         for name in services.backend().runs.metrics.names(run.id):
             with card(plain(name[:1].upper() + name[1:])):

@@ -2,7 +2,7 @@
 
 from backend.errors import InvalidInput
 from backend.runs.request.data_forms import FORMS
-from backend.runs.request.sample_specs import check_pictures
+from backend.runs.request.sample_specs import TableSpec, check_pictures
 from backend.runs.request.spec import DataSpec
 from backend.runs.request.text_spec import TextSpec
 
@@ -33,6 +33,7 @@ def validate_data(data: DataSpec) -> None:
             "Lengths are above 0, and buckets ascend, such as 16, 32, 64.",
         )
     check_pictures(data.pictures)
+    _validate_table(data)
     if data.text.tokenizer:
         _validate_text(data)
     elif (data.text.packing, data.text.answers, data.text.template, data.text.task) != (
@@ -42,6 +43,17 @@ def validate_data(data: DataSpec) -> None:
         raise InvalidInput(
             "a task, packing, answers or a template are of texts, and no tokenizer is given",
             "Give a tokenizer.json on the node, or leave these out.",
+        )
+
+
+def _validate_table(data: DataSpec) -> None:
+    form = FORMS.get(data.name)
+    if data.table != TableSpec() and (data.text.tokenizer or form is None or not form.table):
+        held = "texts" if data.text.tokenizer else f"the form {data.name or 'default'!r}"
+        known = ", ".join(name for name, each in FORMS.items() if each.table)
+        raise InvalidInput(
+            f"data of {held} have no columns to fill or standardise",
+            f"Leave that out, or give a table without a tokenizer: {known}.",
         )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from backend.comparison.runs import (
     CurveAxis,
     best,
+    chosen,
     differing,
     every,
     positions,
@@ -21,7 +22,7 @@ from backend.comparison.runs import (
 )
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.history.records import MetricPoint
-from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.spec import OptimizerSpec, ParameterGroup, ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
 
@@ -60,6 +61,20 @@ def test_only_what_differs_is_shown() -> None:
         "seed": ("0", "7"),
     }
     assert differing([first, first]) == {}
+
+
+def test_what_somebody_chose_is_what_is_not_usual() -> None:
+    rule = OptimizerSpec("adam", 0.02, groups=(ParameterGroup("head", 10.0),))
+    usual = {"epochs": "10", "optimizer.learning_rate": "0.01", "optimizer.name": "momentum"}
+    assert chosen(TrainSpec(1, PLAN, tracing="captured")) == usual | {"seed": "0"}
+    assert chosen(TrainSpec(1, PLAN, epochs=3, optimizer=rule, weights_path="base")) == {
+        "epochs": "3",
+        "optimizer.groups": "head=10",
+        "optimizer.learning_rate": "0.02",
+        "optimizer.name": "adam",
+        "seed": "0",
+        "weights_path": "base",
+    }
 
 
 def test_plans_are_compared_by_their_form() -> None:

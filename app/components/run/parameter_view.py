@@ -1,0 +1,34 @@
+"""What a run was asked for, as a table."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from app.components.shell.layout import card
+from app.formats import shorten
+from backend.comparison.runs import chosen
+from backend.runs.request.spec import TrainSpec
+
+MOST = 200
+"""Characters of a value: a chat template has thousands."""
+ROW, TALLEST = 35, 600  # pixels
+
+
+def parameter_view(spec: TrainSpec) -> None:
+    """What somebody chose of a training."""
+    with card("Parameters", "beside the plan, where they are not the usual ones"):
+        parameter_table(chosen(spec))
+
+
+def parameter_table(found: Mapping[str, str]) -> None:
+    """A row for each; nothing where there is none."""
+    if not found:
+        return
+    values = [shorten(value, MOST) for value in found.values()]
+    st.dataframe(
+        {"parameter": list(found), "value": values},
+        hide_index=True,
+        height=min(ROW * (len(values) + 1) + 3, TALLEST),
+        key="parameters",
+        alt="What the run was asked for",
+    )
