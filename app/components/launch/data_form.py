@@ -88,7 +88,9 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
         buckets=buckets,
         text=tokens,
         pictures=pictures_form(spec.pictures, fields, form),
-        table=_table_form(spec.table, fields) if form.table and not tokens.tokenizer else TableSpec(),
+        table=_table_form(spec.table, fields)
+        if form.table and not tokens.tokenizer
+        else TableSpec(),
     )
 
 
