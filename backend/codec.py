@@ -3,7 +3,7 @@
 A field whose stored key is an older word states it as its alias.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -55,7 +55,19 @@ def keys(kind: Any) -> tuple[str, ...]:
     return tuple(_adapter(kind).json_schema()["properties"])
 
 
+def first_error(errors: Sequence[Any]) -> Any:
+    """The first of a validation's errors that concerns what was meant: of a union the members
+    whose `kind` is another one are left out."""
+    others = [
+        error["loc"][:-1]
+        for error in errors
+        if error["type"] == "literal_error" and error["loc"][-1:] == ("kind",)
+    ]
+    meant = (e for e in errors if not any(e["loc"][: len(other)] == other for other in others))
+    return next(meant, errors[0])
+
+
 def _first(fault: ValidationError) -> str:
-    error = fault.errors()[0]
+    error = first_error(fault.errors())
     place = ".".join(str(part) for part in error["loc"]) or "value"
     return f"{place}: {error['msg']}"

@@ -8,7 +8,7 @@ from fastapi import Response
 from fastapi.exceptions import RequestValidationError
 
 from app.server.problem import Problem
-from backend.codec import to_json
+from backend.codec import first_error, to_json
 from backend.errors import InvalidInput, NotFound, StageflowError
 from backend.few_at_once import TooBusy
 from backend.people.project import ProjectArchived, QuotaReached
@@ -88,7 +88,7 @@ def status_of(error: StageflowError) -> int:
 
 def _first(fault: RequestValidationError) -> str:
     """The first value that cannot be used: its name in the query or the body, and why."""
-    error = fault.errors()[0]
+    error = first_error(fault.errors())
     place = ".".join(str(part) for part in error["loc"][1:]) or "value"
     return f"{place}: {IN_JSON.get(error['type'], error['msg'])}"
 

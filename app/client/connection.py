@@ -32,8 +32,8 @@ class ServerConnection:
     ) -> T:
         return from_json(kind, self._ask(method, path, body=body))
 
-    def _save(self, address: str, path: Path) -> None:
-        fetch(lambda headers: self._opened("GET", address, headers=headers), path)
+    def _save(self, address: str, path: Path | str) -> None:
+        fetch(lambda headers: self._opened("GET", address, headers=headers), Path(path))
 
     def _ask(
         self,

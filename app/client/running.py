@@ -167,14 +167,15 @@ class Running(ServerConnection):
         """One of them, where it is small enough for the memory."""
         return self._ask("GET", f"/runs/{run_id}/artifacts/{quote(name)}")
 
-    def save_artifact(self, run_id: int, name: str, path: Path) -> None:
+    def save_artifact(self, run_id: int, name: str, path: Path | str) -> None:
         """One of any size, written to `path`. Where a connection is cut off, the next one, or the
         next call, goes on from there. Raises what `app.download.fetch` raises too."""
         self._save(f"/runs/{run_id}/artifacts/{quote(name)}", path)
 
-    def save_model(self, run_id: int, folder: Path) -> None:
+    def save_model(self, run_id: int, folder: Path | str) -> None:
         """Download the trained model and what lies beside it (its config, its tokenizer), as
         `from_pretrained` opens it; likewise."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         for kept in self.artifacts(run_id):
             if Path(kept["name"]).name == kept["name"]:
@@ -184,7 +185,7 @@ class Running(ServerConnection):
         """What a run can be resumed from, the newest first."""
         return self._get(f"/runs/{run_id}/checkpoints", list[Checkpoint])
 
-    def save_checkpoint_file(self, checkpoint_id: int, name: str, path: Path) -> None:
+    def save_checkpoint_file(self, checkpoint_id: int, name: str, path: Path | str) -> None:
         """One of a checkpoint's files, as `save_artifact` does."""
         self._save(f"/checkpoints/{checkpoint_id}/{quote(name)}", path)
 
