@@ -48,7 +48,7 @@ FAULTS = {
     "backup": Fault(machines.backed_up, {}),
     "move": Fault(homes.moved, {}),
     "redis-clock": Fault(homes.redis_clock_set, {}),
-    "claims": Fault(homes.restarted_in_claims, {}, agents=TWO),
+    "claims": Fault(homes.restarted_in_claims, {}, agents=TWO, lease=30.0),
     "up-twice": Fault(homes.up_twice, {}, ranks=1),
     "sign-ins": Fault(visitors.sign_ins, {"MB more": 300.0, "healthz": 5.0}, agents=()),
     "upload": Fault(visitors.large_upload, {"MB more": 500.0, "healthz": 5.0}, agents=()),
