@@ -10,6 +10,7 @@ from app.formats import seconds, size, size_unit, time_unit
 from backend.pipeline.memory import Holding, Moment
 
 MOST_POINTS = 1_500  # of one line
+DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def held(
@@ -26,7 +27,7 @@ def held(
             x=[moment.time * by_time for moment in shown],
             y=[moment.holding.total * by_size for moment in shown],
             mode="lines",
-            line={"shape": "hv", "width": 1.4, "color": palette.stage(number)},
+            line={"shape": "hv", "width": 1.4, **_look(number)},
             hovertext=[_hover(name, moment) for moment in shown],
             hoverinfo="text",
         )
@@ -39,6 +40,12 @@ def held(
         ticksuffix=f" {byte}", range=[0, 1.06 * max(top, limit or 0.0) * by_size or 1], nticks=5
     )
     return drawing
+
+
+def _look(number: int) -> dict[str, str]:
+    """A colour, and a dash for those beyond as many as there are."""
+    turn, place = divmod(number, len(palette.SERIES))
+    return {"color": palette.SERIES[place], "dash": DASHES[turn % len(DASHES)]}
 
 
 def thinned(moments: Sequence[Moment]) -> Sequence[Moment]:

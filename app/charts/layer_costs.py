@@ -70,10 +70,10 @@ def _times(found: Sequence[Layer]) -> Iterator[Bars]:
 def _sizes(found: Sequence[Layer]) -> Iterator[Bars]:
     yield "parameters", palette.NEUTRAL, lambda layer: layer.parameter_bytes
     if any(layer.frozen_bytes for layer in found):
-        yield "frozen", palette.BACKWARD_INPUT, lambda layer: layer.frozen_bytes
+        yield "frozen", palette.SERIES[3], lambda layer: layer.frozen_bytes
     if any(layer.buffer_bytes for layer in found):
-        yield "buffers", palette.OPTIMIZER, lambda layer: layer.buffer_bytes
-    yield "kept for backward", palette.BACKWARD, lambda layer: layer.activation_bytes
+        yield "buffers", palette.SERIES[2], lambda layer: layer.buffer_bytes
+    yield "kept for backward", palette.MEMORY["activations"], lambda layer: layer.activation_bytes
 
 
 def _draw(

@@ -7,20 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from app.charts import palette
+
 X, Y, SMOOTHED, RUN = "x", "value", "smoothed", "run"
-SERIES = (
-    ("#0072B2", [1, 0]),
-    ("#E69F00", [1, 0]),
-    ("#009E73", [1, 0]),
-    ("#D55E00", [1, 0]),
-    ("#CC79A7", [1, 0]),
-    ("#56B4E9", [1, 0]),
-    ("#808A98", [1, 0]),
-    ("#0072B2", [5, 3]),
-    ("#E69F00", [5, 3]),
-    ("#009E73", [5, 3]),
-)
-"""Colour and dash of each run, in order. Colours: Okabe and Ito, as in `palette`."""
+SERIES = tuple((colour, dash) for dash in ([1, 0], [5, 3]) for colour in palette.SERIES)
+"""Colour and dash of each run, in order."""
 FEW = 30
 
 

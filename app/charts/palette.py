@@ -15,14 +15,19 @@ SYNCHRONISATION = "#D55E00"
 CHECKPOINT = "#7A1F3D"  # wine
 DATA = "#5B3A8E"  # violet; with wine darker than every other hue: told apart by lightness too
 
-CURVE = "#9C6B3F"  # brown: what is measured over minibatches, beside the actions of a timeline
+CURVE = "#9C6B3F"  # what is measured over minibatches, beside the actions of a timeline
 PAIR = (RECOMPUTE, SYNCHRONISATION)
 """Two things laid beside each other where neither action is shown."""
-LIMIT = "#D55E00"  # what a device has, and more than that
+LIMIT = "#D62839"  # red: what a device has, and more than that
 IDLE = "rgba(128, 138, 152, 0.18)"
 NEUTRAL = "#808A98"  # legible on white and on near-black
 GRID = "rgba(128, 138, 152, 0.18)"
-STAGES = ("#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#808A98")
+STAGES = ("#C9CED6", "#A3ABB7")
+"""Two greys by turns: a stage has its number, and the hues are for what stages do."""
+SERIES = ("#446C70", "#9C6B3F", "#944420", "#8A8F2E", "#C4626E")
+"""Runs, stages as lines, and what memory holds: slate, brown, rust, olive, rose. No action has one
+of them, so that charts may stand beside a timeline. Chosen by their distance from the actions'
+colours and the contrast on both grounds."""
 
 
 COLOURS = {
@@ -45,17 +50,18 @@ COLOURS = {
 
 
 MEMORY = {
-    "weights": BACKWARD_WEIGHT,
-    "older versions": DATA,
-    "gradients": BACKWARD,
+    "weights": NEUTRAL,
+    "older versions": SERIES[2],
+    "gradients": SERIES[1],
     "optimizer": OPTIMIZER,
-    "activations": FORWARD,
+    "activations": SERIES[0],
     "bundles": COMMUNICATION,
-    "layer at work": BACKWARD_INPUT,
-    "frozen weights and buffers": CHECKPOINT,
-    "process": NEUTRAL,
+    "layer at work": SERIES[4],
+    "frozen weights and buffers": SERIES[3],
+    "process": STAGES[0],
 }
-"""What a device holds, by the words of `backend.pipeline.memory`."""
+"""What a device holds, by the words of `backend.pipeline.memory`; weights as the parameters of the
+layers' charts, and in the colours of actions what is theirs alone."""
 
 
 def on(colour: str) -> str:
@@ -64,5 +70,5 @@ def on(colour: str) -> str:
 
 
 def stage(number: int) -> str:
-    """The hue of a stage; it only ever fills backgrounds and swatches."""
+    """The grey of a stage; it only ever fills backgrounds and swatches."""
     return STAGES[number % len(STAGES)]

@@ -12,7 +12,7 @@ FEWEST = 8  # cells that the strip always has room for, so that two are not gian
 
 
 def placement(cluster: Cluster, cut: Partition) -> go.Figure:
-    """One cell per device in the hue of its stage, empty where it has none; servers apart."""
+    """One cell per device in the grey of its stage, empty where it has none; servers apart."""
     inner = cluster.levels[0].count
     places = [device + 0.4 * (device // inner) for device in range(cluster.num_devices)]
     devices = range(cluster.num_devices)

@@ -12,13 +12,15 @@ from app.formats import percent, seconds, shorten
 from backend.pipeline.bubbles import Causes, Idle
 
 IDLE: dict[Idle, str] = {
-    Idle.WARM_UP: "#56B4E9",
-    Idle.DRAIN: "#0072B2",
-    Idle.IMBALANCE: "#E69F00",
+    Idle.WARM_UP: palette.STAGES[0],
+    Idle.DRAIN: palette.NEUTRAL,
+    Idle.IMBALANCE: palette.NEUTRAL,
     Idle.COMMUNICATION: palette.COMMUNICATION,
     Idle.SYNCHRONISATION: palette.SYNCHRONISATION,
-    Idle.SHARING: "#CC79A7",
+    Idle.SHARING: palette.NEUTRAL,
 }
+"""Greys, as idle time is in a timeline, but for what waits for an action of another colour."""
+HATCHED = {Idle.IMBALANCE: "/", Idle.SHARING: "."}
 NAME = 34  # characters
 AnyCause = TypeVar("AnyCause", bound=str)
 
@@ -56,7 +58,11 @@ def _shares(
                 y=places,
                 x=[100 * share for share in shares],
                 width=0.6,
-                marker={"color": colour, "line": {"width": 0}},
+                marker={
+                    "color": colour,
+                    "line": {"width": 0},
+                    "pattern": {"shape": HATCHED.get(cause, "")},
+                },
                 hovertext=[
                     f"<b>{name}</b> · {cause}<br>{percent(share)} · {seconds(share * whole)}"
                     for (name, _, whole), share in zip(rows, shares, strict=True)

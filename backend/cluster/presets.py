@@ -140,6 +140,13 @@ def named_preset(text: str) -> tuple[str, int] | None:
     return (name, int(count)) if name in PRESETS and colon and is_whole(count) else None
 
 
+def preset_of(cluster: Cluster) -> tuple[str, int] | None:
+    """The preset, and its count, that builds this very cluster; None where none does."""
+    counts = dict.fromkeys((cluster.levels[-1].count, 1))
+    built = ((name, count) for name in PRESETS for count in counts)
+    return next(((name, n) for name, n in built if PRESETS[name].build(n) == cluster), None)
+
+
 def preset(name: str, count: int) -> Cluster:
     """The preset `name` with `count` devices or servers; raises `InvalidInput`."""
     if name not in PRESETS:

@@ -64,10 +64,16 @@ class SqlProfiles:
 
     def models(self, profile_ids: Collection[int]) -> Mapping[int, str]:
         """The name of the model of each."""
-        name = ProfileRow.body["name"].as_string()
+        return self._of_each(ProfileRow.body["name"].as_string(), profile_ids)
+
+    def names(self, profile_ids: Collection[int]) -> Mapping[int, str]:
+        """What people call each, "" where nobody named it."""
+        return self._of_each(ProfileRow.name, profile_ids)
+
+    def _of_each(self, column: Any, profile_ids: Collection[int]) -> Mapping[int, str]:
         with self._database.read() as session:
             found = session.execute(
-                select(ProfileRow.id, name).where(ProfileRow.id.in_(profile_ids))
+                select(ProfileRow.id, column).where(ProfileRow.id.in_(profile_ids))
             )
             return {row.id: row[1] for row in found}
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.formats import plain
+from app.formats import SPACE, plain
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
@@ -55,9 +55,9 @@ def test_a_schedule_that_flushes_has_a_batch_and_no_staleness(
 ) -> None:
     page = open_page(Page.PLAN, schedule="1f1b-flush", batch=8)
     shown = figures_of(page)
-    samples, likely = shown["Per minibatch"][1].split(" · ")
-    assert samples == f"{8 * seed.SAMPLES} samples"
-    low, high = (float(end.split()[0]) for end in likely.split(" to "))
+    (minibatch,) = (metric for metric in page.metric if metric.label == "Per minibatch")
+    assert f"Of {8 * seed.SAMPLES}{SPACE}samples" in minibatch.help
+    low, high = (float(end.split()[0]) for end in minibatch.delta.split(" to "))
     assert low < high
     assert shown["Staleness"][0] == "none"
 
@@ -141,7 +141,7 @@ def test_a_kept_plan_gets_another_name_and_goes(
     told = backend.plans.get(kept.id)
     assert (told.name, told.note, told.tags) == ("ours", "for Monday", ("b", "paper"))
     page = open_page(Page.PLAN, plan=kept.id)
-    assert f"plan **{kept.id}**, ours" in text_of(page)
+    assert f"**ours**, plan {kept.id}" in text_of(page)
     assert ":blue-badge[paper]" in text_of(page)
     assert "for Monday" in text_of(page)
     button(page, "Delete the plan").click().run()

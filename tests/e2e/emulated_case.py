@@ -19,18 +19,34 @@ NAME = "VGG-16 on 4 servers of 4 V100"
 RATES = "Median error per action"
 """The last line of what is shown; the run's rates stand above it."""
 STOP = Stop("vgg16-emulated", "run?id=1&window=0~3", RATES)
+ASKED = "profile=1&cluster=cluster-a:4"
+NEWCOMER = (  # the first ten minutes, in their order
+    Stop("newcomer-1-start", "start", "in four steps"),
+    Stop("newcomer-2-import", "start", "in four steps", opens="Import a profile"),
+    Stop("newcomer-3-plan", f"plan?{ASKED}", "Why this one"),
+    Stop("newcomer-4-schedules", f"schedules?{ASKED}", "Weight versions and staleness"),
+    Stop("newcomer-5-plans", "compare?of=plans&plans=1,2", "What differs"),
+    Stop("newcomer-6-what-if", f"what_if?{ASKED}", "What if", ends="clusters planned"),
+    Stop("newcomer-7-launch", "launch?plan=1", "Values"),
+    Stop("newcomer-8-run", "run?id=1&window=0~3", RATES),
+)
 
 
 def run(home: Path) -> None:
-    """Plan by `pipedream` and run one segment through a node agent, as `stageflow run` does."""
+    """Plan by `best`, keep data parallelism beside it, and run one segment of the best through a
+    node agent, as `stageflow run` does."""
     with seed.settings(home):
         backend = seed.fresh()
         text = (PUBLISHED / "vgg16" / "graph.txt").read_text()
         profile = read_profile_file("vgg16.txt", text, MICROBATCH)
         stored = backend.profiles.add(profile, backend.definitions.add_zoo("vgg16").id)
         cluster = preset(*CLUSTER)
-        best = answer.rank(Question(profile, cluster, planner="pipedream", schedule="pipedream"))[0]
+        best, other = (
+            answer.rank(Question(profile, cluster, planner=name))[0]
+            for name in ("best", "data-parallel")
+        )
         plan = backend.plans.save(stored.id, cluster, best.prediction)
+        backend.plans.save(stored.id, cluster, other.prediction)
         command = ["run", "--plan", str(plan.id), "--emulate", SCALE, "--epochs", "1"]
         subprocess.run(
             [sys.executable, "-m", "app.cli", *command, "--name", NAME],

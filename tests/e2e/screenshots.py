@@ -105,6 +105,8 @@ def shoot(
         for stop in stops:
             page.set_viewport_size({"width": width, "height": 1000})
             visit(page, url, stop, found)
+            if stop.opens:
+                page.get_by_role("button", name=stop.opens).first.click()
             if stop.ends:
                 expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=PATIENCE)
             keep(page, width, f"{stop.name}-{scheme}-{width}", last)
@@ -147,13 +149,17 @@ def team(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
 
 
 def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
-    """The picture of the README: narrow, so that its words can be read there, and short."""
+    """A newcomer's pages; and the picture of the README: narrow, so that its words can be read
+    there, and short."""
     if not emulated_case.PUBLISHED.is_dir():
         return print(f"no published profiles at {emulated_case.PUBLISHED}: no picture of them")
     emulated_case.run(home)
-    with dashboard(home) as url:
-        looks = product((README_WIDTH,), SCHEMES)
-        shoot(browser, url, stops, looks, last=emulated_case.RATES)
+    with dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
+        if emulated_case.STOP in stops:
+            looks = product((README_WIDTH,), SCHEMES)
+            shoot(browser, url, [emulated_case.STOP], looks, last=emulated_case.RATES)
+        others = [stop for stop in stops if stop != emulated_case.STOP]
+        shoot(browser, url, others, product(WIDTHS, SCHEMES))
     return None
 
 
@@ -163,7 +169,8 @@ def main() -> None:
     given = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    homes = ((seeded, SEEDED), (empty, EMPTY), (team, TEAM), (emulated, (emulated_case.STOP,)))
+    published = (emulated_case.STOP, *emulated_case.NEWCOMER)
+    homes = ((seeded, SEEDED), (empty, EMPTY), (team, TEAM), (emulated, published))
     with (
         tempfile.TemporaryDirectory(prefix="stageflow-") as folder,
         sync_playwright() as playwright,

@@ -23,13 +23,14 @@ PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, and
-    `ends` what a picture waits for the end of."""
+    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, `ends`
+    what a picture waits for the end of, and `opens` the menu that it shows open."""
 
     name: str
     path: str
     shows: str
     ends: str = ""
+    opens: str = ""
 
 
 EMPTY = (

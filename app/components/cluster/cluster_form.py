@@ -18,7 +18,7 @@ from app.session import state
 from app.session.state import Param
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import EXAMPLE, read_cluster, write_cluster
-from backend.cluster.presets import PRESETS, named_preset, preset
+from backend.cluster.presets import PRESETS, named_preset, preset, preset_of
 from backend.errors import InvalidInput
 from backend.runs.clusters import StoredCluster
 
@@ -61,12 +61,15 @@ def cluster_form() -> Cluster | None:
 
 
 def _preset(written: str, kept: Mapping[str, StoredCluster]) -> tuple[str, int]:
-    """Which preset, and how many; for YAML the kept cluster that it describes, else `CUSTOM`."""
+    """Which preset, and how many; for YAML the kept cluster or preset that it describes, else
+    `CUSTOM`."""
     if known := named_preset(written):
         return known[0], min(max(known[1], 1), MOST)
     with suppress(InvalidInput):
         cluster = read_cluster(written)
-        return next((key for key, each in kept.items() if each.cluster == cluster), CUSTOM), 2
+        if named := next((key for key, each in kept.items() if each.cluster == cluster), None):
+            return named, 2
+        return preset_of(cluster) or (CUSTOM, 2)
     return CUSTOM, 2
 
 

@@ -76,11 +76,11 @@ def comparison_summary(
         RunMetric("Duration", 1.0, _took, duration, yardstick=Yardstick.WORK),
     )
     data_differ = differ_in(runs, Yardstick.DATA)
-    colours = {run.id: SERIES[place % len(SERIES)][0] for place, run in enumerate(runs)}
+    looks = {run.id: SERIES[place % len(SERIES)] for place, run in enumerate(runs)}
     grid(
         "comparison",
         (
-            Column("Run", 2.2, lambda run: _name(run, names[run.id], colours[run.id])),
+            Column("Run", 2.2, lambda run: _name(run, names[run.id], looks[run.id])),
             Column("State", 1.3, lambda run: state_badge(run.state)),
             small("Plan", 1.5, plan_label),
             *((small("Data", 1.4, data_name),) if data_differ else ()),
@@ -122,11 +122,13 @@ def _metric(name: str, run: Run) -> float | None:
     return run.summary.metrics.get(name)
 
 
-def _name(run: Run, name: str, colour: str) -> None:
+def _name(run: Run, name: str, look: tuple[str, Sequence[int]]) -> None:
+    colour, (on, off) = look
+    line = f"repeating-linear-gradient(90deg,{colour} 0 {on}px,transparent 0 {on + off}px)"
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.html(
             f'<span style="display:inline-block;width:.8rem;height:.8rem;border-radius:2px;'
-            f'background:{colour}"></span>',
+            f'background:{line if off else colour}"></span>',
             width="content",
         )
         page_link(Page.RUN, f"**{plain(name)}**", id=run.id)

@@ -25,7 +25,7 @@ DEVICES = "Which stage sits on which device"
 def partition_view(
     profile: Profile, cluster: Cluster, cut: Partition, base: Partition, question: object
 ) -> None:
-    """Draw both, in the same hues; changes go to the URL and can be undone as long as the
+    """Draw both, in the same greys; changes go to the URL and can be undone as long as the
     `question` is the same. `base` is the planner's partition."""
     changed = partial(draft.change, cut, base, cluster.num_devices)
     with card("Partition", f"{partition_name(cut)} · {plain(cluster_words(cluster))}"):

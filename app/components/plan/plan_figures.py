@@ -22,12 +22,12 @@ def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
 
 def _minibatch(chosen: Answer) -> Figure:
     found = chosen.prediction
-    held = count(samples(found), "sample")
+    held, range_ = count(samples(found), "sample"), between(found.seconds_range, seconds)
     return Figure(
         "Per minibatch",
         seconds(found.seconds_per_minibatch),
-        " · ".join(filter(None, (held, between(found.seconds_range, seconds)))),
-        help="Nine of ten runs are expected in this range. An update takes up to "
+        range_ or held,
+        help=f"Of {held}. Nine of ten runs are expected in the range. An update takes up to "
         f"{count(chosen.samples_per_update, 'sample')}.",
     )
 

@@ -40,9 +40,10 @@ def plan_header(
     """`chosen` is the plan that is shown; None where it does not fit, then `base` is named. `kept`
     where it is shown as it was kept."""
     plan = (chosen or base).prediction.plan
-    own = f"plan **{kept.id}**, {plain(kept.name)} · " if kept else ""
+    own = f"**{plain(kept.name)}**, plan {kept.id} · " if kept else ""
+    profile = plain(wanted.stored.name) or wanted.stored.id
     line = (
-        f"{own}profile **{wanted.stored.id}** · microbatch **{plan.microbatch}** · "
+        f"{own}profile **{profile}** · microbatch **{plan.microbatch}** · "
         f"**{plain(plan_name(plan))}** · {plain(cluster_words(question.cluster))}"
     )
     cluster = question.cluster

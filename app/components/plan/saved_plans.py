@@ -36,11 +36,18 @@ def saved_plans() -> None:
     with card("Saved plans", f"{count(len(found), 'plan')}, newest first"):
         is_long = len(found) > SHOWN and not st.toggle("Show all", **bound(Param.ALL))
         shown = found[:SHOWN] if is_long else found
-        models = backend.profiles.models({kept.profile_id for kept in shown})
+        ids = {kept.profile_id for kept in shown}
+        models, names = backend.profiles.models(ids), backend.profiles.names(ids)
         _compare(ticked(Key.TICKED_PLANS) & {kept.id for kept in found})
         grid(
             "plans",
-            (PICK, NAME, small("Model", 1.6, lambda kept: models[kept.profile_id]), *COLUMNS),
+            (
+                PICK,
+                NAME,
+                small("Model", 1.6, lambda kept: models[kept.profile_id]),
+                small("Profile", 1.0, lambda kept: names[kept.profile_id] or str(kept.profile_id)),
+                *COLUMNS,
+            ),
             shown,
         )
 
@@ -76,7 +83,6 @@ PICK = Column("", 0.35, _pick)
 NAME = Column("Plan", 2.4, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
-    small("Profile", 0.8, lambda kept: str(kept.profile_id)),
     text("Throughput", 1.1, lambda kept: rate(kept.prediction.samples_per_second)),
     small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
     when("Saved", 1.1, lambda kept: kept.created_at),

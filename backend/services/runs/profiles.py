@@ -40,6 +40,10 @@ class ProfileService:
         """The name of the model of each profile."""
         return self._store.models(profile_ids)
 
+    def names(self, profile_ids: Collection[int]) -> Mapping[int, str]:
+        """What people call each, "" where nobody named it."""
+        return self._store.names(profile_ids)
+
     def measured(self, spec: ProfileSpec, nodes: Sequence[Node]) -> Sequence[StoredProfile]:
         """What is kept of all that `spec` asks for, its own size last: measured with as many
         repetitions at least, on a device and with the versions of one of `nodes`; () where

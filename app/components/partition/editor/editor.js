@@ -141,7 +141,7 @@ class Editor {
   }
   paintBands(pen) {
     this.stops.forEach((stop, stage) => {
-      pen.globalAlpha = stage === this.chosen ? 0.2 : 0.12;
+      pen.globalAlpha = stage === this.chosen ? 0.35 : 0.16;
       pen.fillStyle = this.data.hues[stage % this.data.hues.length];
       pen.fillRect(this.x(this.first(stage)), HEAD, this.x(stop) - this.x(this.first(stage)), TALL);
     });
