@@ -20,7 +20,7 @@ IDLE: dict[Idle, str] = {
     Idle.SHARING: palette.NEUTRAL,
 }
 """Greys, as idle time is in a timeline, but for what waits for an action of another colour."""
-HATCHED = {Idle.IMBALANCE: "/", Idle.SHARING: "."}
+HATCHED: dict[str, str] = {Idle.IMBALANCE: "/", Idle.SHARING: "."}
 NAME = 34  # characters
 AnyCause = TypeVar("AnyCause", bound=str)
 

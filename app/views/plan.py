@@ -124,7 +124,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
     with beside:
         with card("Alternatives", "ranked by simulation"):
             is_kept = found.kept is not None and shown.answer is found.base
-            name = found.kept.name if found.kept and is_kept else ""
+            name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
             _alternatives(_everyone(question), shown.answer or found.base, name)
             further_links(wanted)
         if shown.answer is not None:

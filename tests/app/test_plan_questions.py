@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import NumberInput
 
 from app.components.plan import planning_view
+from app.formats import plain
 from app.queries import background, planner
 from app.session.state import Key, Page
 from backend.bootstrap import Backend
@@ -197,7 +198,7 @@ def test_a_kept_plan_opens_as_it_was_until_something_else_is_asked(
     assert saved.plan.recompute
     again = open_page(Page.PLAN, plan=saved.id)
     assert figures_of(again) == before
-    assert saved.name in "".join(again.radio[0].options)
+    assert f"saved as {plain(saved.name)}" in "".join(again.radio[0].options)
     box = next(box for box in again.selectbox if box.label == "Planner")
     box.set_value("data-parallel").run()
     assert "plan" not in again.query_params

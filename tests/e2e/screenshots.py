@@ -108,7 +108,7 @@ def shoot(
             if stop.opens:
                 page.get_by_role("button", name=stop.opens).first.click()
             if stop.ends:
-                expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=PATIENCE)
+                expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=4 * PATIENCE)
             keep(page, width, f"{stop.name}-{scheme}-{width}", last)
         context.close()
 

@@ -195,7 +195,7 @@ def test_hundreds_of_layers_and_equal_replicas_stay_legible(
 ) -> None:
     opened(ada, f"/profile?id={place[1].big}&detail=Layers")
     chart = ada.locator(".js-plotly-plot").first
-    bar = chart.locator(".modebar").first
+    bar = chart.locator(".modebar-group").first
     ada.mouse.move(0, 0)
     expect(bar).to_have_css("opacity", "0")
     chart.hover()
