@@ -203,11 +203,11 @@ def test_hundreds_of_layers_and_equal_replicas_stay_legible(
     ada.get_by_role("slider").first.press("ArrowRight")
     expect(ada.get_by_label("The whole network, with the part").first).to_be_attached()
     opened(ada, f"/plan?plan={place[1].folded}")
-    expect(ada.get_by_role("button", name="All replicas")).to_be_visible()
+    expect(ada.get_by_role("button", name="A row for every replica")).to_be_visible()
     opened(ada, f"/run?id={place[1].seeded.succeeded}")
     settled(ada).get_by_role("button", name="Export").click()
     with ada.expect_download() as given:
-        ada.get_by_role("button", name=re.compile("HTML")).click()
+        ada.get_by_role("button", name="Timeline, as a page").click()
     exported = tmp_path / "timeline.html"
     given.value.save_as(exported)
     assert exported.stat().st_size < MOST
