@@ -260,7 +260,8 @@ class LayingOut:
 
     def _least_uneven(self, firsts: Ints, stop: int, taken: int, start: int, end: int) -> Floats:
         """The fewest replicas that fit, on the smallest of the devices start..end-1."""
-        rule = self.space.memory_on(start, end)
+        each = self.space.cluster.each[::-1][start:end]
+        rule = self.space.memory_on(*(device.memory for device in each))
         return rule.fewest_replicas(self.space.ideals, firsts, stop, self.space.bounds(taken))
 
     def _note(

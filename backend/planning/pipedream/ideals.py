@@ -35,7 +35,8 @@ class Ideals:
 
     @cached_property
     def is_chain(self) -> bool:
-        return len(self) == len(np.unique(self.members.sum(axis=1)))
+        distinct = len(self) == len(np.unique(self.members.sum(axis=1)))
+        return distinct and bool((self.members[:-1] <= self.members[1:]).all())
 
     @cached_property
     def compute(self) -> Floats:

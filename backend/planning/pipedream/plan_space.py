@@ -76,9 +76,11 @@ class PlanSpace:
 
     def fits(self, pieces: tuple[Piece, ...]) -> bool:
         """Whether all stages keep within the memory, as the prediction counts it."""
-        if self.memory is None:
-            return True
-        return self.memory.fits(self.ideals.profile, self.cluster, self.partition(pieces))
+        return self.memory is None or self.keeps_within(self.partition(pieces))
+
+    def keeps_within(self, partition: Partition) -> bool:
+        profile, rule = self.ideals.profile, self.memory
+        return rule is None or rule.fits(profile, self.cluster, partition)
 
     def partition(self, pieces: tuple[Piece, ...]) -> Partition:
         """The pieces as stages on devices, the last device at pipeline rank 0."""
@@ -96,10 +98,9 @@ class PlanSpace:
         assert self.memory is not None
         return replace(self, memory=replace(self.memory, total=total))
 
-    def memory_on(self, start: int, end: int) -> MemoryRule:
-        """The rule on the devices start..end-1, counted from the last."""
+    def memory_on(self, *sizes: float | None) -> MemoryRule:
+        """The rule on devices of so many bytes, None where that is not known."""
         assert self.memory is not None
-        sizes = [device.memory for device in self.cluster.each[::-1][start:end]]
         return replace(self.memory, limit=min([self.memory.limit, *filter(None, sizes)]))
 
     def bounds(self, after: int, copies: int = 1) -> Bounds:

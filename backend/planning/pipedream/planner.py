@@ -23,7 +23,8 @@ newcomer reads it first, and tests hold this planner against it. What is changed
 - On several levels stages stand where it is best (`any_order`, `packing`): the bound is that of
   all plans (`proof`).
 - Every stage keeps within its devices' memory under the schedule that will run
-  (`memory_constrained`); devices may differ (`device_orders`).
+  (`memory_constrained`); devices may differ (`device_orders`), and of few devices every set is
+  looked at for every stage (`every_set`, `drawn_plans`).
 """
 
 from collections.abc import Callable, Iterator
@@ -37,10 +38,11 @@ from backend.cluster.cluster import Cluster
 from backend.planning.baselines import data_parallel
 from backend.planning.cost import ROUNDING, floor_seconds
 from backend.planning.memory import MemoryRule
-from backend.planning.pipedream.bisection import Optimum, improved, infeasible_below
+from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum, improved, infeasible_below
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.pipedream.candidates import MOST, Candidates, Cells, all_ideals
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
+from backend.planning.pipedream.drawn_plans import best_on_few
 from backend.planning.pipedream.ideals import Ideals, own_order
 from backend.planning.pipedream.least_cuts import LeastCuts, least_cuts
 from backend.planning.pipedream.memory_constrained import constrained
@@ -58,6 +60,8 @@ FEWER = 400
 IN_ORDER = 0.4
 """Of the work for stages in the order of the devices, where they need not be and all cuts are
 looked at."""
+IN_SOME_ORDER = 0.6
+"""Of the work for unequal devices in some orders; the rest is for others."""
 MANY = 1_000_000
 """Cuts times devices above which not all are looked at under a memory limit."""
 
@@ -84,17 +88,42 @@ def optimum(
 
     Devices may stay idle. Of equal plans: the fewest stages, as each keeps one more weight
     version, then idle devices join a stage that they do not slow. Unequal devices are taken in
-    some orders (`device_orders`); the bound holds for all. Raises `PlanDoesNotFit` where nothing
-    keeps within `memory`: with the smallest excess, unless not `tells_excess`; and `WorkSpent`
-    where the `work` did not suffice for any plan. Where it did not suffice for the best one, the
-    gap is larger.
+    some orders (`device_orders`), and few in all (`drawn_plans`); the bound holds for all. Raises
+    `PlanDoesNotFit` where nothing keeps within `memory`: with the smallest excess, unless not
+    `tells_excess`; and `WorkSpent` where the `work` did not suffice for any plan. Where it did not
+    suffice for the best one, the gap is larger.
     """
     work = work or SearchWork()
+    best: Optimum | None = None
+    fault: PlanDoesNotFit | WorkSpent | None = None
+    try:
+        best = _in_orders(profile, cluster, overlap, memory, cuts, tells_excess, work)
+    except (PlanDoesNotFit, WorkSpent) as none:
+        fault = none
+    is_flat = len(cluster.levels) == 1
+    if not cluster.is_uniform or not (is_flat or best is None or best.gap <= CLOSE_BOUND):
+        every = cuts or all_ideals(profile) or _in_own_order(profile)
+        best = best_on_few(PlanSpace(every, cluster, overlap, memory, work=work), best)
+    if best is None:
+        raise fault or PlanDoesNotFit("no partition fits")
+    return best
+
+
+def _in_orders(
+    profile: Profile,
+    cluster: Cluster,
+    overlap: bool,
+    memory: MemoryRule | None,
+    cuts: Ideals | None,
+    tells_excess: bool,
+    work: SearchWork,
+) -> Optimum:
+    """The best plan on neighbouring devices, in some orders of them. Raises as `optimum` does."""
     found: list[Optimum] = []
     faults: list[PlanDoesNotFit | WorkSpent] = []
     orders = list(device_orders(cluster))
     for number, order in enumerate(orders):
-        part = work.part(1 / (len(orders) - number))
+        part = work.part((1 if cluster.is_uniform else IN_SOME_ORDER) / (len(orders) - number))
         try:
             best = _optimum(
                 profile, permuted(cluster, order), overlap, memory, cuts, tells_excess, part
@@ -106,6 +135,10 @@ def optimum(
     if not found:
         raise faults[0]
     return min(found, key=lambda one: one.seconds)
+
+
+def _in_own_order(profile: Profile) -> Ideals:
+    return Ideals(profile, own_order(len(profile.layers)), complete=False)
 
 
 def _optimum(
@@ -200,7 +233,7 @@ def _among_many(
     listed or merged; the time below which even cells of like cuts admit no plan is the bound.
     """
     profile = least.cells.profile
-    own = Ideals(profile, own_order(len(profile.layers)), complete=False)
+    own = _in_own_order(profile)
     bounded: Optimum | None = None
     for cuts in (own.lightest(FEWER),) if is_constrained else (own, least.ideals):
         found = _among(space(cuts), start, bound)

@@ -1,5 +1,5 @@
-"""PipeDream's planner against every plan wherever its stages stand: no bound is too high, and
-almost every plan is the best. `tests/benchmarks/bench_every_placement.py` has more cases."""
+"""PipeDream's planner against every plan wherever its stages stand: no bound is too high, and every
+plan is the best. `tests/benchmarks/bench_every_placement.py` has more cases."""
 
 import pytest
 from drawn import drawn
@@ -13,8 +13,8 @@ NUMBERS = range(25)
 
 
 @pytest.mark.parametrize("is_limited", [False, True])
-@pytest.mark.parametrize("kind", ["2 levels", "3 levels"])
-def test_nothing_is_faster_than_a_bound_or_much_faster_than_a_plan(kind, is_limited):
+@pytest.mark.parametrize("kind", ["2 levels", "3 levels", "unequal devices"])
+def test_nothing_is_faster_than_a_bound_or_a_plan(kind, is_limited):
     ratios = []
     for number in NUMBERS:
         case = drawn(kind, number, is_limited)
@@ -28,13 +28,4 @@ def test_nothing_is_faster_than_a_bound_or_much_faster_than_a_plan(kind, is_limi
         assert found.lower_bound <= best * (1 + 1e-9), (number, plan)
         ratios.append(found.seconds / best if best else 1.0)
     assert len(ratios) > len(NUMBERS) / 2
-    assert max(ratios) <= 1.05
-    assert sum(ratio > 1.01 for ratio in ratios) <= 0.02 * len(ratios)
-
-
-def test_no_bound_of_unequal_devices_is_too_high():
-    for number in NUMBERS:
-        case = drawn("unequal devices", number)
-        found = optimum(case.profile, case.cluster)
-        best, plan = fastest(case.profile, case.cluster, case.rule, found)
-        assert found.lower_bound <= best * (1 + 1e-9), (number, plan)
+    assert max(ratios) <= 1 + 1e-9
