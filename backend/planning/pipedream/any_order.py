@@ -158,7 +158,7 @@ class AnyOrder:
         for place, wide, behind in sources:
             if behind not in known:
                 known[behind] = self._fewest(firsts, stop, behind)
-            space.work.spend(STEP / 2)
+            space.work.spend(STEP / 2 * (1 if place >= 0 else len(self.copies)))
             self.steps.append((stop, place, wide, behind))
             inside, outside = known[behind]
             if place < 0:

@@ -1,9 +1,10 @@
 """What every cut of a graph costs at least, however many there are: found by flows, not by listing.
 
-Ideals are sorted into windows by the compute that they hold. No ideal of a window lacks a layer
-that all ideals with so much compute hold, and none has one that takes more: between the two lies a
-small part of the graph, whose cheapest cut is a flow (Ford and Fulkerson, 1956; that ideals are
-closures of a graph: Picard, Management Science 1976).
+Ideals are sorted into windows by the compute that they hold, or by the outputs. No ideal of a
+window lacks a layer that all ideals with so much hold, and none has one that takes more: between
+the two lies a small part of the graph, whose cheapest cut is a flow (Ford and Fulkerson, 1956; that
+ideals are closures of a graph: Picard, Management Science 1976). What they hold of the other costs
+lies between the cheapest and the dearest parts of layers that fill the window.
 """
 
 from collections import deque
@@ -20,12 +21,16 @@ from backend.planning.pipedream.ideals import Bools, Ideals, own_order, smallest
 from backend.profiles.profile import Profile
 
 WINDOWS = 400
-"""Into so many parts the model's compute is cut: a bound is off by as much as one holds."""
+"""Into so many parts the model is cut: a bound is off by as much as one holds."""
+COMPUTE, OUTPUTS = 0, 2
+"""Of the costs of a layer: seconds, parameter bytes, output bytes."""
+SLACK = 1e-6
+"""Of a window's sums, for their rounding."""
 
 
 @dataclass(frozen=True)
 class LeastCuts:
-    """cells   every ideal of the graph, in cells of like compute: no plan escapes them
+    """cells   every ideal of the graph, in cells of like costs: no plan escapes them
     ideals  the own order's, and an ideal with the fewest bytes of each cell
     """
 
@@ -33,10 +38,11 @@ class LeastCuts:
     ideals: Ideals
 
 
-def least_cuts(profile: Profile, windows: int = WINDOWS) -> LeastCuts:
-    """Those of `profile`, with as many cells as windows and one for each end."""
-    reach = _Reach(profile)
-    edges = np.linspace(0.0, reach.sums[0], windows + 1)
+def least_cuts(profile: Profile, windows: int = WINDOWS, by: int = COMPUTE) -> LeastCuts:
+    """Those of `profile`, with as many cells as windows (`by` what they hold of that cost) and one
+    for each end."""
+    reach = _Reach(profile, by)
+    edges = np.linspace(0.0, reach.sums[by], windows + 1)
     known: dict[bytes, _Window] = {}
     nothing, last = np.zeros(3), reach.sums
     rows = [(nothing, nothing, 0.0)]
@@ -46,8 +52,7 @@ def least_cuts(profile: Profile, windows: int = WINDOWS) -> LeastCuts:
         if key not in known:
             known[key] = reach.between(inside, free)
         found = known[key]
-        least, most = np.maximum(found.least, (low, 0, 0)), np.minimum(found.most, (high, inf, inf))
-        rows.append((least, most, found.exchanged_bytes))
+        rows.append((*found.within(float(low), float(high), by), found.exchanged_bytes))
     rows.append((last, last, 0.0))
     least, most, alive = (np.array(column) for column in zip(*rows, strict=True))
     members = np.array([found.members for found in known.values()])
@@ -57,29 +62,57 @@ def least_cuts(profile: Profile, windows: int = WINDOWS) -> LeastCuts:
     return LeastCuts(cells, Ideals(profile, every, False))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Window:
-    """The least and the most that an ideal of a window holds (seconds, parameter bytes, output
-    bytes), the fewest bytes alive across its cut, there and back, and one where they are."""
+    """Ideals of some layers and any of the free ones.
 
-    least: Floats
-    most: Floats
+    held      costs of the layers that all have (seconds, parameter bytes, output bytes)
+    free      sums of costs of those that some have
+    cheapest  per cost, what parts of the free layers have of it at least that have so much of the
+              cost which the windows go by (`_cheapest`)
+    exchanged_bytes   the fewest bytes alive across a cut, there and back; `members`: one where they
+              are
+    """
+
+    held: Floats
+    free: Floats
+    cheapest: tuple[tuple[Floats, Floats], ...]
     exchanged_bytes: float
     members: Bools
 
+    def within(self, low: float, high: float, by: int) -> tuple[Floats, Floats]:
+        """The least and the most that those hold which hold `low` to `high` of one cost."""
+        added, missing = low - self.held[by], self.held[by] + self.free[by] - high
+        least, most = self.held.copy(), self.held + self.free
+        for cost, (filled, cheapest) in enumerate(self.cheapest):
+            slack = SLACK * self.free[cost]
+            least[cost] += max(np.interp(added, filled, cheapest) - slack, 0.0)
+            most[cost] -= max(np.interp(missing, filled, cheapest) - slack, 0.0)
+        least[by], most[by] = max(self.held[by], low), min(self.held[by] + self.free[by], high)
+        return least, most
+
+
+def _cheapest(filled: Floats, cost: Floats) -> tuple[Floats, Floats]:
+    """The least cost of parts of layers that fill so much, as two rising rows: those with the least
+    cost for what they fill come first."""
+    some = filled > 0
+    order = np.argsort(cost[some] / filled[some], kind="stable")
+    first, second = (np.cumsum(row[some][order]) for row in (filled, cost))
+    return np.concatenate([[0.0], first]), np.concatenate([[0.0], second])
+
 
 class _Reach:
-    """Of each layer, the compute of what it needs (`before`) and of what needs it (`behind`), near
+    """Of each layer, what it needs (`before`) and what needs it (`behind`) has of one cost, near
     and far and with its own: in whole grains, so that no sum of fewer layers is larger."""
 
-    def __init__(self, profile: Profile) -> None:
-        count, self.graph = len(profile.layers), profile.graph
+    def __init__(self, profile: Profile, by: int) -> None:
+        count, self.graph, self.by = len(profile.layers), profile.graph, by
         self.costs = np.array(
             [(x.compute_and_update, x.parameter_bytes, x.activation_bytes) for x in profile.layers],
             dtype=np.float64,
         )
         self.sums = self.costs.sum(axis=0)
-        grains = np.floor(self.costs[:, 0] / max(self.sums[0], 1e-300) * GRAIN)
+        grains = np.floor(self.costs[:, by] / max(self.sums[by], 1e-300) * GRAIN)
         self.total = grains.sum()
         needs = np.eye(count, dtype=np.bool_)
         for before, after in sorted(profile.graph.edges, key=lambda edge: edge[1]):
@@ -88,20 +121,20 @@ class _Reach:
         self.behind = needs.T @ grains
 
     def window(self, low: float, high: float) -> tuple[Bools, Bools]:
-        """The layers that all ideals with that share of the compute hold, and those that some
-        do."""
+        """The layers that all ideals with that share of the cost hold, and those that some do."""
         slack = len(self.costs)
         inside = self.total - self.behind < low * GRAIN - slack
         return inside, ~inside & (self.before <= high * GRAIN + slack)
 
     def between(self, inside: Bools, free: Bools) -> _Window:
         """The ideals of `inside` and some of `free`."""
-        least = self.costs[inside].sum(axis=0)
         flow = self._flow(inside, free)
         alive = flow.most(0, 1)
         members = inside.copy()
         members[np.flatnonzero(free)] = np.array(flow.reached[2 : 2 + int(free.sum())], np.bool_)
-        return _Window(least, least + self.costs[free].sum(axis=0), alive, members)
+        held, costs = self.costs[inside].sum(axis=0), self.costs[free]
+        cheapest = tuple(_cheapest(costs[:, self.by], costs[:, cost]) for cost in range(3))
+        return _Window(held, costs.sum(axis=0), cheapest, alive, members)
 
     def _flow(self, inside: Bools, free: Bools) -> "_Flow":
         """From what all hold (0) to what none holds (1), through a node for each of `free`."""

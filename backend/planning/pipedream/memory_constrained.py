@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import inf
 
 from backend.cluster.cluster import Cluster
-from backend.planning.pipedream.bisection import Optimum, improved, infeasible_below
+from backend.planning.pipedream.bisection import Optimum, improved
 from backend.planning.pipedream.feasibility import feasible
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.pipedream.variants import with_variants
@@ -36,11 +36,7 @@ def constrained(space: PlanSpace, bound: float) -> Optimum:
         raise PlanDoesNotFit("no partition fits")
     fastest = min(found, key=lambda one: one.seconds)
     best = with_variants(space.with_share(0.6), replace(fastest, lower_bound=bound))
-    if space.is_exact and len(space.cluster.levels) == 1:
-        bound = proved
-    elif space.is_exact:
-        bound = infeasible_below(replace(space, relaxed=True), bound, best.seconds)
-    return replace(best, lower_bound=bound)
+    return replace(best, lower_bound=proved if space.is_exact else bound)
 
 
 def _copied(space: PlanSpace, level: int) -> Partition | None:

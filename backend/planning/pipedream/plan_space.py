@@ -49,8 +49,9 @@ class PlanSpace:
 
     @property
     def is_exact(self) -> bool:
-        """Whether what is not feasible here is so for every plan side by side."""
-        return self.ideals.complete and self.cluster.is_uniform
+        """Whether what is not feasible in the order of the devices is so for every plan."""
+        is_flat = len(self.cluster.levels) == 1
+        return is_flat and self.ideals.complete and self.cluster.is_uniform
 
     @cached_property
     def compute(self) -> Floats:

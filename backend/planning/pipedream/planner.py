@@ -28,6 +28,7 @@ newcomer reads it first, and tests hold this planner against it. What is changed
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from operator import mul
@@ -44,10 +45,10 @@ from backend.planning.pipedream.candidates import MOST, Candidates, Cells, all_i
 from backend.planning.pipedream.device_orders import device_orders, permuted, with_own_numbers
 from backend.planning.pipedream.drawn_plans import best_on_few
 from backend.planning.pipedream.ideals import Ideals, own_order
-from backend.planning.pipedream.least_cuts import LeastCuts, least_cuts
+from backend.planning.pipedream.least_cuts import COMPUTE, OUTPUTS, LeastCuts, least_cuts
 from backend.planning.pipedream.memory_constrained import constrained
 from backend.planning.pipedream.plan_space import PlanSpace
-from backend.planning.pipedream.proof import anywhere
+from backend.planning.pipedream.proof import anywhere, proved
 from backend.planning.pipedream.tie_breaking import tidy
 from backend.planning.plan import Partition, PlanDoesNotFit
 from backend.planning.work import SearchWork, WorkSpent
@@ -57,9 +58,13 @@ NEAR = 1e-3
 """A plan whose gap is no larger is not improved on where there are too many cuts for a proof."""
 FEWER = 400
 """Cuts under a memory limit where not all are looked at anyway: each costs more there."""
-IN_ORDER = 0.4
+IN_ORDER, FIRST = 0.4, 0.7
 """Of the work for stages in the order of the devices, where they need not be and all cuts are
-looked at."""
+looked at; and where there are too many cuts for that."""
+FOR_BOUND = 0.3
+"""Of the work that is left for a bound by cells of like cuts."""
+COARSE = 100
+"""Cells of like cuts, where a question about all cuts takes long."""
 IN_SOME_ORDER = 0.6
 """Of the work for unequal devices in some orders; the rest is for others."""
 MANY = 1_000_000
@@ -160,7 +165,8 @@ def _optimum(
 
     in_order = cluster.is_uniform and len(cluster.levels) > 1
     cuts = cuts or all_ideals(profile)
-    part = work.part(IN_ORDER) if in_order and cuts else work
+    part = work.part(IN_ORDER if cuts else FIRST) if in_order else work
+    by = COMPUTE if memory is None else OUTPUTS
 
     def space(cuts: Ideals | Cells, relaxed: bool = False, work: SearchWork = part) -> PlanSpace:
         return PlanSpace(cuts, cluster, overlap, memory, relaxed, tells_excess, work)
@@ -168,16 +174,24 @@ def _optimum(
     whole = partial(space, work=work)
     if cuts:
         best = _among(space(cuts), single, bound)
-        every, proofs = cuts, iter((whole(cuts),) if cuts.complete else ())
+        every, proofs = cuts, _like_cuts(whole, cuts, by)
     else:
-        least, listed = least_cuts(profile), cache(partial(Candidates.of, profile))
+        least, listed = least_cuts(profile, by=by), cache(partial(Candidates.of, profile))
         best = _among_many(space, least, listed, single, bound, memory is not None)
         every, proofs = least.ideals, _all_cuts(whole, least, listed, best.seconds)
     if not in_order:
         return best
     if not every.complete and len(every) * cluster.num_devices > MANY:
         every = every.lightest(FEWER)
-    return anywhere(whole(every), proofs, replace(best, lower_bound=bound))
+    return anywhere(whole(every), proofs, best)
+
+
+def _like_cuts(space: Callable[..., PlanSpace], cuts: Ideals, by: int) -> Iterator[PlanSpace]:
+    """A few cells of like cuts where there are many cuts, then each by itself if all are there."""
+    if len(cuts) > 2 * COARSE:
+        yield space(least_cuts(cuts.profile, COARSE, by).cells, relaxed=True)
+    if cuts.complete:
+        yield space(cuts)
 
 
 def _all_cuts(
@@ -232,24 +246,24 @@ def _among_many(
     First those of the profile's own order, and the cheapest ones. Then all, where they can be
     listed or merged; the time below which even cells of like cuts admit no plan is the bound.
     """
-    profile = least.cells.profile
-    own = _in_own_order(profile)
-    bounded: Optimum | None = None
-    for cuts in (own.lightest(FEWER),) if is_constrained else (own, least.ideals):
-        found = _among(space(cuts), start, bound)
-        if bounded is None or found.seconds < bounded.seconds:
-            bounded = found
-        if bounded.gap > NEAR:
-            bounded = _proved(space(least.cells, relaxed=True), bounded)
-            bound = bounded.lower_bound
-        if bounded.gap <= NEAR:
-            return bounded
-    assert bounded is not None
-    candidates = listed()
-    if not candidates.is_whole:
-        return bounded
-    found = _among_listed(space, candidates, bounded, start, is_constrained)
-    return min(found, bounded, key=lambda one: one.seconds)
+    own = _in_own_order(least.cells.profile)
+    best = _among(space(own.lightest(FEWER) if is_constrained else own), start, bound)
+    with suppress(WorkSpent, PlanDoesNotFit):
+        if best.gap > NEAR:
+            best = _proved(space(least.cells, relaxed=True), best)
+        if best.gap > NEAR and not is_constrained:
+            best = _faster(best, _among(space(least.ideals), start, best.lower_bound))
+        if best.gap > NEAR and listed().is_whole:
+            found = _among_listed(space, listed(), best, start, is_constrained)
+            best = _faster(best, found)
+    return best
+
+
+def _faster(best: Optimum, found: Optimum) -> Optimum:
+    """The faster one of two, with the higher bound."""
+    bound = max(best.lower_bound, found.lower_bound)
+    faster = min(found, best, key=lambda one: one.seconds)
+    return replace(faster, lower_bound=min(bound, faster.seconds))
 
 
 def _among_listed(
@@ -263,14 +277,14 @@ def _among_listed(
     they are few, and the plan is proved. Else among some that stand for others."""
     most = FEWER if is_constrained else MOST
     first = space(candidates.thinned(np.arange(len(candidates)), most))
-    best = min(best, _among(first, start, best.lower_bound), key=lambda found: found.seconds)
+    best = _faster(best, _among(first, start, best.lower_bound))
     fastest = max(level.bandwidth for level in first.cluster.levels)
     light = candidates.with_cuts_up_to(best.seconds * fastest * (1 + ROUNDING))
     start = start if is_constrained else best.partition
     if len(light) <= MOST and candidates.is_exact:
         return _among(space(candidates.ideals(light, complete=True)), start, best.lower_bound)
     second = _among(space(candidates.thinned(light, most)), start, best.lower_bound)
-    best = min(best, second, key=lambda found: found.seconds)
+    best = _faster(best, second)
     return _proved(space(candidates.cells(light, most), relaxed=True), best)
 
 
@@ -278,4 +292,6 @@ def _proved(cells: PlanSpace, best: Optimum) -> Optimum:
     """`best` with the bound below which `cells` admit no plan, where that is higher."""
     if not cells.cluster.is_uniform:
         return best
+    if len(cells.cluster.levels) > 1:
+        return proved(cells.with_share(FOR_BOUND), best)
     return replace(best, lower_bound=infeasible_below(cells, best.lower_bound, best.seconds))

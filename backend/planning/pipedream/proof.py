@@ -14,6 +14,8 @@ from backend.planning.work import WorkSpent
 TRIES = 12
 """Times within which stages are asked for that might find devices, at most."""
 CLOSE_TRIES = 5e-3
+CLOSE_CELLS = 5e-3
+"""A bound by cells of like cuts under a memory limit is not looked for more closely."""
 
 
 def anywhere(space: PlanSpace, proofs: Iterable[PlanSpace], best: Optimum) -> Optimum:
@@ -30,11 +32,12 @@ def proved(space: PlanSpace, best: Optimum) -> Optimum:
     """`best` or a faster plan of `space`, with a lower bound of all of them, that of `best` or a
     higher one. Ends early where the work is spent."""
     low, high = best.lower_bound, best.seconds
-    is_first = True
+    is_first = is_alone = isinstance(space.ideals, Ideals)
+    close = CLOSE_BOUND if is_alone or space.memory is None else CLOSE_CELLS
     try:
         while high > low * (1 + 4 * ROUNDING):
-            near = best.seconds <= low * (1 + CLOSE_BOUND)
-            if high <= low * (1 + CLOSE_BOUND) and not near:
+            near = is_alone and best.seconds <= low * (1 + CLOSE_BOUND)
+            if high <= low * (1 + close) and not near:
                 break
             below = best.seconds * (1 - 3 * ROUNDING)
             limit = below if is_first or near else low + (high - low) / 2

@@ -24,6 +24,8 @@ MOST_SHAPES = 64
 """Of larger clusters those parts are tried whose counts are powers of two."""
 MOST_WORK = 300_000
 """Cuts times devices, over all questions that are asked at least."""
+FEW_CUTS, MORE_WORK = 100, 3_000_000
+"""Cuts of further kinds of plans, and the same of them."""
 
 
 def with_variants(space: PlanSpace, best: Optimum) -> Optimum:
@@ -31,12 +33,21 @@ def with_variants(space: PlanSpace, best: Optimum) -> Optimum:
     cluster = space.cluster
     if not cluster.is_uniform or len(cluster.levels) == 1:
         return best
-    most = MOST_WORK // (len(space.ideals) * cluster.num_devices)
-    for within in islice(_kinds(space), most):
-        if space.work.is_spent:
+    for within in _tried(space):
+        if space.work.is_spent or best.gap <= CLOSE_BOUND:
             break
         best = _improved(space, within, best)
     return best
+
+
+def _tried(space: PlanSpace) -> Iterator[Within]:
+    """The kinds that are asked for: some with all cuts, further ones with the lightest."""
+    ideals, devices = space.ideals, space.cluster.num_devices
+    assert isinstance(ideals, Ideals)
+    first = MOST_WORK // (len(ideals) * devices)
+    yield from islice(_kinds(space), first)
+    light = replace(space, ideals=ideals.lightest(FEW_CUTS))
+    yield from islice(_kinds(light), first, MORE_WORK // (len(light.ideals) * devices))
 
 
 def _improved(space: PlanSpace, within: Within, best: Optimum) -> Optimum:
