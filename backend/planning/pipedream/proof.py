@@ -11,20 +11,30 @@ from backend.planning.pipedream.packing import better
 from backend.planning.pipedream.plan_space import PlanSpace
 from backend.planning.work import WorkSpent
 
+OF_CELLS, OF_FEW, OF_EACH = 0.35, 0.4, 0.7
+"""Of the work that is left: for a bound by cells, for plans of the lightest cuts, and of all."""
+FEW_CUTS = 100
 TRIES = 12
 """Times within which stages are asked for that might find devices, at most."""
 CLOSE_TRIES = 5e-3
-CLOSE_CELLS = 5e-3
+CLOSE_CELLS = 1e-2
 """A bound by cells of like cuts under a memory limit is not looked for more closely."""
 
 
 def anywhere(space: PlanSpace, proofs: Iterable[PlanSpace], best: Optimum) -> Optimum:
     """`best` or a faster plan of `space`. Its bound holds for all plans: it is found with the cuts
-    of `proofs`, each of which are all that there are or cells that stand for them."""
+    of `proofs`, each of which are all that there are or cells that stand for them. Of many cuts the
+    lightest are tried before all of them."""
+    is_first = True
     for each in proofs:
-        best = proved(each.with_share(0.7), best)
+        is_alone = isinstance(each.ideals, Ideals)
+        best = proved(each.with_share(OF_EACH if is_alone else OF_CELLS), best)
         if best.gap <= CLOSE_BOUND:
             return best
+        if is_first and isinstance(space.ideals, Ideals) and len(space.ideals) > 2 * FEW_CUTS:
+            light = replace(space, ideals=space.ideals.lightest(FEW_CUTS))
+            best = searched(light.with_share(OF_FEW), best)
+        is_first = False
     return searched(space, best)
 
 
