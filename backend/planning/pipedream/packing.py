@@ -18,14 +18,36 @@ and of its copy."""
 def better(space: PlanSpace, found: tuple[Joined, ...], block: int, best: Optimum) -> Optimum:
     """`best`, or the stages that were `found` on devices in machines of `block`, where they fit and
     are faster by more than a trifle."""
-    for partition in _placed(space, tuple(map(_finest, found)), block):
-        seconds = space.seconds(partition)
-        if seconds < best.seconds * (1 - CLOSE_BOUND) and (
-            space.memory is None
-            or space.memory.fits(space.ideals.profile, space.cluster, partition)
-        ):
-            best = replace(best, partition=partition, seconds=seconds)
+    for stages in _widened(tuple(map(_finest, found)), space.cluster.num_devices):
+        for partition in _placed(space, stages, block):
+            seconds = space.seconds(partition)
+            is_faster = seconds < best.seconds * (1 - CLOSE_BOUND)
+            if is_faster and space.keeps_within(partition):
+                best = replace(best, partition=partition, seconds=seconds)
     return best
+
+
+def _widened(found: tuple[Joined, ...], devices: int) -> Iterator[tuple[Joined, ...]]:
+    """What was found, and the same where idle devices make more copies of what has the most: of
+    that there may be none so exactly, or its ring may cost what the search left out."""
+    yield found
+    taken = [sum(share.replicas for share in each.shares) for each in found]
+    at = max(range(len(found)), key=lambda number: (found[number].copies > 1, taken[number]))
+    copies = found[at].copies
+    if copies < 2:
+        return
+    most = (devices - sum(taken)) * copies // taken[at]
+    for more in sorted({most, most - 1, most // 2, 1} - {0, -1}, reverse=True):
+        if more <= most:
+            yield (*found[:at], _copied(found[at], copies + more), *found[at + 1 :])
+
+
+def _copied(each: Joined, copies: int) -> Joined:
+    """The same in so many copies."""
+    shares = (
+        replace(share, replicas=share.replicas // each.copies * copies) for share in each.shares
+    )
+    return Joined(copies, tuple(shares))
 
 
 def _finest(each: Joined) -> Joined:

@@ -3,16 +3,19 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from backend.planning.cost import ROUNDING
 from backend.planning.pipedream.any_order import AnyOrder, Joined
 from backend.planning.pipedream.bisection import CLOSE_BOUND, Optimum
 from backend.planning.pipedream.ideals import Ideals
 from backend.planning.pipedream.packing import better
 from backend.planning.pipedream.plan_space import PlanSpace
+from backend.planning.plan import Partition
 from backend.planning.work import WorkSpent
 
 OF_CELLS, OF_FEW, OF_EACH = 0.35, 0.4, 0.7
-"""Of the work that is left: for a bound by cells, for plans of the lightest cuts, and of all."""
+"""Of the work that is left: for a bound by cells, for plans of few cuts, and of all."""
 FEW_CUTS = 100
 TRIES = 12
 """Times within which stages are asked for that might find devices, at most."""
@@ -23,19 +26,40 @@ CLOSE_CELLS = 1e-2
 
 def anywhere(space: PlanSpace, proofs: Iterable[PlanSpace], best: Optimum) -> Optimum:
     """`best` or a faster plan of `space`. Its bound holds for all plans: it is found with the cuts
-    of `proofs`, each of which are all that there are or cells that stand for them. Of many cuts the
-    lightest are tried before all of them."""
+    of `proofs`, each of which are all that there are or cells that stand for them. Of many cuts a
+    few are tried before all of them."""
     is_first = True
     for each in proofs:
         is_alone = isinstance(each.ideals, Ideals)
         best = proved(each.with_share(OF_EACH if is_alone else OF_CELLS), best)
-        if best.gap <= CLOSE_BOUND:
+        if best.gap <= CLOSE_BOUND and (is_alone or not space.ideals.complete):
             return best
-        if is_first and isinstance(space.ideals, Ideals) and len(space.ideals) > 2 * FEW_CUTS:
-            light = replace(space, ideals=space.ideals.lightest(FEW_CUTS))
-            best = searched(light.with_share(OF_FEW), best)
+        if is_first:
+            best = _with_few_cuts(space, best)
         is_first = False
     return searched(space, best)
+
+
+def _with_few_cuts(space: PlanSpace, best: Optimum) -> Optimum:
+    """`best` or a faster plan: of the lightest cuts, and then of those that are like its own."""
+    ideals = space.ideals
+    if not isinstance(ideals, Ideals) or len(ideals) <= 2 * FEW_CUTS:
+        return best
+    light = replace(space, ideals=ideals.lightest(FEW_CUTS))
+    best = searched(light.with_share(OF_FEW), best)
+    near = replace(space, ideals=_nearest(ideals, best.partition))
+    return searched(near.with_share(OF_FEW), best)
+
+
+def _nearest(ideals: Ideals, partition: Partition) -> Ideals:
+    """Of `ideals` the ends, and those with compute the most like that in front of a cut."""
+    layers = ideals.profile.in_order(partition.order).layers
+    sums = np.cumsum([0.0, *(layer.compute_and_update for layer in layers)])
+    cuts = sums[[0, *(stage.stop for stage in partition.stages)]]
+    away = np.abs(ideals.compute[:, None] - cuts).min(axis=1)
+    away[[0, -1]] = -1.0
+    chosen = np.sort(np.argsort(away, kind="stable")[:FEW_CUTS])
+    return Ideals(ideals.profile, ideals.members[chosen], complete=False)
 
 
 def proved(space: PlanSpace, best: Optimum) -> Optimum:
