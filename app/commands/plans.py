@@ -78,6 +78,8 @@ def plan(
     if words := answers[0].limit_words:
         out.print(words, highlight=False)
     for note in question.profile.notes:
+        if note in answers[0].reasons:
+            continue  # it was told first of all
         out.print(f"note: {note}", highlight=False, style="dim")
     if fewer:
         out.print(f"{fallback_words(fewer)}.", highlight=False)
