@@ -55,8 +55,10 @@ def recorded(runner: fx.GraphModule, inputs: Inputs) -> Record:
         seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
     if has_modes(runner.graph):
         with untouched(runner), mode_of(inputs):
-            also = record(runner.eval(), tuple(tensor.clone() for tensor in inputs)).specs
-        seen.specs = {n: s for n, s in seen.specs.items() if n not in also or s.fits(also[n])}
+            also = record(runner.eval(), tuple(tensor.clone() for tensor in inputs))
+        known, packed = also.specs, also.packed
+        seen.specs = {n: s for n, s in seen.specs.items() if n not in known or s.fits(known[n])}
+        seen.packed = {n: parts for n, parts in seen.packed.items() if packed.get(n) == parts}
     return seen
 
 

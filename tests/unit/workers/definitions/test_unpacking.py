@@ -59,3 +59,16 @@ def test_parts_are_given_to_every_reader() -> None:
     assert torch.equal(negated, -x)
     assert [part.tolist() for part in parts] == [[0, 1], [2, 3]]
     assert not unpack(graph, {pair: (None, None)})
+
+
+def test_what_is_a_tuple_in_one_mode_alone_stays_as_it_is() -> None:
+    class Auxiliary(Recurrent):
+        def forward(self, x: Tensor) -> object:
+            x, state = self.one(x)
+            return (self.last(x), state[0].sum()) if self.training else self.last(x)
+
+    model, x = Auxiliary(), torch.rand(2, 5, 4)
+    found = layered(model, x)
+    whole = cut(found, 0, len(found.layers))
+    assert torch.equal(whole.train()(x)[0], model.train()(x)[0])
+    assert torch.equal(whole.eval()(x), model.eval()(x))
