@@ -198,6 +198,7 @@ def test_shared_cores_are_said_before_how_far_the_prediction_was_off(
     wanted = seconds(found.at_share.seconds_per_minibatch)
     assert note == f"predicted {wanted}".replace("\u00a0", " ")
     assert button(page, "Profile again")
+    assert "predicted on cores of their own (" in text_of(page)  # of the epoch's timeline
 
 
 def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
@@ -212,6 +213,7 @@ def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_pa
 def test_on_a_quiet_machine_nothing_is_said_of_cores(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert "Cores were shared" not in text_of(page)
+    assert "on cores of their own" not in text_of(page)
     assert not [each for each in page.button if each.label == "Profile again"]
 
 

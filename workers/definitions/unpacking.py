@@ -39,7 +39,7 @@ def _unpack(graph: fx.Graph, node: fx.Node, parts: Parts) -> dict[fx.Node, Parts
             last = graph.call_function(operator.getitem, (node, index))
         last.meta["nn_module_stack"] = node.meta.get("nn_module_stack")
         items.append(last)
-    whole = type(parts)(items)
+    whole: Any = tuple(items) if isinstance(parts, tuple) else items
     for reader in readers:
         if _is_item(reader):
             reader.replace_all_uses_with(items[reader.args[1]])  # type: ignore[index]

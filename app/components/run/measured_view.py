@@ -18,7 +18,7 @@ from app.components.shell.layout import card
 from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
-from app.queries.segments import bars_of_run, predicted_bars
+from app.queries.segments import bars_of_run, expected_of, predicted_bars
 from app.session import state
 from app.session.state import Param
 from backend.runs.events import Clock
@@ -57,7 +57,9 @@ def measured_view(run: Run) -> Shown | None:
         shown = with_loading(measured, loading)
         _timeline(run, run.spec, segment, shown, predicted, closed=closed)
         if predicted is not None:
-            deviation_view(run.id, segment, measured, predicted)
+            cores = expected_of(run).cores
+            is_shared = cores is not None and cores.is_said
+            deviation_view(run.id, segment, measured, predicted, is_shared=is_shared)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
         if run.summary.clocks:
