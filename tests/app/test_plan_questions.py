@@ -56,12 +56,12 @@ def test_options_are_in_the_link_and_how_many_are_set_is_said(
 ) -> None:
     page = open_page(Page.PLAN, recompute="always", chunks=99, memory="nonsense", optimizer="adamw")
     text = text_of(page)
-    assert "3 set: adamw, recomputation always, 16 chunks" in text
+    assert "3 options set: adamw, recomputation always, 16 chunks" in text
     assert "of all activations" in text
     field = next(f for f in page.number_input if f.label.startswith("Memory"))
     field.set_value(4.0).run()
     assert param(page, "memory") == str(4 * 2**30)
-    assert "4 set" in text_of(page)
+    assert "4 options set" in text_of(page)
     assert figures_of(page)["Peak memory"][1].endswith("free")
 
 
@@ -71,7 +71,7 @@ def test_state_in_bfloat16_takes_less_memory_and_is_launched_so(
     asked = {"cluster": CLUSTER, "planner": "straight", "optimizer": "adam"}
     whole = figures_of(open_page(Page.PLAN, **asked))["Peak memory"][0]
     page = open_page(Page.PLAN, **asked, **{"state-precision": "bfloat16"})
-    assert "2 set: adam, state all bfloat16" in text_of(page)
+    assert "2 options set: adam, state all bfloat16" in text_of(page)
     assert figures_of(page)["Peak memory"][0] != whole
     button(page, "Start run").click().run()
     spec = backend.runs.list(limit=1).runs[0].spec

@@ -129,13 +129,13 @@ def test_a_cancelled_run_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
 def test_a_run_says_what_its_projects_rule_took_away(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
-    words = "rule of retention deleted log, timelines and checkpoints on"
+    words = "retention rule deleted the log, timelines and checkpoints on"
     assert words not in text_of(open_page(Page.RUN, id=seeded.succeeded))
     backend.projects.retain(DEFAULT_PROJECT, Retention(days=0, last=0))
     assert seeded.succeeded in backend.retention.clean()
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert words in page.info[0].value
-    assert "rule of retention has deleted the log" in text_of(page)
+    assert "retention rule has deleted the log" in text_of(page)
     assert figures_of(page)["Accuracy, held out"]
     assert not page.exception
 

@@ -129,7 +129,7 @@ def limit_note(found: Answer, question: Question) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="limit"):
         st.info(words, icon=":material/hourglass_bottom:")
         if found.is_short and not question.search_on:
-            st.button("Search on", icon=":material/play_arrow:", on_click=_search_on)
+            st.button("Search longer", icon=":material/play_arrow:", on_click=_search_on)
 
 
 def _search_on() -> None:

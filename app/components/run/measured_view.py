@@ -46,7 +46,9 @@ def measured_view(run: Run) -> Shown | None:
     segments = list(services.backend().runs.spans.segments(run.id))
     if not segments or not isinstance(run.spec, TrainSpec):
         return None
-    with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):
+    with card(
+        "Measured above predicted", "thick bars: measured; thin bars: predicted; label: microbatch"
+    ):
         segment = _segment(segments, run)
         closed = run.state.is_final or segment < segments[-1]
         measured = bars_of_run(run, "measured", segment, closed=closed)
