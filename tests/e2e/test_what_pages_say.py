@@ -92,6 +92,7 @@ def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home)
     page.get_by_role("button", name="Import a profile").click()
     form = page.get_by_test_id("stPopoverBody")
     form.locator("input[type=file]").set_input_files(VGG16)
+    expect(form.get_by_placeholder("such as 128")).to_be_visible()  # the file has come
     settled(page)
     expect(form.get_by_role("button", name="Import")).to_be_disabled()  # its samples are unknown
     form.get_by_role("combobox", name="Model").click()
@@ -121,7 +122,9 @@ def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home)
     expect(page.get_by_text("too much")).to_have_count(0)
 
     show(page, f"{home.url}/profile?id={number}")
-    expect(page.get_by_text("none of the same model; choose another")).to_be_visible()
+    expect(page.get_by_role("button", name="node2, Conv2d")).to_be_visible()
+    other = page.get_by_role("combobox", name="Compare with")
+    expect(other).to_have_value("none of the same model; choose another")
     assert page.title() == f"vgg16 · profile {number} · Stageflow"
 
 
