@@ -16,7 +16,7 @@ from backend.bootstrap import Backend
 from backend.cluster.presets import local
 from backend.prediction.answer import Reply, rank, replies
 from backend.prediction.question import Question
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
