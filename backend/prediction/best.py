@@ -20,7 +20,7 @@ STEP = 1e-4
 """A step that gains a smaller share is not taken."""
 STARTS = 8
 """Plans from which steps are taken at first: the fastest of those that were simulated."""
-VAIN = 8
+VAIN = 24
 """Plans in a row whose neighbours are no faster than the fastest one, after which it is taken."""
 
 

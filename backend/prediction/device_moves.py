@@ -17,7 +17,7 @@ Devices = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class Places:
+class StageDevices:
     """Where the stages stand."""
 
     devices: Devices
@@ -64,9 +64,9 @@ class Places:
         for every in dict.fromkeys((*pools, *(in_turn(pool, self.cluster) for pool in pools))):
             for count in _counts(len(every)):
                 yield every[:count], every[count:]
-        for idle in self.alike.get(IDLE, []):
-            yield devices, (idle,)
-            yield (idle,), devices
+        for one in self.alike.get(IDLE, []):
+            yield devices, (one,)
+            yield (one,), devices
 
 
 def _counts(total: int) -> list[int]:
@@ -79,7 +79,7 @@ def _counts(total: int) -> list[int]:
 def moved_devices(devices: Devices, cluster: Cluster) -> Iterator[Devices]:
     """One device in another stage, out of use or newly in use; two exchanged, or those of two
     stages; the replicas of a stage one further, so that they hand on to others."""
-    alike = Places(devices, cluster).alike
+    alike = StageDevices(devices, cluster).alike
     for one, other in product(alike, range(IDLE, len(devices))):
         is_far = len(devices) > FEW_STAGES and IDLE not in (one, other) and abs(one - other) > 1
         if one == other or is_far or (one != IDLE and len(devices[one]) == 1):

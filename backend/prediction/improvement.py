@@ -11,7 +11,7 @@ from itertools import pairwise, product
 
 from backend.cluster.cluster import Cluster
 from backend.planning.plan import Partition, Plan, Stage
-from backend.prediction.device_moves import Places, in_turn, moved_devices
+from backend.prediction.device_moves import StageDevices, in_turn, moved_devices
 from backend.profiles.profile import Profile
 
 FEW_LAYERS = 8
@@ -58,7 +58,7 @@ def _changed(parts: Parts, profile: Profile, cluster: Cluster) -> Iterator[Parts
     for devices in moved_devices(tuple(part.devices for part in parts), cluster):
         yield tuple(replace(p, devices=d) for p, d in zip(parts, devices, strict=True))
     yield from _joined(parts)
-    yield from _split(parts, Places(tuple(part.devices for part in parts), cluster))
+    yield from _split(parts, StageDevices(tuple(part.devices for part in parts), cluster))
 
 
 def _partition(parts: Parts) -> Partition:
@@ -107,7 +107,7 @@ def _joined(parts: Parts) -> Iterator[Parts]:
             yield (*parts[:number], part, *parts[number + 2 :])
 
 
-def _split(parts: Parts, places: Places) -> Iterator[Parts]:
+def _split(parts: Parts, places: StageDevices) -> Iterator[Parts]:
     """A stage as two: its devices are divided, or an idle one takes a half."""
     for number, part in enumerate(parts):
         for cut, (here, there) in product(_cuts(part), places.halves(part.devices)):

@@ -7,7 +7,7 @@ import pytest
 from drawn import drawn
 from every_simulation import simulated
 
-NUMBERS = (0, 3, 4, 8, 12, 27)
+NUMBERS = (0, 3, 4, 8, 12, 27, 31)
 """Cases that each were beaten once by another number of devices, another order of unequal ones,
 other layers, or replicas that hand microbatches to other machines."""
 
