@@ -203,7 +203,7 @@ def _asked(question: Question) -> tuple[str, ...]:
 
 def _weight(planner: str) -> float:
     """Of the work that planners share: those that search need it."""
-    return {"best": 8.0, "pipedream": 4.0}.get(planner, 1.0)
+    return 8.0 if planner in ("best", "pipedream") else 1.0
 
 
 def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:

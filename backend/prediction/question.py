@@ -37,7 +37,7 @@ KEPT = 256
 LIMIT, FURTHER = 4e6, 30
 """Work of a question (`backend.planning.work`), and how many times of it where somebody asks for
 more."""
-RANKING, FEW, GROWTH = 7e5, 64, 0.33
+RANKING, FEW, GROWTH = 1.2e6, 64, 0.2
 """Work of the question to all planners on up to so many devices, and the power of the number of
 devices with which it grows beyond: about 3 s of one core, and 10 s on 4,096 devices."""
 
