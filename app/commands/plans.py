@@ -24,7 +24,7 @@ from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 from backend.prediction.without_work import idle_words, with_all_devices
 
 PATIENCE = 10.0

@@ -80,14 +80,16 @@ def page() -> None:
 
 @guarded
 def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
-    """What there is to draw; None, with the reason or how far the planners are, where nothing."""
+    """What there is to draw, with how far the planners are; None, with the reason, where nothing:
+    the first answer is drawn while they search for a better one."""
     question = wanted.question
     kept = saved if saved and is_as_opened(wanted) else None
     asked = [] if kept else searches(planner.one_by_one(question))
     leave(replace(question, planner=""), asked)
     if not are_there(asked):
         progress_view(asked, "plan")
-        return None
+        if not replies_of(asked):
+            return None
     stopped_note(asked)
     try:
         base = planner.judged(question, kept.plan) if kept else ranked(replies_of(asked))[0]

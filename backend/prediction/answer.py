@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backend.errors import InvalidInput, StageflowError
@@ -19,9 +20,10 @@ from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.same_updates import samples_per_update
-from backend.prediction.search import UNWATCHED, Watch, search
+from backend.prediction.search import first_found, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
+from backend.prediction.watch import UNWATCHED, Watch
 from backend.profiles.profile import ONE_LAYER
 from backend.units import bytes_text, percent_text
 
@@ -138,6 +140,16 @@ def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
             yield Reply(name, found.prediction.plan.schedule, found)
 
 
+def refined(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
+    """The same for who looks on: `best` gives a first answer at once, and a better one at the
+    end. Of a planner's replies the last one holds."""
+    if question.planner == "best":
+        with suppress(StageflowError):
+            first = judge(question, first_found(question, watch))
+            yield Reply("best", first.prediction.plan.schedule, first)
+    yield from replies(question, watch)
+
+
 def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
     """Every planner that is asked under every schedule (or the one that is asked for), as it is
     computed. Planners that choose the schedule are asked once."""
@@ -190,12 +202,14 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
 
 
 def _asked(question: Question) -> tuple[str, ...]:
-    return (question.planner,) if question.planner else PLANNER_NAMES
+    """`best` last: what the others found is where it begins."""
+    names = sorted(PLANNER_NAMES, key="best".__eq__)
+    return (question.planner,) if question.planner else tuple(names)
 
 
 def _weight(planner: str) -> float:
     """Of the work that planners share: those that search need it."""
-    return {"best": 8.0, "pipedream": 4.0}.get(planner, 1.0)
+    return 8.0 if planner in ("best", "pipedream") else 1.0
 
 
 def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Event
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,9 +15,9 @@ from app.queries import background, planner
 from app.session.state import Key, Page
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
-from backend.prediction.answer import Reply, rank, replies
+from backend.prediction.answer import Reply, rank, refined, replies
 from backend.prediction.question import Question
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
@@ -156,7 +157,7 @@ def test_what_was_found_before_a_cancel_is_shown_as_such(
             time.sleep(0.01)
         yield from replies(question)
 
-    monkeypatch.setattr(planner, "replies", slow)
+    monkeypatch.setattr(planner, "refined", slow)
     monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
     page = open_page(Page.PLAN, batch=6)
     button(page, "Cancel").click().run()
@@ -166,6 +167,30 @@ def test_what_was_found_before_a_cancel_is_shown_as_such(
     assert "best plan found so far" in said
     assert figures_of(page)
     button(page, "Cancel").click().run()  # the others, whom nobody waits for
+
+
+def test_a_first_answer_is_drawn_while_a_better_one_is_searched(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    def slow(question: Question, watch: Watch) -> Iterator[Reply]:
+        found = refined(question, watch)
+        yield next(found)
+        ended.wait(60)
+        yield from found
+
+    monkeypatch.setattr(planner, "refined", slow)
+    monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
+    page = until(open_page(Page.PLAN, cluster=CLUSTER, batch=8), lambda it: bool(figures_of(it)))
+    assert page.get("progress")
+    assert not page.warning
+    ended.set()
+    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    page.run()
+    assert not page.get("progress")
+    [best] = rank(Question(seed.a_profile(), local(2, None), batch=8))
+    assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
 
 
 def test_a_plan_for_another_device_is_only_looked_at(seeded: seed.Seeded, open_page: Open) -> None:
