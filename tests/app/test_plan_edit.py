@@ -157,7 +157,7 @@ def test_traces_of_a_run_elsewhere_are_drawn_above_the_prediction(
     files = [(f"rank{n}.json", rank(n, *names), "application/json") for n in range(2)]
     upload.set_value(files).run()
     text = text_of(page)
-    assert "Bars measured, thin bars predicted" in text
+    assert "Thick bars: measured; thin bars: predicted" in text
     assert "bubble" in text
     (table,) = [each.value for each in page.dataframe if "waiting, predicted" in each.value]
     assert list(table["computed"]) == [seconds(200e-6)] * 2

@@ -241,7 +241,7 @@ def test_unequal_replicas_other_orders_and_other_models_are_refused():
         text_of("megatron", a_plan(side_by_side([1, 3])), pieces)
     with pytest.raises(InvalidInput, match="2 lists of numbered layers"):
         text_of("megatron", a_plan(side_by_side([1, 2])), a_profile(("a.0", "B"), ("b.0", "B")))
-    with pytest.raises(InvalidInput, match="told of an update, which is 8 microbatches"):
+    with pytest.raises(InvalidInput, match="one update, which is 8 microbatches"):
         exported(BLOCKS, CLUSTER, a_plan(THREE), TRAINERS["torch"], 16)
 
 
