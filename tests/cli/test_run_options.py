@@ -24,7 +24,7 @@ def test_evaluations_and_the_end_of_a_run(stageflow: Command, database: None, ho
     words = "--evaluate 50 --patience 5 --watch f1 --max-updates 700 --max-seconds 90".split()
     refused = stageflow("run", "--plan", str(plan.id), *words, "--detach")
     assert refused.code == 1
-    assert "nobody knows which values of 'f1' are better" in refused.err
+    assert "it is not known which values of 'f1' are better" in refused.err
     words += ["--better", "larger", "--keep-best", "--detach", "--json"]
     queued = stageflow("run", "--plan", str(plan.id), *words).json
     spec = backend.runs.get(queued["id"]).spec
