@@ -157,9 +157,11 @@ def _fastest(
 def _predicted(question: Question, plan: Plan, work: SearchWork) -> Prediction:
     """`plan` simulated, at its cost. Raises as `Question.predict`."""
     work.count(PREDICTING + STAGE * len(plan.partition.stages))
-    found = question.predict(plan)
+    found = question.ahead(plan)
     if found.is_simulated:
         work.count(FORWARD * forwards(plan, steady_shape(plan)))
+    if found.plan.run_ahead > plan.run_ahead:
+        work.count(FORWARD * forwards(found.plan, steady_shape(found.plan)))
     return found
 
 
@@ -226,7 +228,7 @@ def _bounds(question: Question, work: SearchWork) -> Callable[[Plan], float]:
     def found(plan: Plan) -> float:
         kind = drains(plan.schedule), schedule_named(plan.schedule).delay is not None
         name = alike.setdefault(kind, plan.schedule) if kind[0] else ""
-        return bound(replace(plan, schedule=name, planner="", advance=1))
+        return bound(replace(plan, schedule=name, planner="", advance=1, run_ahead=0))
 
     return found
 
