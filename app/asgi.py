@@ -21,8 +21,10 @@ from app.gate.run_files import file_routes
 from app.server import listening, request_limits
 from app.server.bundle import Bundle
 from app.server.connection import connected
+from app.server.deep_links import DeepLinks
 from app.server.prefetch import prefetch
 from app.server.sessions import Sessions
+from app.session.state import Page
 from app.version import stageflow_version
 from backend.errors import StageflowError
 from backend.settings import LOOPBACK, Settings, load_settings
@@ -73,6 +75,7 @@ app = st.App(
         Middleware(Stopwatch),
         Middleware(Gate, connect=connected),
         Middleware(Sessions),
+        Middleware(DeepLinks, pages=[page.path for page in Page]),
         Middleware(Bundle),
     ],
     on_script_error=boundary.show,

@@ -1,87 +1,92 @@
 """The `stageflow` command: everything the pages do, for a terminal and for scripts."""
 
 import sys
+from importlib import import_module
+from typing import Any
 
 import typer
 
-from app.commands import (
-    audit,
-    backup,
-    clusters,
-    comments,
-    demo,
-    doctor,
-    history,
-    jobs,
-    kept,
-    models,
-    plans,
-    pools,
-    program,
-    project,
-    serve,
-    simulate,
-    stacks,
-    sweeps,
-    traces,
-    trackers,
-    user,
-    views,
-)
 from app.terminal import print_error
 from backend.errors import StageflowError
 
-app = typer.Typer(
-    help="Plan, run and compare pipeline-parallel training.\n\nFirst time? Try: stageflow demo",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-)
-app.add_typer(backup.app, name="db")
-app.add_typer(user.app, name="user")
-app.add_typer(project.app, name="project")
-app.add_typer(program.app, name="program")
-app.add_typer(traces.app, name="trace")
-app.add_typer(pools.app, name="pool")
-app.add_typer(trackers.app, name="tracker")
-app.add_typer(comments.app, name="comment")
-app.add_typer(sweeps.app, name="sweep")
-app.add_typer(views.views, name="views")
-app.add_typer(clusters.clusters, name="clusters")
-app.add_typer(kept.plans, name="plans")
-app.add_typer(kept.profiles, name="profiles")
-for command in (
-    serve.up,
-    demo.demo,
-    serve.worker,
-    doctor.doctor,
-    models.models,
-    jobs.profile,
-    plans.plan,
-    plans.compare,
-    simulate.simulate,
-    jobs.run,
-    history.runs,
-    history.show,
-    history.logs,
-    history.cancel,
-    stacks.stacks,
-    jobs.resume,
-    history.attempts,
-    history.delete,
-    history.export,
-    audit.audit,
-    backup.backup,
-    backup.restore,
-    backup.move,
-):
-    app.command()(command)
+GROUPS = {
+    "db": ("app.commands.backup", "app"),
+    "user": ("app.commands.user", "app"),
+    "project": ("app.commands.project", "app"),
+    "program": ("app.commands.program", "app"),
+    "trace": ("app.commands.traces", "app"),
+    "pool": ("app.commands.pools", "app"),
+    "tracker": ("app.commands.trackers", "app"),
+    "comment": ("app.commands.comments", "app"),
+    "sweep": ("app.commands.sweeps", "app"),
+    "views": ("app.commands.views", "views"),
+    "clusters": ("app.commands.clusters", "clusters"),
+    "plans": ("app.commands.kept", "plans"),
+    "profiles": ("app.commands.kept", "profiles"),
+}
+"""Module and Typer application of each group of commands."""
+COMMANDS = {
+    "up": "app.commands.serve",
+    "demo": "app.commands.demo",
+    "worker": "app.commands.serve",
+    "doctor": "app.commands.doctor",
+    "models": "app.commands.models",
+    "profile": "app.commands.jobs",
+    "plan": "app.commands.plans",
+    "compare": "app.commands.plans",
+    "simulate": "app.commands.simulate",
+    "run": "app.commands.jobs",
+    "runs": "app.commands.history",
+    "show": "app.commands.history",
+    "logs": "app.commands.history",
+    "cancel": "app.commands.history",
+    "stacks": "app.commands.stacks",
+    "resume": "app.commands.jobs",
+    "attempts": "app.commands.history",
+    "delete": "app.commands.history",
+    "export": "app.commands.history",
+    "audit": "app.commands.audit",
+    "backup": "app.commands.backup",
+    "restore": "app.commands.backup",
+    "move": "app.commands.backup",
+}
+"""The module of each command, whose function has its name."""
+
+
+def application(only: str = "") -> typer.Typer:
+    """The commands. Of `only` one or of one group: what the others need is not imported, which
+    takes a second."""
+    found = typer.Typer(
+        help="Plan, run and compare pipeline-parallel training.\n\nFirst time? Try: stageflow demo",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+    )
+    for name, (module, member) in GROUPS.items():
+        if only in ("", name):
+            found.add_typer(getattr(import_module(module), member), name=name)
+    for name, module in COMMANDS.items():
+        if only in ("", name):
+            found.command()(getattr(import_module(module), name))
+    if only:
+        found.callback()(_nothing)  # one command alone would go without its name
+    return found
+
+
+def _nothing() -> None: ...
+
+
+def __getattr__(name: str) -> Any:
+    """`app`: all commands, made for who asks for it."""
+    if name != "app":
+        raise AttributeError(name)
+    return application()
 
 
 def main() -> None:
     """Run the command line; an error that a person can mend ends it with code 1."""
     try:
-        app()
+        application(_first(sys.argv[1:]))()
     except StageflowError as error:
         print_error(error)
         sys.exit(1)
@@ -92,6 +97,11 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _first(words: list[str]) -> str:
+    """The command or group that is called, where it is the first word."""
+    return words[0] if words and words[0] in {*GROUPS, *COMMANDS} else ""
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ SIDEBAR = 240  # pixels
 
 Entry = tuple[Page, str, str]
 SECTIONS: dict[str, tuple[Entry, ...]] = {
-    "": ((Page.START, "Start", "flag"),),
+    "": ((Page.START, "Start", "flag"), (Page.HELP, "Help", "help")),
     "Prepare": (
         (Page.MODELS, "Models", "deployed_code"),
         (Page.PROFILE, "Profile", "bar_chart"),

@@ -136,9 +136,9 @@ def traced_words(found: TracedRun) -> str:
 
 
 def fallback_words(found: Sequence[Fallback]) -> str:
-    """How a training goes on without machines: "If one node goes: 0.71×; two: ..."."""
+    """How a training goes on without machines: "If one node is lost: 0.71×; two: ..."."""
     said = []
-    for lost, words in ((1, "If one node goes"), (2, "two")):
+    for lost, words in ((1, "If one node is lost"), (2, "two")):
         here = [each for each in found if each.count == lost]
         factors = sorted({times(each.factor) for each in here if each.plan})
         left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
@@ -181,7 +181,8 @@ def machines_words(kinds: Sequence[Machines]) -> str:
 
 def start_words(pools: Sequence[Pool], spec: RunSpec) -> str:
     """When the first job of a run would start, as its cluster foretells it: "A job of 2 machines
-    with 4 devices each would start at 14:02 UTC, gpu said 1 min ago". "" where nobody knows."""
+    with 4 devices each would start at 14:02 UTC, by the estimate of gpu, 1 min ago".
+    "" where there is none."""
     pool = next((each for each in pools if spec.pool and each.name == spec.pool.name), None)
     if pool is None or not pool.alive or (start := foretold(pool, spec)) is None:
         return ""
@@ -191,7 +192,7 @@ def start_words(pools: Sequence[Pool], spec: RunSpec) -> str:
     each = " each" if start.machines > 1 else ""
     return (
         f"A job of {machines} with {devices}{each} would start {when}, "
-        f"{pool.name} said {ago(start.asked)}."
+        f"by the estimate of {pool.name}, {ago(start.asked)}."
     )
 
 
@@ -208,8 +209,8 @@ def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
         return None
     day = run.cleared_at.astimezone(zone or UTC).date()
     return (
-        f"The project's rule of retention deleted log, timelines and checkpoints on {day}. "
-        "Figures, metrics, notes and files are kept."
+        f"The project's retention rule deleted the log, timelines and checkpoints on {day}. "
+        "Figures, metrics, notes and files remain."
     )
 
 

@@ -101,7 +101,7 @@ def _ours(error: Exception) -> ServerFault:
     number = token_hex(4)
     log.error("api failed", error_id=number, exc_info=error)
     return ServerFault(
-        "this request could not be answered; the fault is Stageflow's, not yours",
+        "this request failed because of an error in Stageflow",
         f"Report error {number}: the server's log has the details under that number.",
     )
 

@@ -55,7 +55,7 @@ MEMORY = {
     "gradients": SERIES[1],
     "optimizer": OPTIMIZER,
     "activations": SERIES[0],
-    "bundles": COMMUNICATION,
+    "messages": COMMUNICATION,
     "layer at work": SERIES[4],
     "frozen weights and buffers": SERIES[3],
     "process": STAGES[0],

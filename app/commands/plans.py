@@ -1,7 +1,7 @@
 """Planning without a worker: partitions ranked by what the simulator predicts."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated
@@ -24,7 +24,8 @@ from backend.prediction.answer import compare as compared
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
+from backend.prediction.without_work import idle_words, with_all_devices
 
 PATIENCE = 10.0
 """Seconds for the plans for fewer machines."""
@@ -71,6 +72,8 @@ def plan(
         out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
     for reason in answers[0].reasons:
         out.print(reason, highlight=False)
+    if not cut and (idle := _idle(question, answers)):
+        out.print(idle, highlight=False)
     for less in [] if cut else _relaxed(question, answers[0]):
         faster = less.prediction
         said = f"{less.where}: {faster.plan.label} at {faster.samples_per_second:,.0f} samples/s."
@@ -78,6 +81,8 @@ def plan(
     if words := answers[0].limit_words:
         out.print(words, highlight=False)
     for note in question.profile.notes:
+        if note in answers[0].reasons:
+            continue  # it was told first of all
         out.print(f"note: {note}", highlight=False, style="dim")
     if fewer:
         out.print(f"{fallback_words(fewer)}.", highlight=False)
@@ -90,6 +95,11 @@ def _for_fewer(question: Question, plan: Plan) -> tuple[Fallback, ...]:
     end = time.monotonic() + PATIENCE
     watch = Watch(stop=lambda: time.monotonic() > end)
     return fallbacks(question, plan, machines(question.cluster), watch)
+
+
+def _idle(question: Question, answers: Sequence[Answer]) -> str:
+    devices = question.cluster.num_devices
+    return idle_words(answers[0], with_all_devices(answers, devices), devices)
 
 
 def _relaxed(question: Question, found: Answer) -> Iterator[Relaxed]:

@@ -99,7 +99,7 @@ def finish(settings: Settings, flow: PendingSignIn, given: dict[str, str]) -> Id
     if given.get("state") != flow.state:
         raise _failed("the sign-in was not begun in this browser")
     if "code" not in given:
-        raise _failed(f"the provider said {given.get('error', 'nothing')[:100]}")
+        raise _failed(f"the provider answered {given.get('error', 'nothing')[:100]}")
     provider = _provider(settings)
     try:
         answer = _client(settings).fetch_token(

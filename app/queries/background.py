@@ -9,7 +9,7 @@ import structlog
 
 from app.server.page_slots import give_way, idle
 from backend.errors import StageflowError
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 
 T = TypeVar("T")
 ONE_AT_A_TIME = Semaphore(1)

@@ -13,6 +13,7 @@ MOST = 5
 """Of each kind."""
 PAGES = {
     "Start": Page.START,
+    "Help": Page.HELP,
     "Models": Page.MODELS,
     "Profile": Page.PROFILE,
     "Plan": Page.PLAN,

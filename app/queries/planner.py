@@ -12,7 +12,7 @@ from backend.comparison.variations import Point, variations
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
-from backend.prediction.answer import Answer, Reply, by_hand, replies
+from backend.prediction.answer import Answer, Reply, by_hand, refined
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.predict import predicted_program
 from backend.prediction.question import PLANNER_NAMES, Question
@@ -24,8 +24,9 @@ KEPT, KEPT_SWEEPS, KEPT_SEARCHES = 64, 16, 256
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT_SEARCHES, hash_funcs=BY_QUESTION)
 def asked(question: Question) -> Background[Reply]:
-    """What the planners say, started by the first who asks. `asked.clear(question)` forgets it."""
-    return Background(lambda watch: replies(question, watch))
+    """What the planners say, started by the first who asks: of each the last reply holds.
+    `asked.clear(question)` forgets it."""
+    return Background(lambda watch: refined(question, watch))
 
 
 def one_by_one(question: Question) -> tuple[Question, ...]:

@@ -31,6 +31,7 @@ class Page(StrEnum):
     ACCOUNT = "views/account.py"
     PEOPLE = "views/people.py"
     NOTIFICATIONS = "views/notifications.py"
+    HELP = "views/help.py"
     PROJECTS = "views/projects.py"
 
     @property

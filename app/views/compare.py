@@ -29,7 +29,7 @@ REFRESH = 3.0
 
 def page() -> None:
     """The runs that ?runs=1,2,3 names, in that order; with ?of=plans the two of ?plans=1,2."""
-    page_header("Compare", "What made the difference between runs, and between two plans.")
+    page_header("Compare", "What differs between runs, and between two plans.")
     chosen = st.segmented_control(
         "Compare",
         [RUNS, PLANS],

@@ -30,7 +30,7 @@ def page() -> None:
         return _again(services.backend().runs.get(number))
     plans = services.backend().plans.list()
     if not plans:
-        page_header("Launch", "Train by a plan.")
+        page_header("Launch", "Start a training from a saved plan.")
         return empty_state(
             "No saved plan yet",
             "Plan a profiled model and save the plan; or open a run and clone it.",

@@ -21,7 +21,7 @@ def page() -> None:
     if wanted is not None:
         definition_view(definitions.get(wanted))
         return
-    page_header("Models", "A file, a config, a program or one of the zoo: profile, plan, train it.")
+    page_header("Models", "Upload a model or take one of the zoo; then profile, plan and train it.")
     with st.container(key="split-models"):
         kept, adding = st.columns([2.2, 1], gap="medium")
     with kept:

@@ -36,7 +36,7 @@ def _use() -> None:
 @guarded
 def _kept() -> None:
     if clusters := services.backend().clusters.list():
-        with card("Clusters", "kept by name, for plans"):
+        with card("Clusters", "saved by name, for plans"):
             cluster_list(clusters)
 
 
@@ -75,7 +75,7 @@ def _live() -> None:
         with card("Nodes", "the latest report first"):
             node_list(nodes, num_held)
         if held:
-            with card("Held devices", "by which run, and until when at its recent pace"):
+            with card("Held devices", "by which run, and until when at its recent rate"):
                 holding_list(held)
     if pools:
         with card("Pools", "clusters whose jobs carry runs"):

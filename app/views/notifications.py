@@ -7,7 +7,7 @@ from app.components.shell.layout import card, page_header
 
 def page() -> None:
     """Nothing here can be seen or changed by anybody else."""
-    page_header("Notifications", "Where you are told of runs, and of what.")
+    page_header("Notifications", "Where notifications about your runs go, and for which events.")
     notices = services.backend().notices
     with card("Places", "yours alone"):
         place_list(notices)

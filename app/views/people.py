@@ -12,7 +12,8 @@ def page() -> None:
     backend = services.backend()
     page_header(
         "People",
-        "A guest sees their projects alone; a viewer looks, an editor works, an admin decides.",
+        "A guest sees only their own projects. A viewer reads, an editor changes, an admin also "
+        "manages people.",
     )
     backend.team.check()
     with card("Invite"):
@@ -20,7 +21,7 @@ def page() -> None:
     people = backend.team.list()
     with card("Team", count(len(people), "person", "people")):
         people_list(backend.team, people, backend.settings.address)
-    with card("Audit log", "who did what, and who was not allowed to; the newest first"):
+    with card("Audit log", "who did what, and what was refused; newest first"):
         audit_list(backend.audit)
 
 

@@ -37,6 +37,7 @@ from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
 from app.session.state import Page
+from app.terms import Term, explained
 from backend.errors import StageflowError
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.prediction import Prediction
@@ -79,14 +80,16 @@ def page() -> None:
 
 @guarded
 def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
-    """What there is to draw; None, with the reason or how far the planners are, where nothing."""
+    """What there is to draw, with how far the planners are; None, with the reason, where nothing:
+    the first answer is drawn while they search for a better one."""
     question = wanted.question
     kept = saved if saved and is_as_opened(wanted) else None
     asked = [] if kept else searches(planner.one_by_one(question))
     leave(replace(question, planner=""), asked)
     if not are_there(asked):
         progress_view(asked, "plan")
-        return None
+        if not replies_of(asked):
+            return None
     stopped_note(asked)
     try:
         base = planner.judged(question, kept.plan) if kept else ranked(replies_of(asked))[0]
@@ -122,13 +125,15 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         if shown.answer is not None:
             _details(question, shown.answer.prediction, found.kept)
     with beside:
-        with card("Alternatives", "ranked by simulation"):
+        with card("Alternatives", "ranked by simulation", explained(Term.NOTATION)):
             is_kept = found.kept is not None and shown.answer is found.base
             name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
-            _alternatives(_everyone(question), shown.answer or found.base, name)
+            everyone = _everyone(question)
+            _alternatives(everyone, shown.answer or found.base, name)
             further_links(wanted)
         if shown.answer is not None:
-            why_view(shown.answer, question, wanted)
+            others = [reply.answer for reply in replies_of(everyone) if reply.answer]
+            why_view(shown.answer, question, wanted, others)
             memory_view(shown.answer.prediction, question)
 
 
@@ -151,12 +156,12 @@ def _alternatives(everyone: Sequence[Search], chosen: Answer | None, name: str =
 def _details(question: Question, prediction: Prediction, kept: StoredPlan | None) -> None:
     plan = prediction.plan
     timeline = planner.predicted_timeline(question, plan)
-    with card("Predicted timeline", "one pipeline filled, run and drained; label = microbatch"):
+    with card("Predicted timeline", "the pipeline fills, runs and drains; label: microbatch"):
         if kept is None or not traces_view(kept):
             timeline_view("predicted", timeline, rank_names=rank_names(plan))
         program_downloads(question.profile_of(plan), question.cluster, plan)
     in_order = question.profile_of(plan).in_order(plan.partition.order)
-    with card("Stages", "the same in figures"):
+    with card("Stages", "the same as a table"):
         stage_table(in_order, question.cluster, prediction)
 
 

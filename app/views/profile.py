@@ -157,7 +157,7 @@ def _line(stored: StoredProfile) -> str:
     parts = [
         plain(found.name) if stored.name else "",
         f"microbatch **{found.microbatch}**",
-        plain(found.device),
+        plain(found.device) if found.device != "unknown" else "device unknown",
         plain(given),
         "bfloat16" if found.precision == "bfloat16" else "",
         count(len(found.layers), "layer"),

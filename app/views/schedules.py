@@ -25,6 +25,7 @@ from app.formats import plain
 from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
 from app.session import state
 from app.session.state import Page, Param
+from app.terms import Term, explained
 from backend.comparison.pairs import (
     BASE,
     BEST,
@@ -35,10 +36,11 @@ from backend.comparison.pairs import (
     read_pairs,
 )
 
+COLUMN_TERMS = (Term.NOTATION, Term.BUBBLE, Term.VERSIONS, Term.STALENESS, Term.TWO_BW)
 FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
 
 
-@missing("Compare schedules", Page.SCHEDULES, "Without the link's choices", headed=True)
+@missing("Compare schedules", Page.SCHEDULES, "Open without the link's settings", headed=True)
 def page() -> None:
     """Profile and cluster, the pairs, and what each of them does."""
     page_header("Compare schedules", "Plans under schedules, on one time axis.")
@@ -126,7 +128,7 @@ def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
     if not outcomes:
         st.caption("None of these plans fits this cluster.")
         return
-    with card("Side by side"):
+    with card("Side by side", help=explained(*COLUMN_TERMS)):
         outcome_panels.outcome_table(outcomes, _reference(wanted))
     outcome_panels.timelines(outcomes)
     outcome_panels.bubbles(outcomes)

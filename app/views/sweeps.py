@@ -34,7 +34,7 @@ def page() -> None:
         waits = found.num_ended < len(found.sweep.run_ids)
         every = refresh_interval(REFRESH) if waits else None
         return st.fragment(_one, run_every=every)(number, waits)
-    page_header("Sweeps", "Trainings over values of some settings, asked for as one.")
+    page_header("Sweeps", "Trainings over values of some settings, started as one action.")
     if not services.backend().sweeps.list(1):
         return empty_state(
             "No sweep yet",

@@ -23,7 +23,7 @@ LINE = "The best plan when one thing of the cluster changes."
 PRICE = 2.0
 
 
-@missing("What if", Page.WHAT_IF, "Without the link's choices", headed=True)
+@missing("What if", Page.WHAT_IF, "Open without the link's settings", headed=True)
 def page() -> None:
     """The question, and the curves as far as they are."""
     page_header("What if", LINE)

@@ -41,8 +41,9 @@ class Pair:
 
 
 DEFAULT = ("pipedream", "2bw", "1f1b-flush", "gpipe")
-PIPELINES = ("pipedream", "straight")
-"""Planners whose partition is compared to begin with: the first that has several stages."""
+PIPELINES = ("pipedream", "straight", "pipedream-2bw")
+"""Planners whose partition is compared to begin with: the first that has several stages; the last
+one makes equal stages where memory is short."""
 BEST = "best"
 BASE = Pair("data-parallel", "pipedream")
 

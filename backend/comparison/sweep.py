@@ -7,7 +7,7 @@ from backend.comparison.variations import Axis, Point, Variation
 from backend.errors import StageflowError
 from backend.prediction.answer import rank
 from backend.prediction.question import Question
-from backend.prediction.search import UNWATCHED, PlanningStopped, Watch
+from backend.prediction.watch import UNWATCHED, PlanningStopped, Watch
 
 
 def sweep(

@@ -60,7 +60,7 @@ class Notifier:
         """Send a test, and wait for what becomes of it: "" where it was delivered, else why not,
         for people. Blocks for seconds."""
         if not apprise_url(place, self._mail):
-            return "no mail server: STAGEFLOW_NOTIFY_MAIL names it"
+            return "no mail server is set up: STAGEFLOW_NOTIFY_MAIL names it"
         message = trial_message(self._address)
         try:
             ((outcome, *_),) = [_deliver(order) for order in self._orders(message, (), [place])]
@@ -68,7 +68,7 @@ class Notifier:
             return type(fault).__name__
         if outcome.delivered:
             return ""
-        return _reason(outcome).removeprefix(": ") or "the place did not take it"
+        return _reason(outcome).removeprefix(": ") or "the receiver refused it"
 
     def _tell(
         self, run: Run, message: Notification, urls: Sequence[str], events: frozenset[RunEvent]

@@ -91,7 +91,7 @@ WORDS = (
     "gradients",
     "optimizer",
     "activations",
-    "bundles",
+    "messages",
     "layer at work",
     "frozen weights and buffers",
     "process",

@@ -11,7 +11,7 @@ from backend.errors import StageflowError
 class WorkSpent(StageflowError):
     """A search came to its limit before it had anything."""
 
-    advice = "Search on, use fewer devices, or ask for one planner and one schedule."
+    advice = "Search longer, use fewer devices, or ask for one planner and one schedule."
 
 
 @dataclass

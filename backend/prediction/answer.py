@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from backend.errors import InvalidInput, StageflowError
@@ -14,14 +15,15 @@ from backend.planning.memory import check_memory, memory_parts, parts_text, smal
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
-from backend.prediction.bottleneck import explain
+from backend.prediction.bottleneck import explain, waits
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.same_updates import samples_per_update
-from backend.prediction.search import UNWATCHED, Watch, search
+from backend.prediction.search import first_found, search
 from backend.prediction.sensitivity import sensitivity
 from backend.prediction.shapes import steady_shape
+from backend.prediction.watch import UNWATCHED, Watch
 from backend.profiles.profile import ONE_LAYER
 from backend.units import bytes_text, percent_text
 
@@ -62,14 +64,20 @@ class Answer:
         return max(0.0, 1 - self.bound_seconds / seconds) if seconds else 0.0
 
     @property
+    def headroom(self) -> float:
+        """How many more samples/s another plan may have at most, as a share of this one's."""
+        seconds = self.prediction.seconds_per_minibatch
+        return max(0.0, seconds / self.bound_seconds - 1) if self.bound_seconds else 0.0
+
+    @property
     def limit_words(self) -> str:
         """What a person should know of how it was found; "" where nothing was left out."""
         said = []
         if self.is_short:
             where = f" ({self.stopped})" if self.stopped else ""
             said.append(
-                f"Planning stopped at its limit of work{where}; the gap is "
-                f"{percent_text(self.gap, 1)}. Searching on may find more."
+                f"Planning stopped at its limit of work{where}. At most "
+                f"{percent_text(self.headroom, 1)} faster is possible; a longer search may find it."
             )
         if not self.prediction.is_simulated:
             said.append("The plan is too large to simulate: its rate is an estimate, mostly high.")
@@ -132,6 +140,16 @@ def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
             yield Reply(name, found.prediction.plan.schedule, found)
 
 
+def refined(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
+    """The same for who looks on: `best` gives a first answer at once, and a better one at the
+    end. Of a planner's replies the last one holds."""
+    if question.planner == "best":
+        with suppress(StageflowError):
+            first = judge(question, first_found(question, watch))
+            yield Reply("best", first.prediction.plan.schedule, first)
+    yield from replies(question, watch)
+
+
 def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
     """Every planner that is asked under every schedule (or the one that is asked for), as it is
     computed. Planners that choose the schedule are asked once."""
@@ -178,18 +196,20 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _bytes_for(prediction, parallel),
         (samples * least + update) / cluster.speed_at_once / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
-        tuple(_reasons(question, plan)),
+        tuple(_reasons(question, prediction)),
         seconds,
     )
 
 
 def _asked(question: Question) -> tuple[str, ...]:
-    return (question.planner,) if question.planner else PLANNER_NAMES
+    """`best` last: what the others found is where it begins."""
+    names = sorted(PLANNER_NAMES, key="best".__eq__)
+    return (question.planner,) if question.planner else tuple(names)
 
 
 def _weight(planner: str) -> float:
     """Of the work that planners share: those that search need it."""
-    return {"best": 8.0, "pipedream": 4.0}.get(planner, 1.0)
+    return 8.0 if planner in ("best", "pipedream") else 1.0
 
 
 def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:
@@ -199,15 +219,19 @@ def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> An
     return replace(found, is_short=work.is_short, stopped=work.stopped)
 
 
-def _reasons(question: Question, plan: Plan) -> Iterator[str]:
+def _reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     """Why there is no cut where the model is one layer, what the bottleneck is, what is held, what
     memory made of the plan, and, where it does not interleave, what moving its layers would cost.
     """
-    profile, cluster = question.profile_of(plan), question.cluster
+    plan, cluster = prediction.plan, question.cluster
+    profile, shape = question.profile_of(plan), steady_shape(plan)
     durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
     if len(profile.layers) == 1 and cluster.num_devices > 1:
         yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
-    yield explain(durations, plan, steady_shape(plan))
+    yield explain(durations, plan, shape)
+    each = prediction.seconds_per_minibatch / plan.batch
+    if waiting := waits(durations, plan, shape, each):
+        yield waiting
     if idle := cluster.num_devices - plan.partition.num_devices:
         yield f"{idle} of {cluster.num_devices} devices have no work."
     yield _most_held(question, plan)

@@ -131,6 +131,29 @@ def drained(durations: PlanDurations, plan: Plan) -> float:
     return (longest + update) / (plan.batch * plan.num_pipelines)
 
 
+WAITING = "Waiting adds"
+"""How the sentence on what a pipeline waits begins."""
+FEW = 0.02
+"""Waiting that takes a smaller share of the time is not worth a sentence."""
+
+
+def waits(durations: PlanDurations, plan: Plan, shape: Shape, seconds: float) -> str:
+    """A sentence on what of `seconds` per microbatch the bottleneck does not explain; "" where that
+    is little."""
+    worst = busiest(durations, plan, shape)
+    more = seconds - worst
+    if len(plan.partition.stages) == 1 or more < FEW * seconds:
+        return ""
+    is_drain = drained(durations, plan) - worst > more / 2
+    cause = (
+        "the pipeline fills and drains at every update"
+        if is_drain
+        else "for messages, other stages and updates"
+    )
+    share = percent_text(more / seconds)
+    return f"{WAITING} {seconds_text(more)} per microbatch, {share}: {cause}."
+
+
 def explain(durations: PlanDurations, plan: Plan, shape: Shape) -> str:
     """One sentence with numbers: what the bottleneck is, and the bytes that are at stake."""
     whole = sum(_compute(durations, plan))
@@ -195,5 +218,5 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
         )
     return (
         f"S{stages} {are} the bottleneck: {part}, shared by {replicas} replicas that synchronise "
-        f"{gradients} in {seconds_text(sync)}"
+        f"{gradients} in {seconds_text(sync)}: {seconds_text(load.seconds)} per microbatch"
     )

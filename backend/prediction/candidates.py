@@ -12,6 +12,7 @@ from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
 from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
+from backend.planning.savings import Savings
 from backend.planning.work import SearchWork
 from backend.prediction.memory_constrained import memory_constrained_partitions
 from backend.prediction.question import Question
@@ -43,6 +44,29 @@ def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
     if DOUBLE_BUFFERED.name in question.schedules:
         for plans in double_buffered(replace(question, schedule=DOUBLE_BUFFERED.name)):
             yield from (replace(plan, planner="best") for plan in plans)
+
+
+def own_plans(question: Question) -> Iterator[Plan]:
+    """What each planner would answer that does not search, under the schedule that it has."""
+    if question.schedule and schedule_named(question.schedule).chunked:
+        return
+    for name, entry in PLANNERS.items():
+        if name != "pipedream":
+            with suppress(PlanDoesNotFit):
+                yield question.plan(name, entry.plan(question.profile, question.cluster))
+
+
+def variations(question: Question, plan: Plan) -> Iterator[Plan]:
+    """The same partition under the other schedules, in other microbatches, and with other ways to
+    save memory; none of several pipelines on the same devices."""
+    if plan.num_pipelines > 1:
+        return
+    least = Savings(plan.recompute, plan.shard_state)
+    for split, name in product(SPLITS, question.schedules):
+        if schedule_named(name).chunked == (plan.partition.chunks > 1):
+            yield from map(least.of, _plans(question, plan.partition, name, split))
+    for savings in question.savings:
+        yield savings.of(plan)
 
 
 def double_buffered(question: Question) -> Iterator[list[Plan]]:

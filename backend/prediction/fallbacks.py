@@ -11,8 +11,9 @@ from backend.cluster.fewer import without
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.question import Question
-from backend.prediction.search import UNWATCHED, Watch, search
+from backend.prediction.search import search
 from backend.prediction.shapes import microbatch_unit
+from backend.prediction.watch import UNWATCHED, Watch
 
 MOST_LOST = 2
 MOST_SETS = 64

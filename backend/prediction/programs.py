@@ -37,7 +37,7 @@ def exported(
         check_plan(profile, cluster, plan)
         if num_microbatches not in (0, plan.batch):
             raise InvalidInput(
-                f"{form.name} is told of an update, which is {plan.batch} microbatches here, not "
+                f"{form.name} describes one update, which is {plan.batch} microbatches here, not "
                 f"{num_microbatches}",
                 "Plan with another batch, or leave the number out.",
             )

@@ -35,12 +35,12 @@ OWN_SCHEDULES = {"pipedream-2bw": DOUBLE_BUFFERED.name}
 """Schedules of planners that were made for one; the others plan for PipeDream's."""
 MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
-KEPT = 32
+KEPT = 256
 """Predictions that a question remembers."""
 LIMIT, FURTHER = 4e6, 30
 """Work of a question (`backend.planning.work`), and how many times of it where somebody asks for
 more."""
-RANKING, FEW, GROWTH = 7e5, 64, 0.33
+RANKING, FEW, GROWTH = 1.2e6, 64, 0.2
 """Work of the question to all planners on up to so many devices, and the power of the number of
 devices with which it grows beyond: about 3 s of one core, and 10 s on 4,096 devices."""
 
@@ -221,17 +221,25 @@ class Question:
 
     def predict(self, plan: Plan) -> Prediction:
         """What `plan` does, as it is. Raises as `backend.prediction.predict.predict`."""
-        whoever = replace(plan, planner="")
-        found = self._predicted.get(whoever)
-        if found is None:
-            found = predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
-            if len(self._predicted) < KEPT:
-                self._predicted[whoever] = found
-        return replace(found, plan=plan)
+        if known := self.known(plan):
+            return known
+        found = predict(self.profile_of(plan), self.cluster, plan, self.optimizer)
+        if len(self._predicted) < KEPT:
+            self._predicted[replace(plan, planner="")] = found
+        return found
+
+    def known(self, plan: Plan) -> Prediction | None:
+        """The same where it was predicted before: several planners name the same plans."""
+        found = self._predicted.get(replace(plan, planner=""))
+        return replace(found, plan=plan) if found else None
+
+    @property
+    def all_known(self) -> tuple[Prediction, ...]:
+        """What was predicted so far, the most samples/s first."""
+        return tuple(sorted(self._predicted.values(), key=lambda each: -each.samples_per_second))
 
     @cached_property
     def _predicted(self) -> dict[Plan, Prediction]:
-        """The first plans by what they do: several planners name the same ones."""
         return {}
 
     def ahead(self, plan: Plan) -> Prediction:

@@ -23,7 +23,7 @@ from backend.storage.tables.team_tables import CommentRow, SweepRow, ViewRow
 
 NAMES: dict[type, tuple[str, str]] = {
     RunRow: ("run", "List them: stageflow runs"),
-    DefinitionRow: ("definition", "List them: stageflow models"),
+    DefinitionRow: ("model", "List them: stageflow models"),
     ProfileRow: ("profile", "List them: stageflow profiles list"),
     ClusterRow: ("cluster", "List them: stageflow clusters list"),
     PlanRow: ("plan", "List them: stageflow plans list"),

@@ -38,7 +38,8 @@ class TensorBoard:
             size = _append(file, int(place.mark or 0), told)
         except OSError as fault:
             raise TrackerRefuses(
-                f"{file} cannot be written: {fault.strerror}", "Mend it, and follow the run again."
+                f"{file} cannot be written: {fault.strerror}",
+                "Correct it, and follow the run again.",
             ) from None
         return TrackerPlace(str(file.parent), mark=str(size))
 

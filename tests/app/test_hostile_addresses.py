@@ -29,7 +29,7 @@ VALUES = (
     *("2026-01-01", "9999-99-99", "0001-01-01", "train", "failed", "vgg_digits", "plan-1", "local"),
 )
 ROUNDS = 3
-APOLOGY = "The fault is Stageflow's"
+APOLOGY = "because of an error in Stageflow"
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.app.pages import button, text_of
 
 def test_a_place_is_added_and_removed(backend: Backend, open_page: Open) -> None:
     page = open_page(Page.NOTIFICATIONS)
-    assert "sends no mail" in text_of(page)
+    assert "Mail is not set up" in text_of(page)
     for address in ("nowhere", "https://hooks.slack.com/services/secret"):
         page.text_input[0].set_value(address)
         page.pills[0].set_value([RunEvent.FAILED])
@@ -22,7 +22,7 @@ def test_a_place_is_added_and_removed(backend: Backend, open_page: Open) -> None
     assert "secret" not in text_of(page)
     button(page, "Remove").click().run()
     assert not backend.notices.list()
-    assert "You are told nowhere" in text_of(page)
+    assert "You get no notifications yet" in text_of(page)
 
 
 def test_a_live_run_is_watched(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
@@ -30,6 +30,6 @@ def test_a_live_run_is_watched(backend: Backend, seeded: seed.Seeded, open_page:
     run = backend.runs.get(seeded.running)
     told = backend.notices.is_told(run)
     page = open_page(Page.RUN, id=seeded.running)
-    button(page, "Told" if told else "Tell me").click().run()
+    button(page, "Notified" if told else "Notify me").click().run()
     assert not page.exception
     assert backend.notices.is_told(run) is not told

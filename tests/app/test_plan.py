@@ -184,12 +184,12 @@ def test_a_cluster_is_kept_by_name_and_chosen_by_it(
     for name in ("our room: the new one", "our room"):
         field = next(f for f in page.text_input if f.placeholder.startswith("such as"))
         field.set_value(name)
-        button(page, "Keep this cluster").click().run()
+        button(page, "Save this cluster").click().run()
         assert not page.exception
         assert ("cannot name a cluster" in text_of(page)) == (":" in name)
     (kept,) = backend.clusters.list()
     assert (kept.name, kept.cluster) == ("our room", SERVERS)
-    assert "Kept as **our room**" in text_of(page)
+    assert "Saved as **our room**" in text_of(page)
     page = open_page(Page.PLAN, cluster="cluster-a:2")
     box = next(box for box in page.selectbox if box.label == "Cluster")
     assert box.options[0] == "our room"

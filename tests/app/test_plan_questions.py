@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from threading import Event
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -14,9 +15,9 @@ from app.queries import background, planner
 from app.session.state import Key, Page
 from backend.bootstrap import Backend
 from backend.cluster.presets import local
-from backend.prediction.answer import Reply, rank, replies
+from backend.prediction.answer import Reply, rank, refined, replies
 from backend.prediction.question import Question
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 from backend.runs.request.spec import TrainSpec
 from tests.app import seed
 from tests.app.conftest import Open
@@ -56,12 +57,12 @@ def test_options_are_in_the_link_and_how_many_are_set_is_said(
 ) -> None:
     page = open_page(Page.PLAN, recompute="always", chunks=99, memory="nonsense", optimizer="adamw")
     text = text_of(page)
-    assert "3 set: adamw, recomputation always, 16 chunks" in text
+    assert "3 options set: adamw, recomputation always, 16 chunks" in text
     assert "of all activations" in text
     field = next(f for f in page.number_input if f.label.startswith("Memory"))
     field.set_value(4.0).run()
     assert param(page, "memory") == str(4 * 2**30)
-    assert "4 set" in text_of(page)
+    assert "4 options set" in text_of(page)
     assert figures_of(page)["Peak memory"][1].endswith("free")
 
 
@@ -71,7 +72,7 @@ def test_state_in_bfloat16_takes_less_memory_and_is_launched_so(
     asked = {"cluster": CLUSTER, "planner": "straight", "optimizer": "adam"}
     whole = figures_of(open_page(Page.PLAN, **asked))["Peak memory"][0]
     page = open_page(Page.PLAN, **asked, **{"state-precision": "bfloat16"})
-    assert "2 set: adam, state all bfloat16" in text_of(page)
+    assert "2 options set: adam, state all bfloat16" in text_of(page)
     assert figures_of(page)["Peak memory"][0] != whole
     button(page, "Start run").click().run()
     spec = backend.runs.list(limit=1).runs[0].spec
@@ -156,7 +157,7 @@ def test_what_was_found_before_a_cancel_is_shown_as_such(
             time.sleep(0.01)
         yield from replies(question)
 
-    monkeypatch.setattr(planner, "replies", slow)
+    monkeypatch.setattr(planner, "refined", slow)
     monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
     page = open_page(Page.PLAN, batch=6)
     button(page, "Cancel").click().run()
@@ -166,6 +167,30 @@ def test_what_was_found_before_a_cancel_is_shown_as_such(
     assert "best plan found so far" in said
     assert figures_of(page)
     button(page, "Cancel").click().run()  # the others, whom nobody waits for
+
+
+def test_a_first_answer_is_drawn_while_a_better_one_is_searched(
+    seeded: seed.Seeded, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Event()
+
+    def slow(question: Question, watch: Watch) -> Iterator[Reply]:
+        found = refined(question, watch)
+        yield next(found)
+        ended.wait(60)
+        yield from found
+
+    monkeypatch.setattr(planner, "refined", slow)
+    monkeypatch.setattr(planning_view, "AT_ONCE", 0.2)
+    page = until(open_page(Page.PLAN, cluster=CLUSTER, batch=8), lambda it: bool(figures_of(it)))
+    assert page.get("progress")
+    assert not page.warning
+    ended.set()
+    monkeypatch.setattr(planning_view, "AT_ONCE", 60.0)
+    page.run()
+    assert not page.get("progress")
+    [best] = rank(Question(seed.a_profile(), local(2, None), batch=8))
+    assert f"**{best.prediction.plan.partition.label}** · Best" in page.radio[0].options[0]
 
 
 def test_a_plan_for_another_device_is_only_looked_at(seeded: seed.Seeded, open_page: Open) -> None:

@@ -104,7 +104,9 @@ def test_the_start_that_the_cluster_foretells_is_told_before_the_launch(
     backend.pools.beat("gpu", "slurm", replace(ROOM, starts=starts))
     page = open_page(Page.LAUNCH, plan=seeded.plan)
     page.selectbox(key="place-pool").set_value("gpu").run()
-    assert "with 4\xa0devices would start at once, gpu said just now." in text_of(page)
+    assert "with 4\xa0devices would start at once, by the estimate of gpu, just now." in text_of(
+        page
+    )
     page.number_input(key="place-machines").set_value(2).run()
     later = f"would start at {starts[1].expected:%Y-%m-%d %H:%M} UTC".replace(":", r"\:")
     assert later in text_of(page)

@@ -8,7 +8,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
 from backend.runs.attempts.checkpoints import CheckpointFile, Mark
-from backend.runs.request.spec import TrainSpec
+from backend.runs.request.spec import StopSpec, TrainSpec
 from backend.runs.run import RunError, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
@@ -74,6 +74,23 @@ def test_what_has_come_to_its_end_is_trained_on(
     assert longer.spec.epochs == run.spec.epochs + 4
     with pytest.raises(InvalidInput, match="has trained"):
         backend.runs.resume(run.id)
+
+
+def test_epochs_take_the_place_of_a_limit_of_updates_that_is_used_up(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    """Else the rate of the run that goes on would stand at 0, and it would end at once."""
+    plan = backend.plans.get(seeded.plan)
+    spec = TrainSpec(seeded.definition, plan.plan, plan.id, stop=StopSpec(3, updates=STEP))
+    run = backend.runs.submit(spec, "short")
+    attempt = seed.claim(backend, run)
+    keep(attempt)
+    attempt.finish(RunState.SUCCEEDED, RunSummary())
+    with pytest.raises(InvalidInput, match=f"made the {STEP} updates"):
+        backend.runs.resume(run.id)
+    resumed = backend.runs.resume(run.id, epochs=5)
+    assert isinstance(resumed.spec, TrainSpec)
+    assert resumed.spec.stop == StopSpec(3)
 
 
 def test_attempts_say_where_they_began_and_why_they_ended(

@@ -136,5 +136,5 @@ def test_a_fault_of_ours_is_an_apology(
 
     monkeypatch.setattr(service, "list", broken)
     shown = open_page(page)
-    assert "The fault is Stageflow's, not yours." in shown.error[0].value
+    assert "because of an error in Stageflow" in shown.error[0].value
     assert "nobody's business" not in text_of(shown)

@@ -129,13 +129,13 @@ def test_a_cancelled_run_is_calm(seeded: seed.Seeded, open_page: Open) -> None:
 def test_a_run_says_what_its_projects_rule_took_away(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
-    words = "rule of retention deleted log, timelines and checkpoints on"
+    words = "retention rule deleted the log, timelines and checkpoints on"
     assert words not in text_of(open_page(Page.RUN, id=seeded.succeeded))
     backend.projects.retain(DEFAULT_PROJECT, Retention(days=0, last=0))
     assert seeded.succeeded in backend.retention.clean()
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert words in page.info[0].value
-    assert "rule of retention has deleted the log" in text_of(page)
+    assert "retention rule has deleted the log" in text_of(page)
     assert figures_of(page)["Accuracy, held out"]
     assert not page.exception
 
@@ -198,6 +198,7 @@ def test_shared_cores_are_said_before_how_far_the_prediction_was_off(
     wanted = seconds(found.at_share.seconds_per_minibatch)
     assert note == f"predicted {wanted}".replace("\u00a0", " ")
     assert button(page, "Profile again")
+    assert "predicted on cores of their own (" in text_of(page)  # of the epoch's timeline
 
 
 def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_page: Open) -> None:
@@ -212,6 +213,7 @@ def test_one_click_profiles_again(backend: Backend, seeded: seed.Seeded, open_pa
 def test_on_a_quiet_machine_nothing_is_said_of_cores(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.RUN, id=seeded.succeeded)
     assert "Cores were shared" not in text_of(page)
+    assert "on cores of their own" not in text_of(page)
     assert not [each for each in page.button if each.label == "Profile again"]
 
 

@@ -231,7 +231,7 @@ def test_a_view_is_kept_and_opened_again(
     page = open_page(Page.RUNS)
     page.pills[0].set_value(["failed"]).run()
     next(f for f in page.text_input if f.placeholder == "a name").set_value("what failed")
-    button(page, "Keep").click().run()
+    button(page, "Save").click().run()
     assert not page.exception
     (kept,) = backend.views.list()
     assert (kept.name, kept.view.wanted.states) == ("what failed", (RunState.FAILED,))

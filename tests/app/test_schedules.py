@@ -143,7 +143,7 @@ def test_every_planner_can_be_compared_and_interleaving_is_real(
     assert "interleaved" in names[2]
     assert "3 chunks" in names[2]
     assert "gives a device one stage" in page.warning[0].value
-    assert "1 set: 3 chunks" in text_of(page)
+    assert "1 option set: 3 chunks" in text_of(page)
 
 
 def test_it_begins_with_pairs_that_fit(seeded: seed.Seeded, open_page: Open) -> None:

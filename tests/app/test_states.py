@@ -25,6 +25,7 @@ from tests.app.pages import button, text_of
 NEEDS_A_PROFILE = (Page.PROFILE, Page.PLAN, Page.SCHEDULES, Page.WHAT_IF)
 EMPTY = {
     Page.START: "in four steps",
+    Page.HELP: "The terms of the pages",
     Page.MODELS: "No model yet",
     **dict.fromkeys(NEEDS_A_PROFILE, "No profile yet"),
     Page.RUNS: "No run yet",
@@ -33,12 +34,13 @@ EMPTY = {
     Page.COMPARE: "No training run yet",
     Page.LAUNCH: "No saved plan yet",
     Page.NODES: "No node yet",
-    Page.NOTIFICATIONS: "You are told nowhere",
+    Page.NOTIFICATIONS: "You get no notifications yet",
 }
 PAGES = tuple(EMPTY)
 """Account and people need a sign-in: test_gate_of_pages.py."""
 ONE = {
     Page.START: "in four steps",
+    Page.HELP: "The terms of the pages",
     Page.MODELS: "1 version",
     Page.PROFILE: "16 layers",
     Page.PLAN: "ranked by simulation",
@@ -47,10 +49,10 @@ ONE = {
     Page.RUNS: "**2 runs**",
     Page.RUN: "Measured above predicted",
     Page.SWEEPS: "No sweep yet",
-    Page.COMPARE: "What made the difference",
+    Page.COMPARE: "What differs between runs",
     Page.LAUNCH: "by plan **1**",
     Page.NODES: "node-1",
-    Page.NOTIFICATIONS: "You are told nowhere",
+    Page.NOTIFICATIONS: "You get no notifications yet",
 }
 MANY = ONE | {
     Page.MODELS: "3 versions",
@@ -152,7 +154,7 @@ def test_a_fault_of_ours_is_an_apology_on_every_page(
     kind, method = fault
     monkeypatch.setattr(kind, method, broken)
     shown = visit(page, id=1) if page is Page.RUN else visit(page)
-    assert "The fault is Stageflow's, not yours." in shown.error[0].value
+    assert "because of an error in Stageflow" in shown.error[0].value
     assert "nobody's business" not in text_of(shown)
     assert not shown.exception
 

@@ -71,7 +71,7 @@ def test_the_page_shows_both_plans_and_marks_the_curve(
     assert fallback.plan is not None
     page = open_page(Page.RUN, id=run.id)
     assert not page.exception
-    assert "If one node goes\\: 0." in text_of(page)
+    assert "If one node is lost\\: 0." in text_of(page)
     (table,) = [found.value for found in page.dataframe if "attempt" in found.value]
     assert list(table["plan"]) == ["2-2 · gpipe", f"{fallback.plan.label}"]
     rates = list(table["predicted, samples/s"])
@@ -84,7 +84,7 @@ def test_a_launch_says_what_happens_without_a_node(
     backend: Backend, seeded: seed.Seeded, plan: StoredPlan, open_page: Open
 ) -> None:
     page = open_page(Page.LAUNCH, plan=plan.id)
-    assert "If one node goes\\: 0." in text_of(page)
+    assert "If one node is lost\\: 0." in text_of(page)
     page.multiselect(key="place-nodes").set_value([seed.NODE, OTHER]).run()
     page.checkbox(key="place-replan").uncheck().run()
     button(page, "Start run").click().run()

@@ -52,7 +52,7 @@ def test_cost_follows_the_price(seeded: seed.Seeded, open_page: Open) -> None:
 
 def test_the_plan_pages_question_is_carried_over(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.WHAT_IF, planner="straight", memory=2**30, schedule="gpipe")
-    assert "1 set: memory 1.00 GiB" in text_of(page).replace("\u00a0", " ")
+    assert "1 option set: memory 1.00 GiB" in text_of(page).replace("\u00a0", " ")
     table = finished(page).dataframe[0].value
     assert all("gpipe" in plan for plan in table["best plan"] if "·" in plan)
 

@@ -303,7 +303,7 @@ def test_show_says_what_a_rule_took_away(stageflow: Command) -> None:
     assert "cleared" not in stageflow("show", run).out
     assert stageflow("project", "retain", "General", "--days", "0", "--last", "0").code == 0
     assert stageflow("project", "clean", "--yes").code == 0
-    assert "rule of retention deleted log" in " ".join(stageflow("show", run).out.split())
+    assert "retention rule deleted the log" in " ".join(stageflow("show", run).out.split())
     assert stageflow("show", run, "--json").json["cleared_at"]
 
 

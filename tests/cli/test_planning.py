@@ -60,7 +60,7 @@ def test_one_planner_answers_with_everything(
     assert (fallback["count"], fallback["plan"]["microbatch"]) == (1, found["microbatch"])
     assert 0 < fallback["factor"] < 1
     text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers).out
-    assert "If one node goes: 0." in text
+    assert "If one node is lost: 0." in text
 
 
 def test_state_in_bfloat16_takes_less_memory(

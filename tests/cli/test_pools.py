@@ -22,4 +22,6 @@ def test_when_a_job_would_start_is_said_before_the_launch(
     backend.close()
     said = stageflow("run", "--plan", str(plan), "--pool", "gpu", "--detach")
     assert said.code == 0
-    assert "with 4 devices would start at once, gpu said" in " ".join(said.err.split())
+    assert "with 4 devices would start at once, by the estimate of gpu" in " ".join(
+        said.err.split()
+    )

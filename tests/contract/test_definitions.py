@@ -49,7 +49,7 @@ def test_the_list_is_newest_first(backend: Backend):
 
 @pytest.mark.parametrize("call", ["get", "source"])
 def test_an_unknown_id_is_not_found(backend: Backend, call: str):
-    with pytest.raises(NotFound, match="no definition 7"):
+    with pytest.raises(NotFound, match="no model 7"):
         getattr(backend.definitions, call)(7)
 
 

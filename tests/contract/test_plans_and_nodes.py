@@ -43,7 +43,7 @@ def test_a_profile_comes_back_whole(backend: Backend, definition: Definition):
 
 
 def test_a_profile_of_nothing_is_refused(backend: Backend, definition: Definition):
-    with pytest.raises(NotFound, match="no definition 9"):
+    with pytest.raises(NotFound, match="no model 9"):
         backend.profiles.add(PROFILE, 9)
     with pytest.raises(NotFound, match="no run 9"):
         backend.profiles.add(PROFILE, definition.id, 9)

@@ -131,7 +131,7 @@ def test_a_faulty_profiling_is_refused(backend: Backend, definition: Definition,
 
 
 def test_an_unknown_definition_is_refused(backend: Backend):
-    with pytest.raises(NotFound, match="no definition 9"):
+    with pytest.raises(NotFound, match="no model 9"):
         backend.runs.submit(ProfileSpec(9))
 
 

@@ -72,7 +72,7 @@ def test_a_run_that_cannot_be_is_named_and_nothing_is_stored(
     axes = tuple(map(read_axis, ("seed=1,2", "lr=0.1,-1")))
     with pytest.raises(InvalidInput, match="seed 1, lr -1: learning rate -1 is not above 0"):
         backend.sweeps.start(SweepSpec(base, axes))
-    cases = {"nobody knows": Early(median=True, metric="f1"), "no run can": Early(first=True)}
+    cases = {"it is not known": Early(median=True, metric="f1"), "no run can": Early(first=True)}
     for said, early in cases.items():
         spec = SweepSpec(replace(base, target_accuracy=None), axes, early=early)
         with pytest.raises(InvalidInput, match=said):

@@ -80,7 +80,7 @@ def test_gnmt_is_cut_into_four_stages_of_four(page: Page, url: str) -> None:
 
 def test_a_memory_limit_leads_to_recomputation_or_2bw_with_the_reason(page: Page, url: str) -> None:
     planned(page, url, 1, "&memory=4e9")
-    expect(page.get_by_text("1 set: memory", exact=False)).to_be_visible()
+    expect(page.get_by_text("1 option set: memory", exact=False)).to_be_visible()
     why = page.locator(".st-key-quiet-why")
     reason = re.compile("Activations are computed again .* GiB|2bw is used, since .* GiB")
     expect(why).to_contain_text(reason)

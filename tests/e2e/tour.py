@@ -35,6 +35,7 @@ class Stop:
 
 EMPTY = (
     Stop("start-empty", "start", "in four steps"),
+    Stop("help", "help", "The terms of the pages"),
     Stop("models-empty", "models", "No model yet"),
     Stop("profile-empty", "profile", "No profile yet"),
     Stop("plan-empty", "plan", "No profile yet"),

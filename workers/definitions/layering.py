@@ -15,6 +15,7 @@ from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors, tensors_of
 from workers.definitions.trace import Inputs, trace
 from workers.definitions.units import Granularity, Units
+from workers.definitions.unpacking import unpack
 
 BELONGS_TOGETHER = (
     f"{ONE_LAYER}: what is kept whole, or belongs together, holds all of its weights."
@@ -36,6 +37,9 @@ def layered(
         return one_layer(model, inputs, traced.notes)
     runner = fx.GraphModule(traced.model, traced.graph)
     seen = recorded(runner, inputs)
+    if unpack(runner.graph, seen.packed):
+        runner.recompile()
+        seen = recorded(runner, inputs)
     fold_sizes(runner.graph, seen.sizes)
     units = Units(runner, traced.by_path, granularity)
     found = Cutter(runner, seen, units).layered(traced.model, traced.notes)
@@ -51,8 +55,10 @@ def recorded(runner: fx.GraphModule, inputs: Inputs) -> Record:
         seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
     if has_modes(runner.graph):
         with untouched(runner), mode_of(inputs):
-            also = record(runner.eval(), tuple(tensor.clone() for tensor in inputs)).specs
-        seen.specs = {n: s for n, s in seen.specs.items() if n not in also or s.fits(also[n])}
+            also = record(runner.eval(), tuple(tensor.clone() for tensor in inputs))
+        known, packed = also.specs, also.packed
+        seen.specs = {n: s for n, s in seen.specs.items() if n not in known or s.fits(known[n])}
+        seen.packed = {n: parts for n, parts in seen.packed.items() if packed.get(n) == parts}
     return seen
 
 

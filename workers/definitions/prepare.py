@@ -1,5 +1,6 @@
 """From a definition to its layers: builds the model, runs it once, then traces it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import nn
 from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import blueprint
 from workers.definitions.blueprint.recording import LARGE
+from workers.definitions.cutter import num_bytes
 from workers.definitions.definition import LoadedDefinition, answers
 from workers.definitions.errors import ModelRaised, describe, user_traceback
 from workers.definitions.layering import layered
@@ -23,6 +25,10 @@ from workers.definitions.weights import FirstWeights
 SPARSE = (
     "{path} asks for sparse gradients; here they are dense, as large as its table, so that stages "
     "can sum and send them."
+)
+STACKED = (
+    "{path} is one layer with {share:.0%} of the weights: torch computes the {count} layers of an "
+    "nn.{kind} in one. Write {count} modules of one layer each, to cut between them."
 )
 KEPT = (
     "A forward changes {names}, which no buffer keeps: a run that goes on from a checkpoint begins "
@@ -54,6 +60,7 @@ def prepare(
         changed = _try(definition, model, inputs, targets)
     found = layered(model, inputs, granularity or definition.granularity)
     notes += tuple(SPARSE.format(path=path) for path in _sparse(model))
+    notes += tuple(_stacked(model))
     if changed and found.tracing in (
         "",
         "partly",
@@ -89,6 +96,18 @@ def _sparse(model: nn.Module) -> list[str]:
     """The paths of the embeddings that are asked for sparse gradients."""
     kinds = nn.Embedding, nn.EmbeddingBag
     return [p for p, each in model.named_modules() if isinstance(each, kinds) and each.sparse]
+
+
+def _stacked(model: nn.Module) -> Iterator[str]:
+    """A sentence on each recurrent module of several layers that holds most of the weights."""
+    total = num_bytes(model.parameters()) + num_bytes(model.parameters(), trained=False)
+    for path, each in model.named_modules():
+        if path and isinstance(each, nn.RNNBase) and each.num_layers > 1:
+            own = num_bytes(each.parameters()) + num_bytes(each.parameters(), trained=False)
+            if 2 * own > total:
+                yield STACKED.format(
+                    path=path, share=own / total, count=each.num_layers, kind=type(each).__name__
+                )
 
 
 def _try(

@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from workers.definitions.unpacking import Parts, parts_of
+
 _SIZE_METHODS = frozenset({"size", "dim", "numel", "ndimension"})
 _SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device"})
 
@@ -35,12 +37,13 @@ class TensorSpec:
 class Record:
     """`specs`: the nodes whose value is a tensor. `sizes`: the values that depend on sizes
     alone. `changes`: (changed node, node that changed it in place). `changed_buffers`: those
-    that the run changed, by name."""
+    that the run changed, by name. `packed`: the nodes whose value is a tuple or a list."""
 
     specs: dict[fx.Node, TensorSpec] = field(default_factory=dict)
     sizes: dict[fx.Node, Any] = field(default_factory=dict)
     changes: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
     changed_buffers: frozenset[str] = frozenset()
+    packed: dict[fx.Node, Parts] = field(default_factory=dict)
 
 
 class _Recorder(fx.Interpreter):
@@ -62,6 +65,8 @@ class _Recorder(fx.Interpreter):
             self.record.specs[n] = TensorSpec.of(value)
         elif self._is_size(n):
             self.record.sizes[n] = tuple(value) if isinstance(value, torch.Size) else value
+        elif (parts := parts_of(value)) is not None and n.op != "output":
+            self.record.packed[n] = parts
         return value
 
     def _versions(self) -> dict[fx.Node, int]:

@@ -1,6 +1,6 @@
 """Traces a model with stand-ins (torch.fx): modules of torch.nn stay whole, layers by name."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from workers.definitions.module_state.module_state import Difference
 from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
+from workers.definitions.opened import opened
 from workers.definitions.reasons import Untraceable, reason_of
 from workers.definitions.record import record
 
@@ -21,6 +22,7 @@ KEPT_WHOLE = (
     "{path} is kept whole, because its forward changes {names}. Where that is no buffer, a "
     "checkpoint does not hold it: let register_buffer keep it, and change it in place."
 )
+READ_BESIDE = "Let the submodule return what others read of it, in place of an attribute."
 NOT_PASSED = "{path} is kept whole: {reason}."
 StandIns = Literal["symbolic", "partly", "submodules"]
 """Through every submodule; through those that stand-ins pass; through none but Sequentials."""
@@ -60,6 +62,8 @@ class _Tracer(fx.Tracer):
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         try:
+            if (opening := opened(m)) and not self.is_leaf_module(m, self.path_of_module(m)):
+                return opening(*args, **kwargs)
             return super().call_module(m, forward, args, kwargs)
         except Exception:
             self.stopped_in = self.stopped_in or self.path_of_module(m)  # the innermost
@@ -70,6 +74,8 @@ class _Tracer(fx.Tracer):
             return True
         if self.whole_submodules:
             return not isinstance(m, nn.Sequential)
+        if opened(m):
+            return False
         return super().is_leaf_module(m, module_qualified_name)
 
 
@@ -94,11 +100,24 @@ def symbolic(
             _add_keepers(keepers, error.differences)
         except _Stopped as error:
             if tracing != "partly" or error.path in keepers:
-                raise error.cause from None
+                raise _cause(keepers, error.cause) from None
             keepers[error.path] = []
             notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
+        except Exception as error:
+            raise _cause(keepers, error) from None
     kept = (KEPT_WHOLE.format(path=p, names=names_of(n)) for p, n in keepers.items() if n)
     return owner, graph, (*notes, *kept)
+
+
+def _cause(keepers: Mapping[str, list[str]], error: Exception) -> Exception:
+    """Why the model's own forward cannot be traced: it may miss what a submodule that is kept
+    whole would have left for it."""
+    names = [name for found in keepers.values() for name in found]
+    if not names or isinstance(error, Untraceable):
+        return error
+    told = f"it may read {names_of(names)}, which a submodule's forward changes"
+    place = reason_of(error).place
+    return Untraceable(f"{place}: {told}" if place else told, READ_BESIDE)
 
 
 class _Stopped(Exception):

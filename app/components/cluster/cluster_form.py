@@ -25,7 +25,7 @@ from backend.runs.clusters import StoredCluster
 CUSTOM, KEPT = "custom", "kept "
 DEFAULT = "local:2"
 MOST = 512
-TITLES = {name: known.title for name, known in PRESETS.items()} | {CUSTOM: "My own…"}
+TITLES = {name: known.title for name, known in PRESETS.items()} | {CUSTOM: "Custom…"}
 
 
 def cluster_form() -> Cluster | None:
@@ -53,7 +53,16 @@ def cluster_form() -> Cluster | None:
         key=f"count-{chosen}",
         width=110,
     )
-    state.put(Param.CLUSTER, f"{chosen}:{wanted}")
+    asked = known[1] if (known := named_preset(written)) and known[0] == chosen else wanted
+    if asked != count and wanted == count:
+        unit = "devices" if chosen == "local" else "servers"
+        st.warning(
+            f"The link asks for {asked:,} {unit}; a page plans for 1 to {MOST}. "
+            f"What follows is for {wanted}.",
+            icon=":material/warning:",
+        )
+    else:
+        state.put(Param.CLUSTER, f"{chosen}:{wanted}")
     cluster = preset(chosen, int(wanted))
     if chosen != "local":
         st.caption(plain(f"{cluster_words(cluster)}. Source: {PRESETS[chosen].source}"))
@@ -76,7 +85,7 @@ def _preset(written: str, kept: Mapping[str, StoredCluster]) -> tuple[str, int]:
 def _custom(written: str, kept: StoredCluster | None = None) -> Cluster | None:
     cluster = _read(written)
     with st.popover("Edit cluster", icon=":material/dns:", width="stretch"):
-        form, text, keep = st.tabs(["Form", "YAML", "Keep"])
+        form, text, keep = st.tabs(["Form", "YAML", "Save"])
         with form:
             _by_form(cluster or read_cluster(EXAMPLE))
         with text:

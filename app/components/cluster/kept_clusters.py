@@ -24,18 +24,18 @@ from backend.runs.clusters import MAX_NAME, StoredCluster
 def keep_form(cluster: Cluster | None, kept: StoredCluster | None) -> None:
     """Keeps `cluster` under a name; where it is `kept` already, says so."""
     if kept is not None:
-        st.markdown(f"Kept as **{plain(kept.name)}** for everybody in its project.")
+        st.markdown(f"Saved as **{plain(kept.name)}** for everybody in its project.")
         page_link(Page.NODES, "Change or delete it on the Nodes page")
         return
-    barred = why_not() if cluster else "Mend its YAML first."
+    barred = why_not() if cluster else "Correct its YAML first."
     with st.form("keep-cluster", border=False):
         name = st.text_input("Name", max_chars=MAX_NAME, placeholder="such as: the new room")
-        st.caption("Keeps what the page shows now, for everybody in the project.")
-        if not st.form_submit_button("Keep this cluster", type="primary", **closed(barred)):
+        st.caption("Saves the cluster that the page shows, for everybody in the project.")
+        if not st.form_submit_button("Save this cluster", type="primary", **closed(barred)):
             return
     if cluster is not None:
         saved = services.backend().clusters.save(name, cluster)
-        state.done(f"The cluster is kept as {plain(saved.name)}")
+        state.done(f"The cluster is saved as {plain(saved.name)}")
 
 
 def cluster_list(clusters: Sequence[StoredCluster]) -> None:

@@ -38,7 +38,7 @@ def node_list(nodes: Sequence[Node], held: Mapping[str, int]) -> None:
 def _name(node: Node) -> None:
     st.markdown(f"**{plain(node.name)}**")
     if node.run_id is not None:
-        st.caption(f"for run {node.run_id} alone")
+        st.caption(f"reserved for run {node.run_id}")
     elif node.address:
         st.caption(plain(node.address))
     if node.alive and node.is_off:

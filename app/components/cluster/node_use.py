@@ -25,7 +25,7 @@ def node_use(nodes: Sequence[Node]) -> None:
     known = [node.name for node in nodes if node.run_id is None]
     if not known:
         return
-    with card("Use over time", "a stronger grey is more; behind each name its use now"):
+    with card("Use over time", "stronger colour: more use; after each name its use now"):
         with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             name = known[0]
             if len(known) > 1:
@@ -39,4 +39,4 @@ def node_use(nodes: Sequence[Node]) -> None:
             names = {place: f"{place - 1} · {uses[place].name}" for place in range(1, len(uses))}
             use_view(points, names, "node")
         else:
-            st.caption("Nothing was sampled in that time. An agent samples at each sign of life.")
+            st.caption("Nothing was sampled in that time. An agent samples at each heartbeat.")

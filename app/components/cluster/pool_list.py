@@ -66,8 +66,8 @@ def _state(pool: Pool) -> None:
             "silent",
             icon=":material/power_off:",
             color="red",
-            help="Nobody submits its jobs. Start `stageflow pool` again where it ran; jobs that "
-            "run go on.",
+            help="No process submits its jobs. Start `stageflow pool` again where it ran; running "
+            "jobs continue.",
         )
     elif pool.fault:
         st.badge("does not answer", icon=":material/error:", color="orange", help=plain(pool.fault))

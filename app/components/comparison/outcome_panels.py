@@ -148,7 +148,7 @@ def memories(outcomes: Sequence[Outcome], cluster: Cluster) -> None:
     top = max(m.holding.total for found in lines for _, moments in found for m in moments)
     memories = [device.memory for device in cluster.each if device.memory is not None]
     limit = min(memories, default=None)
-    said = "dotted: what a device has" if limit else "the devices' memory is not known"
+    said = "dotted: a device's memory" if limit else "the devices' memory is not known"
     title = card("Memory over time", f"the first device of each stage; {said}")
     with title, st.container(key="panels-memory"):
         for number, found in enumerate(outcomes):

@@ -106,7 +106,7 @@ def _clipping(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
         CLIP_BY,
         rule.clip_by,
         Param.CLIP_BY,
-        "Schedules that never drain know no norm of the whole model",
+        "Schedules that never drain have no gradient norm of the whole model",
     )
     return replace(rule, clip_norm=clip or None, clip_by=cast(Any, by))
 

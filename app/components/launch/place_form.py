@@ -35,14 +35,14 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             key="place-nodes",
         )
         whole = st.checkbox(
-            "Alone on its nodes",
+            "Exclusive use of its nodes",
             spec.whole_nodes,
             help="No other run is there meanwhile, whatever this one uses: for measurements that "
             "memory and disks shared with others would disturb. It waits until all is free.",
             key="place-whole",
         )
         replan = st.checkbox(
-            "Go on with fewer nodes",
+            "Continue with fewer nodes",
             spec.replan,
             help="Where a node stays away for a minute, the run goes on by a plan for those that "
             "are left, from its newest checkpoint: the same updates of the same samples. It takes "
@@ -50,7 +50,7 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             key="place-replan",
         )
         emulate = st.number_input(
-            "Emulate: seconds per second of the profile",
+            "Emulation: seconds per profiled second",
             min_value=0.0,
             value=spec.emulate,
             step=0.5,

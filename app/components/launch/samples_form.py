@@ -12,9 +12,9 @@ from backend.runs.request.sample_specs import PictureSpec, pictures_as_told, tol
 from backend.runs.request.text_spec import TextSpec, TextTask
 
 TASKS = {
-    "causal": "the next token",
-    "masked": "tokens that are hidden",
-    "seq2seq": "one text from another",
+    "causal": "next token",
+    "masked": "masked tokens",
+    "seq2seq": "text to text",
 }
 
 
@@ -29,7 +29,7 @@ def text_form(spec: TextSpec, fields: Fields, form: DataForm) -> TextSpec:
     if not tokenizer:
         return TextSpec()
     with right:
-        chosen = fields.choice("Learned is", TASKS, spec.task, Param.TASK)
+        chosen = fields.choice("Task", TASKS, spec.task, Param.TASK)
         task = next((each for each in get_args(TextTask) if each == chosen), spec.task)
     packing, answers, template, masked = False, False, "", spec.masked
     left, right = st.columns(2)
@@ -40,12 +40,14 @@ def text_form(spec: TextSpec, fields: Fields, form: DataForm) -> TextSpec:
     if task == "causal":
         with right:
             note = "Of pairs the second text, of conversations what the assistant says"
-            answers = fields.switch("Only answers count", spec.answers, Param.ANSWERS, note)
+            answers = fields.switch("Loss on answers only", spec.answers, Param.ANSWERS, note)
         note = "Jinja; empty = the tokenizer's own"
         template = fields.text("Chat template", spec.template, Param.TEMPLATE, note)
     if task == "masked":
         with right:
-            masked = fields.real("Hidden share", spec.masked, Param.MASKED, most=1.0, step=0.05)
+            masked = fields.real(
+                "Share of masked tokens", spec.masked, Param.MASKED, most=1.0, step=0.05
+            )
     return TextSpec(tokenizer, task, packing, answers, template, masked)
 
 
@@ -56,7 +58,7 @@ def pictures_form(spec: PictureSpec, fields: Fields, form: DataForm | None) -> P
     augment, normalise = told(spec)
     left, right = st.columns(2)
     with left:
-        note = "In training alone: crop=4, flip, jitter=0.2, erase=0.25; empty = not at all"
+        note = "In training only: crop=4, flip, jitter=0.2, erase=0.25; empty = not at all"
         augment = fields.text("Augmentation of pictures", augment, Param.AUGMENT, note)
     with right:
         note = "Means and deviations of the channels: 0.5 0.4 0.4 / 0.2 0.2 0.2"

@@ -26,7 +26,7 @@ def place_list(notices: NoticeService) -> None:
     """A row each, with a test and the way to remove it."""
     found = notices.list()
     if not found:
-        st.caption("You are told nowhere. Add a place below.")
+        st.caption("You get no notifications yet. Add a place below.")
         return
 
     def act(place: NoticePlace) -> None:
@@ -42,7 +42,7 @@ def place_list(notices: NoticeService) -> None:
         (
             text("Kind", 0.8, lambda place: sentence(place.kind.value)),
             small("Address", 2.4, lambda place: place.hint),
-            small("Told", 2.4, lambda place: ", ".join(place.events)),
+            small("Events", 2.4, lambda place: ", ".join(place.events)),
             small("Of runs", 1.2, lambda place: "all I see" if place.runs == "all" else "mine"),
             Column("", 1.8, act),
         ),
@@ -69,7 +69,7 @@ def place_form(notices: NoticeService) -> None:
         kind = left.selectbox("Kind", kinds)
         address = right.text_input("Address", max_chars=MAX_ADDRESS, placeholder="https://…")
         events = left.pills(
-            "Tell me when a run has",
+            "Notify me when a run has",
             list(RunEvent),
             selection_mode="multi",
             default=list(RunEvent),
@@ -78,11 +78,11 @@ def place_form(notices: NoticeService) -> None:
         runs = right.radio("Of the runs", list(RUNS), horizontal=True)
         st.caption(EXAMPLES)
         if not notices.takes_mail:
-            st.caption("This Stageflow sends no mail: its operator has named no mail server.")
+            st.caption("Mail is not set up: the operator has configured no mail server.")
         if not st.form_submit_button("Add", type="primary", icon=":material/add_alert:"):
             return
     notices.add(KINDS[kind], address, tuple(events), RUNS[runs])
-    state.done("You are told there from now on")
+    state.done("Notifications go there from now on")
 
 
 def _event(event: RunEvent) -> str:

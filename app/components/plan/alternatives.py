@@ -13,6 +13,7 @@ from app.session.state import Param
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, Reply, ranked
+from backend.prediction.bottleneck import WAITING
 
 KEY, SAVED = "alternative", "saved"
 
@@ -98,13 +99,19 @@ def _choose() -> None:
 
 
 def _caption(found: Alternative, best: float, said: set[str]) -> str:
-    """Its figures and its first reason that is not `said` of all."""
+    """Its figures, its first reason that is not `said` of all, and what it waits."""
     behind = "best" if found.speed >= best else change(found.speed, best)
     also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
     own = (reason for reason in found.answer.reasons if reason not in said)
     decisive = next(own, found.answer.reason).split("; ")[0].removesuffix(".")
+    waiting = (reason for reason in own if reason.startswith(WAITING))
+    said_too = "".join(f" {plain(reason)}" for reason in waiting)
+    schedule = found.answer.prediction.plan.schedule
     each = count(found.answer.samples_per_update, "sample")
-    return f"**{rate(found.speed)}** · {behind} · {each} per update{also}  \n{plain(decisive)}."
+    return (
+        f"**{rate(found.speed)}** · {behind} · {plain(schedule)} · {each} per update{also}  \n"
+        f"{plain(decisive)}.{said_too}"
+    )
 
 
 def _label(plan: Plan, name: str) -> str:

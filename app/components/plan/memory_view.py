@@ -26,7 +26,7 @@ def memory_view(prediction: Prediction, question: Question) -> None:
     limits = limits_of(question.cluster, prediction)
     profile = question.at(plan.microbatch)
     held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
-    said = "dotted: what the device has" if any(limits) else "its limit is not known"
+    said = "dotted: the device's memory" if any(limits) else "limit not known"
     with card("Memory per device", said):
         st.plotly_chart(
             memory(cut, held[: cut.pipeline_size], limits),

@@ -20,7 +20,7 @@ from backend.runs.profiles import StoredProfile
 
 GIB, MS = 2**30, 1e-3
 SAVINGS = {
-    MemorySaving.AUTO: "where memory asks for it",
+    MemorySaving.AUTO: "where memory requires it",
     MemorySaving.NEVER: "never",
     MemorySaving.ALWAYS: "always",
 }
@@ -104,7 +104,7 @@ def _memory() -> dict[str, Any]:
 
 def _updates() -> dict[str, Any]:
     times = whole_field(
-        "Larger updates, at most times",
+        "Largest update, times the usual",
         Param.UPDATE_TIMES,
         1,
         MOST_UPDATE_TIMES,
@@ -188,7 +188,7 @@ def _further(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[s
 def _device() -> dict[str, Any]:
     types = ["", *DEVICES]
     device = pick(
-        "Times as on",
+        "Estimate times for",
         types,
         Param.DEVICE,
         str,

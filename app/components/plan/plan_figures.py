@@ -2,6 +2,7 @@
 
 from app.components.shell.layout import Figure, Tone
 from app.formats import between, change, count, percent, rate, seconds, size, times
+from app.terms import Term, explained
 from backend.cluster.cluster import Cluster
 from backend.prediction.answer import Answer
 from backend.prediction.prediction import Prediction
@@ -13,7 +14,12 @@ def plan_figures(chosen: Answer, cluster: Cluster) -> list[Figure]:
     return [
         _throughput(chosen, cluster),
         _minibatch(chosen),
-        Figure("Bubble", percent(found.bubble), f"imbalance {percent(imbalance(found))}"),
+        Figure(
+            "Bubble",
+            percent(found.bubble),
+            f"imbalance {percent(imbalance(found))}",
+            help=explained(Term.BUBBLE, Term.IMBALANCE),
+        ),
         _memory(found, cluster),
         _sent(chosen, cluster),
         _staleness(found),
@@ -57,7 +63,7 @@ def _throughput(chosen: Answer, cluster: Cluster) -> Figure:
     if ratio is None:
         return Figure("Throughput, samples", value, "data parallel does not fit")
     if _is_data_parallel(chosen.prediction, cluster):
-        return Figure("Throughput, samples", value, "is data parallel")
+        return Figure("Throughput, samples", value, "data parallelism")
     tone: Tone = "green" if ratio > 1.005 else "red" if ratio < 0.995 else "gray"
     return Figure("Throughput, samples", value, f"{times(ratio)} data parallel", tone)
 
@@ -82,7 +88,7 @@ def _sent(chosen: Answer, cluster: Cluster) -> Figure:
 
 
 def _staleness(found: Prediction) -> Figure:
-    if not found.staleness:
-        return Figure("Staleness", "none", "1 weight version")
-    most = max(found.versions)
-    return Figure("Staleness", count(found.staleness, "update"), count(most, "weight version"))
+    words = explained(Term.STALENESS, Term.VERSIONS)
+    late = count(found.staleness, "update") if found.staleness else "none"
+    most = max(found.versions) if found.staleness else 1
+    return Figure("Staleness", late, count(most, "weight version"), help=words)

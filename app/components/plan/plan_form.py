@@ -14,6 +14,7 @@ from app.components.shell.number_field import whole_field
 from app.components.shell.pick import check_named, pick
 from app.session import state
 from app.session.state import Page, Param
+from app.terms import Term, explained
 from backend.comparison.pairs import MOST_BATCH
 from backend.pipeline.schedules.catalog import SCHEDULES, training_schedules
 from backend.planning.catalog import title
@@ -68,8 +69,9 @@ def _choices() -> dict[str, Any]:
         Param.PLANNER,
         lambda name: name or ALL,
         lambda name: title(name) if name else "All planners: the fastest",
-        help="Who cuts the model. Best searches partitions, schedules, microbatch sizes, "
-        "recomputation and parallel pipelines for the most samples per second.",
+        help="The algorithm that cuts the model into stages. Best searches partitions, "
+        "schedules, microbatch sizes, recomputation "
+        "and parallel pipelines for the most samples per second.",
     )
     schedule = pick(
         "Schedule",
@@ -77,7 +79,8 @@ def _choices() -> dict[str, Any]:
         Param.SCHEDULE,
         str,
         lambda name: SCHEDULES[name].title if name else OWN,
-        help="In which order each device computes forwards and backwards.",
+        help="The order in which each device computes forwards and backwards.\n\n"
+        + explained(Term.ONE_F_ONE_B, Term.TWO_BW, Term.GPIPE, Term.FLUSH),
     )
     batch = whole_field(
         "Microbatches per update",

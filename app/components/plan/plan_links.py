@@ -22,7 +22,7 @@ def share_plan(wanted: Wanted, planner: str) -> None:
         Param.CUT: state.text(Param.CUT),
     }
     kept = {name.value: str(value) for name, value in params.items() if value}
-    st.markdown("Whoever opens it here sees this plan, your changes included.")
+    st.markdown("Everybody who opens it on this server sees this plan, with your changes.")
     st.code(_address(Page.PLAN, kept), language=None, wrap_lines=True)
 
 

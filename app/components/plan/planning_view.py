@@ -59,21 +59,26 @@ def are_there(found: Sequence[Search]) -> bool:
 
 
 def replies_of(found: Sequence[Search]) -> list[Reply]:
-    """What they have said so far; a fault of ours is a reply too."""
-    said = [reply for _, search in found for reply in search.items]
+    """What each said last; a fault of ours is a reply too."""
+    said = [search.items[-1] for _, search in found if search.items]
     broken = ((asked, search.fault) for asked, search in found)
     return said + [Reply(q.planner, q.schedule, None, fault) for q, fault in broken if fault]
 
 
 def progress_view(found: Sequence[Search], key: str) -> None:
-    """How far they are, and Cancel; the page is drawn again when they have ended."""
-    st.fragment(_progress, run_every=REFRESH)(found, key)
+    """How far they are, and Cancel; the page is drawn again when one has said something, and when
+    they have ended."""
+    st.fragment(_progress, run_every=REFRESH)(found, key, _said(found))
+
+
+def _said(found: Sequence[Search]) -> int:
+    return sum(search.done for _, search in found)
 
 
 @guarded
-def _progress(found: Sequence[Search], key: str) -> None:
+def _progress(found: Sequence[Search], key: str, drawn: int) -> None:
     running = [(asked, search) for asked, search in found if search.is_running]
-    if not running:
+    if not running or _said(found) > drawn:
         st.rerun()
     share, said = _how_far(running, len(found))
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"progress-{key}"):
@@ -129,7 +134,7 @@ def limit_note(found: Answer, question: Question) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="limit"):
         st.info(words, icon=":material/hourglass_bottom:")
         if found.is_short and not question.search_on:
-            st.button("Search on", icon=":material/play_arrow:", on_click=_search_on)
+            st.button("Search longer", icon=":material/play_arrow:", on_click=_search_on)
 
 
 def _search_on() -> None:

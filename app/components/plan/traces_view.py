@@ -50,7 +50,7 @@ def traces_view(kept: StoredPlan) -> bool:
     param, first = Param.WINDOW.value, opening(bars)
     data = canvas_bytes(bars, bars_of(predicted), names=names, alt=ALT, param=param, first=first)
     timeline_canvas(f"traces-{kept.id}-canvas", data)
-    st.caption(f"Bars measured, thin bars predicted. {traced_words(found)}.")
+    st.caption(f"Thick bars: measured; thin bars: predicted. {traced_words(found)}.")
     if found.unmatched:
         st.caption(f"{found.unmatched:,} actions are only in one of the two.")
     st.dataframe(rows(found), hide_index=True, key=f"traces-{kept.id}-ranks", alt="By rank")

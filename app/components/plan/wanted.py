@@ -123,9 +123,10 @@ class Wanted:
 
 
 def options_text(wanted: Wanted) -> str:
-    """What is set beyond the usual inputs: "2 set: memory 4.00 GiB, recomputation always"."""
+    """What is set beyond the usual inputs: "1 option set: recomputation always"."""
     said = [_said(wanted, name) for name in wanted.options]
-    return f"{len(said)} set: {', '.join(said)}" if said else ""
+    options = "option" if len(said) == 1 else "options"
+    return f"{len(said)} {options} set: {', '.join(said)}" if said else ""
 
 
 def _said(wanted: Wanted, name: str) -> str:
@@ -145,7 +146,7 @@ def _said(wanted: Wanted, name: str) -> str:
         case "run_ahead":
             return f"run ahead {wanted.run_ahead}"
         case "search_on":
-            return "searched on"
+            return "longer search"
         case "took":
             alone, together = wanted.took or (0.0, 0.0)
             return f"pipelines took {seconds(alone)} and {seconds(together)}"

@@ -1,5 +1,6 @@
 """Why a plan is as it is: what holds it back, what moving a cut would do, how far the bound is."""
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import streamlit as st
@@ -11,25 +12,45 @@ from app.formats import change, count, percent, plain, rate, seconds, times
 from app.naming import plan_name
 from app.session.links import page_link
 from app.session.state import Page, Param
+from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
 from backend.pipeline.schedules.catalog import schedule
-from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.question import Question
 from backend.prediction.relaxed import Relaxed, relaxed, without_limits
+from backend.prediction.without_work import idle_words, with_all_devices
+
+CLOSE = 0.001
+"""A plan that is so near to the bound is as fast as any."""
 
 
-def why_view(found: Answer, question: Question, wanted: Wanted) -> None:
-    """What was chosen, the reasons as a list, then the distance to the lower bound, and what the
-    question's limits cost."""
-    chosen = _choices(found.prediction.plan)
+def why_view(
+    found: Answer, question: Question, wanted: Wanted, others: Sequence[Answer] = ()
+) -> None:
+    """What was chosen, the reasons as a list, then the distance to the lower bound, what the
+    question's limits cost, and the plan of the `others` that gives all devices work where this one
+    does not."""
+    chosen = _choices(found)
     with card("Why this one"), st.container(key="quiet-why", gap="small"):
         rows = (f"| {name} | {plain(what)} |" for name, what in chosen)
         st.markdown("\n".join(("| | |", "|---|---|", *rows)))
         st.markdown("\n".join(f"- {plain(reason)}" for reason in found.reasons))
-        st.caption(distance(found))
+        st.caption(distance(found, question.cluster))
+        _idle(found, question, wanted, others)
         _limits(found, question, wanted)
+
+
+def _idle(found: Answer, question: Question, wanted: Wanted, others: Sequence[Answer]) -> None:
+    """Which devices have no work, with a link to the plan that gives all of them some."""
+    devices = question.cluster.num_devices
+    full = with_all_devices(others, devices)
+    if not (said := idle_words(found, full, devices)):
+        return
+    st.caption(plain(said))
+    if full is not None:
+        planner = full.prediction.plan.planner
+        _to_plan("Show the plan on all devices", wanted.params | {Param.PLANNER: planner})
 
 
 def _limits(found: Answer, question: Question, wanted: Wanted) -> None:
@@ -53,36 +74,43 @@ def _link(less: Relaxed, found: Answer, wanted: Wanted) -> None:
         if less.memory
         else {Param.RECOMPUTE: MemorySaving.AUTO.value, Param.SHARD_STATE: MemorySaving.AUTO.value}
     )
-    params = wanted.params | saved
-    st.caption(
-        f"{less.where}: **{plain(plan_name(less.prediction.plan))}**, {rate(faster)} ({gain})"
-    )
-    page_link(
-        Page.PLAN,
-        "Show that plan",
-        ":material/lock_open:",
-        **{param.value: value for param, value in params.items() if value},
-    )
+    name = plain(plan_name(less.prediction.plan))
+    st.caption(f"Memory limits this plan. {less.where}: **{name}**, {rate(faster)} ({gain})")
+    _to_plan("Show that plan", wanted.params | saved)
 
 
-def distance(found: Answer) -> str:
+def _to_plan(label: str, params: Mapping[Param, object]) -> None:
+    named = {param.value: value for param, value in params.items() if value}
+    page_link(Page.PLAN, label, ":material/lock_open:", **named)
+
+
+def distance(found: Answer, cluster: Cluster) -> str:
     """How much faster any plan could be at most, and what one device alone does."""
+    inner = cluster.levels[0]
+    is_shared = inner.cores is not None and inner.cores < inner.count
+    where = f"the {count(inner.cores, 'core')} of each host" if is_shared else "all devices"
+    more = (
+        f"at most **{percent(found.headroom)}** faster is possible"
+        if found.headroom >= CLOSE
+        else "no plan is faster"
+    )
     spent = found.prediction.seconds_per_minibatch
     return (
-        f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: all compute, "
-        f"evenly on all devices. This one takes {seconds(spent)}: at most **{percent(found.gap)}** "
-        f"faster is possible. It is {times(found.over_one_device)} as fast as one device."
+        f"No plan takes less than **{seconds(found.bound_seconds)}** per minibatch: that is all "
+        f"compute, spread evenly over {where}. This one takes {seconds(spent)}: {more}. "
+        f"It is {times(found.over_one_device)} as fast as one device."
     )
 
 
-def _choices(plan: Plan) -> list[tuple[str, str]]:
+def _choices(answer: Answer) -> list[tuple[str, str]]:
     """What is chosen, and what: ("Schedule", "1F1B with weight stashing")."""
-    rule, cut = schedule(plan.schedule), plan.partition
-    updates = f"after {count(plan.batch, 'microbatch', 'microbatches')}" if rule.batched else ""
+    plan = answer.prediction.plan
+    rule, cut, samples = schedule(plan.schedule), plan.partition, answer.samples_per_update
+    updates = count(samples // plan.microbatch, "microbatch", "microbatches")
     found = [
         ("Schedule", rule.title),
         ("Microbatch", count(plan.microbatch, "sample")),
-        ("Update", updates or "after every microbatch"),
+        ("Update", f"after {updates}, {count(samples, 'sample')}"),
         ("Recomputation", "of all activations" if plan.recompute else "none"),
         (
             "Pipelines",

@@ -36,8 +36,13 @@ def import_form(definition: Definition | None = None, to: Page = Page.PROFILE) -
         key="import-file",
     )
     model = str(definition.id) if definition else _model(file)
+    says = file is None or PurePath(file.name).suffix != GRAPH
     microbatch = st.number_input(
-        "Samples per microbatch", 1, value=None, help=HELP, placeholder="as the file says"
+        "Samples per microbatch",
+        1,
+        value=None,
+        help=HELP,
+        placeholder="as the file says" if says else "such as 128",
     )
     barred = why_not(definition.project_id if definition else None)
     barred = barred or _lacking(file, model, microbatch)
@@ -72,7 +77,7 @@ def _model(file: UploadedFile | None) -> str | None:
         index=list(names).index(chosen) if chosen else None,
         format_func=names.__getitem__,
         placeholder="Choose its model",
-        help="What the profile is of. A profile in JSON says its model's name.",
+        help="The model that was profiled. Add it on the page Models first if it is not listed.",
         key=f"import-model-{file.file_id if file else ''}",
     )
 
@@ -93,5 +98,5 @@ def _keep(file: UploadedFile, model: str, microbatch: int | None, to: Page) -> N
         backend.definitions.add_zoo(model.removeprefix(ZOO)).id if is_new else int(model)
     )
     kept = backend.profiles.bring(file.name, file.getvalue(), definition_id, microbatch)
-    state.notify(f"Profile {kept.id} is kept")
+    state.notify(f"Profile {kept.id} is imported")
     state.go(to, **{"profile" if to is Page.PLAN else "id": kept.id})

@@ -32,7 +32,7 @@ def project_view(projects: ProjectService, access: Access, project: Project) -> 
             _member_form(projects, project)
         _members(projects, project, members, bool(denied) or project.id == DEFAULT_PROJECT)
     team = None if access.actor.may(Right.MANAGE) else "Administrators of the team set limits."
-    with card("Limits", "what the project may have at once; empty = as much as there is"):
+    with card("Limits", "what the project may use at once; empty = no limit"):
         _quota_form(projects, project, team)
     with card("Retention", "how long ended runs keep logs, timelines and checkpoints"):
         _retention_form(projects, project, denied)

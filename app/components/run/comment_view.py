@@ -44,7 +44,7 @@ def _line(comment: Comment, may_delete: bool) -> None:
             "Delete",
             key=f"delete-comment-{comment.id}",
             type="tertiary",
-            help="Take this comment away",
+            help="Delete this comment",
         ):
             services.backend().comments.delete(comment.id)
             state.done("The comment is deleted")

@@ -15,10 +15,13 @@ from app.formats import NOTHING, change, count, percent, seconds, signed_seconds
 LARGEST = 20
 
 
-def deviation_view(run_id: int, segment: int, measured: Bars, predicted: Bars) -> None:
-    """One sentence; folded away the tables and the join as a file."""
+def deviation_view(
+    run_id: int, segment: int, measured: Bars, predicted: Bars, *, is_shared: bool
+) -> None:
+    """One sentence, which says where others used the cores that the prediction has for the ranks;
+    folded away the tables and the join as a file."""
     found = deviations(measured, predicted)
-    st.caption(_sentence(segment, found))
+    st.caption(_sentence(segment, found, is_shared))
     if not len(found.ours):
         return
     with st.expander("Action by action", icon=":material/difference:"):
@@ -31,13 +34,14 @@ def deviation_view(run_id: int, segment: int, measured: Bars, predicted: Bars) -
         download("All actions as CSV", lambda: deviations_csv(found), name, "text/csv")
 
 
-def _sentence(segment: int, found: Deviations) -> str:
+def _sentence(segment: int, found: Deviations, is_shared: bool) -> str:
     error = percent(found.median_share) if found.median_share is not None else "not known"
     whole, wanted = found.measured.makespan, found.predicted.makespan
+    where = " on cores of their own" if is_shared else ""
     parts = [
         f"Median error per action **{error}**",
-        f"epoch {segment + 1} as a whole {seconds(whole)} measured, {seconds(wanted)} predicted "
-        f"({change(whole, wanted)})",
+        f"epoch {segment + 1} as a whole {seconds(whole)} measured, {seconds(wanted)} predicted"
+        f"{where} ({change(whole, wanted)})",
     ]
     if found.unmatched:
         parts.append(f"{count(found.unmatched, 'action')} only in one of the two")

@@ -121,7 +121,7 @@ def _stacks(run_id: int, barred: str | None) -> None:
 
 def _none(run: Run) -> str:
     if run.cleared_at is not None:
-        return "The project's rule of retention has deleted the log."
+        return "The project's retention rule has deleted the log."
     return "No line was written." if run.state.is_final else "No line yet."
 
 

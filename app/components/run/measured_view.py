@@ -18,7 +18,7 @@ from app.components.shell.layout import card
 from app.components.timeline.timeline_view import timeline_canvas
 from app.formats import NOTHING, percent, seconds
 from app.naming import rank_names
-from app.queries.segments import bars_of_run, predicted_bars
+from app.queries.segments import bars_of_run, expected_of, predicted_bars
 from app.session import state
 from app.session.state import Param
 from backend.runs.events import Clock
@@ -46,7 +46,9 @@ def measured_view(run: Run) -> Shown | None:
     segments = list(services.backend().runs.spans.segments(run.id))
     if not segments or not isinstance(run.spec, TrainSpec):
         return None
-    with card("Measured above predicted", "bars measured, thin bars predicted, label = microbatch"):
+    with card(
+        "Measured above predicted", "thick bars: measured; thin bars: predicted; label: microbatch"
+    ):
         segment = _segment(segments, run)
         closed = run.state.is_final or segment < segments[-1]
         measured = bars_of_run(run, "measured", segment, closed=closed)
@@ -57,7 +59,9 @@ def measured_view(run: Run) -> Shown | None:
         shown = with_loading(measured, loading)
         _timeline(run, run.spec, segment, shown, predicted, closed=closed)
         if predicted is not None:
-            deviation_view(run.id, segment, measured, predicted)
+            cores = expected_of(run).cores
+            is_shared = cores is not None and cores.is_said
+            deviation_view(run.id, segment, measured, predicted, is_shared=is_shared)
         elif run.spec.plan_id is not None:
             st.caption("This segment is long: its prediction is stored when the run ends.")
         if run.summary.clocks:

@@ -173,9 +173,11 @@ def _watch(run: Run) -> None:
         return
     told = notices.is_told(run)
     st.button(
-        "Told" if told else "Tell me",
+        "Notified" if told else "Notify me",
         icon=":material/notifications_active:" if told else ":material/notifications:",
-        help="You are told of this run: press to hear nothing of it" if told else "Be told of it",
+        help="You get notifications about this run. Press to stop them."
+        if told
+        else "Get notifications about this run",
         on_click=guarded(notices.watch),
         args=(run.id, not told),
     )

@@ -28,7 +28,7 @@ def _drawn(run_id: int) -> None:
         return
     num_ranks = max(len(point.uses) for point in points)
     names = {rank: f"rank {rank}" for rank in range(num_ranks)}
-    with card("Use over time", "a stronger grey is more; behind each rank its last use"):
+    with card("Use over time", "stronger colour: more use; after each rank its last use"):
         spec = backend.runs.get(run_id).spec
         if isinstance(spec, TrainSpec) and spec.emulate:
             st.caption(EMULATED)

@@ -25,7 +25,7 @@ def view_menu(wanted: RunFilter, order: RunOrder, columns: Sequence[str]) -> Non
         for view in views:
             _line(view)
         if not views:
-            st.caption("No view yet. A view keeps filters, order and columns under a name.")
+            st.caption("No view yet. A view saves filters, order and columns under a name.")
         _keep_form(ListView(wanted, order, tuple(columns)))
 
 
@@ -56,15 +56,15 @@ def _line(view: SavedView) -> None:
 @guarded
 def _keep_form(view: ListView) -> None:
     with st.form("keep-view", border=False, clear_on_submit=True):
-        name = st.text_input("Keep what is shown as", max_chars=MAX_NAME, placeholder="a name")
+        name = st.text_input("Save this view as", max_chars=MAX_NAME, placeholder="a name")
         barred = why_not()
         shared = st.checkbox(
             "For everybody in the project", help=barred, disabled=barred is not None
         )
-        if not st.form_submit_button("Keep", type="primary", icon=":material/bookmark_add:"):
+        if not st.form_submit_button("Save", type="primary", icon=":material/bookmark_add:"):
             return
     kept = services.backend().views.save(name, view, shared)
-    state.done(f"The view is kept as {plain(kept.name)}")
+    state.done(f"The view is saved as {plain(kept.name)}")
 
 
 @guarded

@@ -75,7 +75,7 @@ def run_error_box(error: RunError) -> None:
 def _apology(number: str) -> None:
     """A fault of Stageflow; the server's log has it under `number`."""
     _box(
-        "This page could not be drawn. The fault is Stageflow's, not yours.",
+        "This page could not be shown because of an error in Stageflow.",
         f"Reload the page. If it happens again, report error {number}: "
         "the server's log has the details under that number.",
     )

@@ -12,7 +12,7 @@ from app.formats import plain, sentence
 from app.session.state import Page
 from backend.errors import NotFound
 
-GONE = "It may have been deleted, or its address is incomplete."
+GONE = "It may have been deleted, or the address is wrong."
 Tone = Literal["gray", "green", "red", "orange"]
 
 
@@ -36,10 +36,12 @@ def tab_title(*parts: str) -> None:
 
 
 @contextmanager
-def card(title: str, remark: str = "") -> Iterator[None]:
-    """A box with a thin border: everything drawn inside the block is in it."""
+def card(title: str, remark: str = "", help: str = "") -> Iterator[None]:
+    """A box with a thin border: everything drawn inside the block is in it. `help`: what its terms
+    mean, on hover."""
     with st.container(border=True, gap="small"):
-        st.markdown(f"**{title}**" + (f" &ensp;:gray[:small[{remark}]]" if remark else ""))
+        said = f"**{title}**" + (f" &ensp;:gray[:small[{remark}]]" if remark else "")
+        st.markdown(said, help=help or None)
         yield
 
 

@@ -7,7 +7,7 @@ from app.session.state import Page
 WHY = {
     Page.PEOPLE.path: "The page People is for administrators: ask one of them.",
     Page.ACCOUNT.path: "Nobody signs in here, so nobody has an account.",
-    Page.PROJECTS.path: "There is one project here, and nobody signs in: nothing to choose.",
+    Page.PROJECTS.path: "There is only one project, so there is nothing to choose.",
 }
 
 
@@ -16,7 +16,7 @@ def unknown_page() -> None:
     name = named_page()
     page_header("Not found")
     if why := WHY.get(name):
-        empty_state("This page is not for you", why, Page.START, "Go to Start")
+        empty_state("This page is not available", why, Page.START, "Go to Start")
     else:
-        advice = "Its address may be misspelt. The pages that there are stand on the left."
+        advice = "The address may be misspelt. All pages are listed on the left."
         empty_state(f"No page {name!r}", advice, Page.START, "Go to Start")

@@ -51,8 +51,8 @@ def sweep_figures(found: SweepReport) -> None:
             Figure(
                 "Time left",
                 duration(found.seconds_left),
-                help="Runs that wait take as long as those that were done have taken, as many at "
-                "once as run now.",
+                help="Assumes that waiting runs take as long as the finished ones, and that as "
+                "many run at once as now.",
             ),
             Figure("Ended early", str(sum(bool(each.ended) for each in found.results))),
             Figure(f"Best {early.metric}", number(best.metric if best else None)),
@@ -76,7 +76,7 @@ def sweep_lines(found: SweepReport) -> None:
     ):
         if len(told) < 2:
             metric = found.sweep.spec.early.metric
-            st.caption(plain(f"Lines appear when two runs have told of {metric}."))
+            st.caption(plain(f"Lines appear once two runs have reported {metric}."))
             return
         drawing = parallel(found, larger=bool(is_larger(found.sweep.spec.early)))
         st.plotly_chart(drawing, key="parallel", config=CONFIG, alt=alternative(found))

@@ -37,7 +37,7 @@ class NoticeService:
         self._check("add a place to be told at")
         found = place_address(kind, address)
         if kind is PlaceKind.MAIL and not self.takes_mail:
-            raise InvalidInput("this Stageflow sends no mail", "Use a chat or a webhook.")
+            raise InvalidInput("mail is not set up", "Use a chat or a webhook.")
         if not events:
             raise InvalidInput("nothing would be told", "Choose at least one event.")
         runs = "all" if all_runs else "mine"

@@ -98,7 +98,7 @@ class PoolService:
         error = RunError(
             "JobFailed",
             f"{TRIES} jobs of the pool {job.pool} ended{said}",
-            "See what the job printed, mend that, and launch the run again.",
+            "Read the job's output, correct the cause, and launch the run again.",
             output,
         )
         if self._stores.runs.fail_queued(job.run_id, error):
@@ -118,8 +118,8 @@ def why_pooled(run: Run, pool: Pool | None, jobs: Sequence[PoolJob]) -> str:
     name = run.spec.pool.name if run.spec.pool else ""
     if pool is None or not pool.alive:
         return (
-            f"Nobody submits jobs for the pool {name} at the moment. Start it again where it ran: "
-            "`stageflow pool`. Jobs that run go on."
+            f"No process submits jobs for the pool {name} at the moment. Start it again where it "
+            "ran: `stageflow pool`. Running jobs continue."
         )
     open_ones = [job for job in jobs if not job.is_over and is_needed(job, run)]
     if not open_ones:

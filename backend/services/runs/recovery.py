@@ -59,11 +59,23 @@ def resumption(
             f"run {run.id} has trained {first.mark.epoch} epochs",
             f"Give more epochs in all, such as {2 * first.mark.epoch}.",
         )
+    stop = run.spec.stop
+    if 0 < stop.updates <= first.mark.step:
+        if not epochs:
+            raise InvalidInput(
+                f"run {run.id} has made the {stop.updates} updates that it was to make at most",
+                "Give epochs in all, which hold in place of that.",
+            )
+        stop = replace(stop, updates=0)
     rule = with_decay_as_before(run.spec.optimizer)
     if learning_rate is not None:
         rule = replace(rule, learning_rate=learning_rate)
     spec = replace(
-        run.spec, checkpoint_id=first.id, epochs=epochs or run.spec.epochs, optimizer=rule
+        run.spec,
+        checkpoint_id=first.id,
+        epochs=epochs or run.spec.epochs,
+        optimizer=rule,
+        stop=stop,
     )
     if plan_id is not None:
         plan = stores.plans.get(plan_id).prediction.plan

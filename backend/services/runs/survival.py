@@ -10,8 +10,8 @@ from math import lcm
 from backend.errors import InvalidInput, StageflowError
 from backend.prediction.fallbacks import Fallback, fallbacks
 from backend.prediction.question import Question
-from backend.prediction.search import Watch
 from backend.prediction.shapes import microbatch_unit
+from backend.prediction.watch import Watch
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.attempts.going_on import Stake, expected_wait, goes_on
 from backend.runs.dispatch.nodes import Node

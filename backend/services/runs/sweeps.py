@@ -87,7 +87,7 @@ class SweepService:
             )
         if early.median and is_larger(early) is None:
             raise InvalidInput(
-                f"nobody knows which values of {early.metric!r} are better",
+                f"it is not known which values of {early.metric!r} are better",
                 "Say larger or smaller.",
             )
 

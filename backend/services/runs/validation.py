@@ -159,7 +159,7 @@ def _validate_stop(stop: StopSpec, keeps_best: bool) -> None:
         )
     if (stop.patience or keeps_best) and is_larger_better(stop) is None:
         raise InvalidInput(
-            f"nobody knows which values of {stop.metric!r} are better",
+            f"it is not known which values of {stop.metric!r} are better",
             "Say larger or smaller (--better).",
         )
 

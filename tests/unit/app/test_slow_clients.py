@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.server.slow_clients import LEAST_RATE, PATIENCE, HurriedProtocol
 
@@ -39,3 +40,17 @@ def test_who_is_slow(
     cycle = None if answered is None else SimpleNamespace(response_complete=answered)
     client.cycle = cycle  # type: ignore[assignment]
     assert client.is_slow() is slow
+
+
+def test_a_websocket_is_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed_on: list[object] = []
+
+    def handle(client: object) -> None:
+        passed_on.append(client)
+
+    monkeypatch.setattr(HttpToolsProtocol, "handle_websocket_upgrade", handle)
+    client = HurriedProtocol.__new__(HurriedProtocol)
+    cancelled: list[bool] = []
+    client._late = SimpleNamespace(cancel=lambda: cancelled.append(True))  # type: ignore[assignment]
+    client.handle_websocket_upgrade()
+    assert (passed_on, cancelled, client._late) == ([client], [True], None)

@@ -86,7 +86,7 @@ def test_times_are_carried_to_another_device():
 def test_what_is_set_is_said():
     wanted = Wanted(stored(), local(2), memory=2**32, recompute=MemorySaving.NEVER)
     said = options_text(wanted).replace("\u00a0", " ")
-    assert said == "2 set: memory 4.00 GiB, recomputation never"
+    assert said == "2 options set: memory 4.00 GiB, recomputation never"
     assert options_text(Wanted(stored(), local(2), planner="straight", batch=9)) == ""
     wanted = replace(wanted, state_precision="bfloat16-masters", shard_state=MemorySaving.ALWAYS)
     every = replace(
@@ -105,7 +105,7 @@ def test_what_is_set_is_said():
         "state bfloat16, float32 masters",
         "sharded state always",
         "updates of up to 4 times the samples",
-        "searched on",
+        "longer search",
     ):
         assert words in said
 

@@ -28,7 +28,7 @@ from backend.errors import InvalidInput
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import by_hand
 from backend.prediction.question import Question
-from backend.prediction.search import Watch
+from backend.prediction.watch import Watch
 from tests.app import seed
 
 LAYERS = len(seed.a_profile().layers)

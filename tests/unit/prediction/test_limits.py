@@ -28,7 +28,7 @@ def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much
     monkeypatch.setattr(question, "LIMIT", 5e4)
     [short] = rank(ASKED)
     assert short.is_short
-    assert "the gap is" in short.limit_words
+    assert "faster is possible" in short.limit_words
     assert replace(short, planner_seconds=0) == replace(rank(ASKED)[0], planner_seconds=0)
     monkeypatch.setattr(question, "FURTHER", 1000)
     [longer] = rank(replace(ASKED, search_on=True))

@@ -33,17 +33,26 @@ def found(question: Question) -> tuple[Prediction, list[Relaxed]]:
 
 
 def test_a_plan_that_needs_more_memory_names_devices_that_have_it() -> None:
-    best, (larger, saving) = found(a_question(6 * GB))
+    best, (larger, *_) = found(a_question(6 * GB))
     assert larger.memory is not None
     assert larger.memory >= max(larger.prediction.memory_bytes)
     assert larger.where == f"With {larger.memory / GB:g} GB per device"
     fits = rank(a_question(larger.memory))[0].prediction
     assert fits.samples_per_second == pytest.approx(larger.prediction.samples_per_second)
     assert larger.times == pytest.approx(fits.samples_per_second / best.samples_per_second)
-    assert saving.memory is None
-    assert saving.prediction.plan.recompute
-    allowed = rank(a_question(6 * GB, MemorySaving.AUTO))[0].prediction
-    assert saving.prediction == allowed
+
+
+def test_what_saving_memory_allows_needs_no_larger_devices() -> None:
+    question = replace(a_question(32 * GB), planner="data-parallel")
+    best = rank(question)[0].prediction
+    _, saving = without_limits(question, best)
+    assert saving.recompute is MemorySaving.AUTO
+    assert saving.cluster == question.cluster
+    faster = replace(best, samples_per_second=1.5 * best.samples_per_second)
+    offered = relaxed(saving, faster, best)
+    assert offered == Relaxed(None, faster, pytest.approx(1.5))
+    assert offered.where.startswith("With recomputation")
+    assert relaxed(saving, best, best) is None
 
 
 @pytest.mark.parametrize("memory", [None, 288 * GB])

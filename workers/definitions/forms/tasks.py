@@ -37,6 +37,25 @@ class ExampleSizes:
         first = 0 if padding is None else padding + 1
         return torch.randint(min(first, text.vocab_size - 1), text.vocab_size, (batch, self.length))
 
+    def sentence(self, batch: int) -> Tensor:
+        """Tokens with one end of a sentence, where the mask ends: some heads look for it."""
+        return self._ended(batch, 1)
+
+    def question(self, batch: int) -> Tensor:
+        """Tokens with three ends, of which the first two part a question from its text."""
+        return self._ended(batch, 3)
+
+    def _ended(self, batch: int, count: int) -> Tensor:
+        tokens, text = self.tokens(batch), self.config.get_text_config()
+        end = getattr(text, "sep_token_id", None) or getattr(text, "eos_token_id", None)
+        if not isinstance(end, int) or not 0 < end < text.vocab_size or self.length < 2 * count:
+            return tokens
+        other = end + 1 if end + 1 < text.vocab_size else end - 1
+        tokens = torch.where(tokens == end, other, tokens)
+        last = self.mask(batch).sum(1, keepdim=True) - 1
+        between = torch.tensor([self.length // 4, self.length // 4 + 1][: count - 1])
+        return tokens.scatter(1, torch.cat([between.expand(batch, -1), last], 1).long(), end)
+
     def mask(self, batch: int) -> Tensor:
         """The last quarter of every second sample is padding."""
         mask = torch.ones(batch, self.length, dtype=torch.long)
@@ -157,6 +176,8 @@ class Task:
 
 
 _TEXT: dict[str, Draw] = {"input_ids": ExampleSizes.tokens, "attention_mask": ExampleSizes.mask}
+_SENTENCE = _TEXT | {"input_ids": ExampleSizes.sentence}
+_QUESTION = _TEXT | {"input_ids": ExampleSizes.question}
 _DECODED: dict[str, Draw] = {"decoder_input_ids": ExampleSizes.tokens}
 TASKS = {
     "causal-lm": Task("AutoModelForCausalLM", {"input_ids": ExampleSizes.tokens}, shifted),
@@ -167,12 +188,14 @@ TASKS = {
     ),
     "masked-lm": Task("AutoModelForMaskedLM", _TEXT, hidden),
     "sequence-classification": Task(
-        "AutoModelForSequenceClassification", _TEXT, ExampleSizes.classes
+        "AutoModelForSequenceClassification", _SENTENCE, ExampleSizes.classes
     ),
     "token-classification": Task(
         "AutoModelForTokenClassification", _TEXT, ExampleSizes.class_of_each
     ),
-    "question-answering": Task("AutoModelForQuestionAnswering", _TEXT, ExampleSizes.places, _ends),
+    "question-answering": Task(
+        "AutoModelForQuestionAnswering", _QUESTION, ExampleSizes.places, _ends
+    ),
     "image-classification": Task(
         "AutoModelForImageClassification",
         {"pixel_values": ExampleSizes.pictures},

@@ -119,7 +119,7 @@ class ModuleState:
         found: dict[str, Difference] = {}
         for path, one in mine.items():  # what one alone has differs in what holds it
             for name in _differing(one, theirs[path]) if path in theirs else ():
-                place = _named(_joined(path, name))
+                place = named(_joined(path, name))
                 found[place] = Difference(
                     place,
                     one.module,
@@ -153,7 +153,7 @@ class _StateWalk:
             return
         self._seen[id(value)] = value
         if isinstance(value, nn.Module) and module is not None:
-            module = _named(path).removesuffix(".")
+            module = named(path).removesuffix(".")
         if _is_foreign(value) or (module is None and _is_large(value)):
             return
         copied = self._copied(value)
@@ -209,7 +209,17 @@ def _generators() -> dict[str, Any]:
 
 def _is_held(value: object, held: Fields) -> bool:
     now = fields(value) or {}
-    return [*now] == [*held] and all(now[key] is each for key, each in held.items())
+    return (
+        len(now) == len(held)
+        and all(map(_is_key, now, held))
+        and all(now.get(key) is each for key, each in held.items())
+    )
+
+
+def _is_key(one: object, other: object) -> bool:
+    """Whether two keys are the same; to compare stand-ins would write into the graph."""
+    is_proxy = isinstance(one, fx.Proxy) or isinstance(other, fx.Proxy)
+    return one is other or (not is_proxy and one == other)
 
 
 def _differing(one: Kept, two: Kept) -> Iterator[object]:
@@ -247,13 +257,13 @@ def _meaning(proxy: fx.Proxy) -> str:
 
 
 def _joined(path: str, key: object) -> str:
-    if key == "":
+    if isinstance(key, str) and not key:
         return path
     if isinstance(key, str) and key.replace("_", "").isalnum():
         return f"{path}.{key}" if path else key
     return f"{path}[{key!r}]" if isinstance(key, _ATOMS) else f"{path}[{type(key).__name__}]"
 
 
-def _named(path: str) -> str:
+def named(path: str) -> str:
     """The path as people write it."""
     return _UNNAMED.sub("", path)

@@ -6,6 +6,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from workers.definitions.module_state.hidden import are_tensors, hide
 from workers.definitions.module_state.module_state import Difference, ModuleState
 from workers.definitions.module_state.twin import twin
 
@@ -44,6 +45,7 @@ def traced_steadily(
     forward's Python once. If training changes state 0 into state 1, and from there does the same
     again and leaves it, then so do all trainings that follow; evaluation must do in state 1 what it
     does in state 0, and leave it. Random numbers that were drawn meanwhile are others next time.
+    The values of tensors in attributes may differ where no forward reads those of an earlier one.
     Buffers do not count where the trace itself `sees_buffers` change.
     """
 
@@ -57,12 +59,35 @@ def traced_steadily(
     if not changed:
         return made[0], made[1]
     before = ModuleState.of(learning)
-    again = trace(learning), trace(learning.eval())
+    try:
+        again = trace(learning), trace(learning.eval())
+    except Exception as error:  # what is left of the first trace cannot be read by another
+        raise StateChanges([*dict.fromkeys(changed)]) from error
     left = unseen(before, learning.train(), sees_buffers)
-    is_random = any(each.is_random for each in changed)
-    if is_random or left or not all(map(is_equal, made, again)):
+    is_steady = all(map(is_equal, made, again)) and not any(each.is_random for each in changed)
+    if is_steady and left and are_tensors(left):
+        left = [] if _are_unread(learning, left, trace, made, is_equal) else left
+    if left or not is_steady:
         raise StateChanges([*dict.fromkeys((*changed, *left))])
     return made[0], made[1]
+
+
+def _are_unread(
+    model: nn.Module,
+    tensors: Sequence[Difference],
+    trace: Callable[[nn.Module], Made],
+    made: Sequence[Made],
+    is_equal: Callable[[Made, Made], bool],
+) -> bool:
+    """Whether both modes are traced alike where nothing can read these tensors."""
+    for training, expected in zip((True, False), made, strict=True):
+        hide(model.train(training), tensors)
+        try:
+            if not is_equal(expected, trace(model)):
+                return False
+        except Exception:  # the user's code read one of them
+            return False
+    return True
 
 
 def unseen(before: ModuleState, model: nn.Module, sees_buffers: bool) -> list[Difference]:

@@ -15,8 +15,8 @@ LONGEST = 500
 """Characters of the API's own message that are shown."""
 REFUSED = {
     HTTPStatus.BAD_REQUEST: "Correct the pool's settings; `kubectl explain` says what they may be.",
-    HTTPStatus.FORBIDDEN: "Give the pool's account the role of docs/guide/kubernetes.md, or ask"
-    " for more quota where the namespace's is exceeded.",
+    HTTPStatus.FORBIDDEN: "Give the pool's account the role that the guide to Kubernetes pools"
+    " lists, or ask for more quota where the namespace's is exceeded.",
     HTTPStatus.NOT_FOUND: "Look whether the namespace is there (kubectl get namespaces) and"
     " JobSet installed (kubectl get crd jobsets.jobset.x-k8s.io).",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Correct what it names: the pool's settings, or the number"

@@ -24,7 +24,7 @@ class BuildTookTooLong(StageflowError):
     """Making and tracing the model took longer than the node lets it; `detail` is the stack."""
 
     def __init__(self, limit: float, detail: str) -> None:
-        advice = "Look for a loop that never ends; a node gives more time by STAGEFLOW_BUILD."
+        advice = "Look for a loop that never ends, or set a longer STAGEFLOW_BUILD on the node."
         super().__init__(f"making and tracing the model took longer than {limit:g} s", advice)
         self.detail = detail
 

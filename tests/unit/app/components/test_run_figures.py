@@ -145,7 +145,7 @@ def test_a_plan_is_compared_with_data_parallelism() -> None:
     assert memory.note == "977\u00a0KiB free"
     assert (sent.note, sent.tone) == ("−95\u00a0% vs data parallel", "green")
     assert staleness.value == "1\u00a0update"
-    assert plan_figures(theirs, cluster)[0].note == "is data parallel"
+    assert plan_figures(theirs, cluster)[0].note == "data parallelism"
 
 
 def test_without_data_parallelism_the_reason_is_said() -> None:

@@ -67,6 +67,22 @@ def test_a_sparse_embedding_is_told_to_be_dense(define) -> None:
     assert any("0 asks for sparse gradients; here they are dense" in note for note in notes)
 
 
+def test_layers_that_torch_computes_in_one_are_told(define) -> None:
+    definition = define("""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.many = nn.GRU(4, 8, 3, batch_first=True)
+                self.one = nn.GRU(8, 4, batch_first=True)
+            def forward(self, x): return self.one(self.many(x)[0])[0][:, -1]
+        def model(): return Net()
+        def example(n): return torch.rand(n, 3, 4), torch.randint(4, (n,))
+    """)
+    (note,) = prepare(definition, definition.example(2)).notes
+    assert note.startswith("many is one layer with 88% of the weights: torch computes the 3 layers")
+    assert "Write 3 modules of one layer each" in note
+
+
 def test_a_loss_of_three_is_given_the_inputs(define) -> None:
     definition = define("""
         def model(): return nn.Linear(3, 3)

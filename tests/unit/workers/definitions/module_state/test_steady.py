@@ -66,6 +66,65 @@ def test_an_attribute_that_is_only_written_is_no_reason() -> None:
     assert names(of(Noting())) == ["a", "b"]
 
 
+class Measured(nn.Module):
+    """Leaves a measure of what it made, which is another in training than in evaluation."""
+
+    def __init__(self, reads: bool = False) -> None:
+        super().__init__()
+        self.inner, self.drop, self.reads = nn.Linear(4, 4), nn.Dropout(0.5), reads
+        self.measure = torch.ones(())
+
+    def forward(self, x):
+        x = self.drop(self.inner(x)) * (self.measure if self.reads else 1)
+        self.measure = x.pow(2).mean()
+        return x
+
+
+class Summed(nn.Module):
+    def __init__(self, reads: bool) -> None:
+        super().__init__()
+        self.blocks = nn.Sequential(Measured(), Measured(reads))
+        self.shape = nn.Linear(4, 4)
+
+    def forward(self, x):
+        y = self.shape(self.blocks(x))
+        y[:, 0] = 0  # stand-ins do not pass
+        return y, sum(block.measure for block in self.blocks)
+
+
+def test_what_blocks_leave_for_the_model_is_read_there() -> None:
+    found = of(Summed(reads=False))
+    assert found.tracing == "captured"
+    assert {"blocks.0.inner", "blocks.1.inner", "shape"} <= {*names(found)}
+
+
+def test_what_an_earlier_forward_left_is_not_taken_for_its_own() -> None:
+    found = of(Summed(reads=True))
+    assert names(found) == ["Summed"]
+    assert "measure" in found.notes[0]
+
+
+def test_what_a_whole_submodule_leaves_for_the_model_is_named() -> None:
+    class Leaving(Counting):
+        left = None
+
+        def forward(self, x):
+            self.left = super().forward(x)
+            return self.left
+
+    class Outer(Linears):
+        def __init__(self):
+            super().__init__()
+            self.leaving = Leaving()
+
+        def forward(self, x):
+            return self.leaving(self.a(x)) + self.leaving.left.sum()
+
+    (note,) = of(Outer()).notes
+    assert "it may read leaving.calls, leaving.left" in note
+    assert "Let the submodule return what others read of it" in note
+
+
 def test_what_the_first_forward_alone_does_is_named() -> None:
     class Settling(Linears):
         ready = False

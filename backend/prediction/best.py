@@ -1,0 +1,157 @@
+"""`best`: the fastest plan of all candidates, and of those that small steps from them lead to."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import chain, count
+
+from backend.errors import StageflowError
+from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.work import SearchWork
+from backend.prediction.best_first import fastest
+from backend.prediction.candidates import every_plan, own_plans, variations
+from backend.prediction.improvement import nearby
+from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
+from backend.prediction.simulations import STAGE, Simulations
+from backend.prediction.watch import Watch
+
+STEP = 1e-4
+"""A step that gains a smaller share is not taken."""
+STARTS = 8
+"""Plans from which steps are taken at first: the fastest of those that were simulated."""
+VAIN = 24
+"""Plans in a row whose neighbours are no faster than the fastest one, after which it is taken."""
+
+
+def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
+    """The fastest plan that is found, with what it will do. Raises as `fastest`."""
+    simulations = Simulations(question, work)
+    known = [found.plan for found in question.all_known]
+    own = (*own_plans(question), *known)
+    plans = list(every_plan(question, work))
+    first = (replace(plan, planner="best") for plan in own if question.admits(plan))
+    found = fastest("best", simulations, plans, watch, first)
+    return Improving(simulations, watch, found).run()
+
+
+Queue = list[tuple[float, int, Iterator[Plan]]]
+
+
+@dataclass
+class Improving:
+    """Steps from the fastest plans that were simulated, and from those that they lead to, the
+    fastest first.
+
+    best   the fastest plan so far
+    queue  plans by their rates, each with the neighbours that are left, the highest bound first
+    unfit  plans that do not fit the memory by their bounds, likewise: a neighbour may fit
+    """
+
+    simulations: Simulations
+    watch: Watch
+    best: Prediction
+    queue: Queue = field(default_factory=list)
+    unfit: Queue = field(default_factory=list)
+    _tried: set[Plan] = field(default_factory=set)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def run(self) -> Prediction:
+        """`best`, or a faster plan. Ends where no step helps, where the work is spent, or when it
+        is stopped."""
+        for start in self._starts():
+            self._climb(start)
+        for found in self.simulations.question.all_known[:STARTS]:
+            self._push(found)
+        self._expand(self.queue)
+        self._expand(self.unfit)
+        return self.best
+
+    def _expand(self, queue: Queue) -> None:
+        """The neighbours of the plans in `queue`, and of those that are added meanwhile, until
+        those of `VAIN` in a row are no faster."""
+        vain = 0
+        while queue and vain < VAIN and not self._is_over():
+            rate, number, steps = heappop(queue)
+            if self._faster(steps):
+                vain = 0
+                heappush(queue, (rate, number, steps))
+                self._climb(self.best)
+            else:
+                vain += 1
+
+    def _starts(self) -> list[Prediction]:
+        """The best, and the fastest plans of other numbers of stages or other schedules."""
+        found: dict[object, Prediction] = {}
+        for each in (self.best, *self.simulations.question.all_known):
+            found.setdefault(len(each.plan.partition.stages), each)
+            found.setdefault(each.plan.schedule, each)
+        return list(dict.fromkeys(found.values()))[:STARTS]
+
+    def _climb(self, current: Prediction) -> None:
+        """From plan to plan, each faster than the one before."""
+        is_better = True
+        while is_better:
+            is_better = False
+            for plan in self._steps(current.plan):
+                if self._is_over() or self.simulations.bound(plan) <= self._enough:
+                    break
+                found = self._tried_once(plan)
+                if found and found.samples_per_second > current.samples_per_second * (1 + STEP):
+                    current, is_better = found, True
+                    break
+
+    def _push(self, found: Prediction) -> None:
+        self._tried.add(replace(found.plan, planner="best"))
+        steps = self._steps(replace(found.plan, planner="best"))
+        heappush(self.queue, (-found.samples_per_second, next(self._numbers), steps))
+
+    def _is_over(self) -> bool:
+        return self.simulations.work.is_spent or self.watch.stop()
+
+    def _faster(self, steps: Iterator[Plan]) -> bool:
+        """Whether one of `steps` is faster than the best; then it is the best."""
+        for plan in steps:
+            if self._is_over() or self.simulations.bound(plan) <= self._enough:
+                return False
+            is_last = self.best
+            if found := self._tried_once(plan):
+                self._push(found)
+            if self.best is not is_last:
+                return True
+        return False
+
+    def _tried_once(self, plan: Plan) -> Prediction | None:
+        """What `plan` does, where it was not tried before and fits; the best where it is."""
+        if plan in self._tried:
+            return None
+        self._tried.add(plan)
+        try:
+            found = self.simulations.predicted(plan)
+        except PlanDoesNotFit:
+            heappush(
+                self.unfit, (-self.simulations.bound(plan), next(self._numbers), self._steps(plan))
+            )
+            return None
+        except StageflowError:
+            return None
+        if found.samples_per_second > self._enough:
+            self.best = found
+        return found
+
+    @property
+    def _enough(self) -> float:
+        return self.best.samples_per_second * (1 + STEP)
+
+    def _steps(self, plan: Plan) -> Iterator[Plan]:
+        """The neighbours of `plan`, the highest bound first, as far as the work suffices."""
+        question, work = self.simulations.question, self.simulations.work
+        found = []
+        near = nearby(plan, question.profile, question.cluster)
+        for other in chain(variations(question, plan), near):
+            work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
+            if work.is_spent:
+                break
+            if other not in self._tried and question.admits(other):
+                found.append(other)
+        yield from sorted(found, key=self.simulations.bound, reverse=True)

@@ -1,0 +1,68 @@
+"""The simulations of a search: each counts as work, and none is made that its bound rules out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from math import inf
+
+from backend.errors import StageflowError
+from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.planning.plan import Plan
+from backend.planning.work import SearchWork
+from backend.prediction.bottleneck import drains, most_samples
+from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
+from backend.prediction.shapes import steady_shape
+from backend.prediction.steady import forwards
+
+PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
+"""Work of a prediction: once, per forward that is simulated, and per stage."""
+
+
+@dataclass(frozen=True)
+class Simulations:
+    """What plans of `question` do, at the cost of `work`."""
+
+    question: Question
+    work: SearchWork
+
+    def predicted(self, plan: Plan) -> Prediction:
+        """`plan` simulated, running ahead where that is faster; what was before costs nothing.
+        Raises as `Question.ahead`."""
+        is_known = self.question.known(plan) is not None
+        if not is_known:
+            self.work.count(PREDICTING + STAGE * len(plan.partition.stages))
+        found = self.question.ahead(plan)
+        if is_known or not found.is_simulated:
+            return found
+        self.work.count(FORWARD * forwards(plan, steady_shape(plan)))
+        if found.plan.run_ahead > plan.run_ahead:
+            self.work.count(FORWARD * forwards(found.plan, steady_shape(found.plan)))
+        return found
+
+    @cached_property
+    def bound(self) -> Callable[[Plan], float]:
+        """Samples/s that `plan` does not exceed; those that differ in a schedule alone that is
+        bounded alike are counted once. Infinite once the work is spent: what is not bounded is not
+        left out for its bound."""
+        alike: dict[tuple[bool, bool], str] = {}
+
+        def found(plan: Plan) -> float:
+            kind = drains(plan.schedule), schedule_named(plan.schedule).delay is not None
+            name = alike.setdefault(kind, plan.schedule) if kind[0] else ""
+            return counted(replace(plan, schedule=name, planner="", advance=1, run_ahead=0))
+
+        counted = cache(self._bound)
+        return found
+
+    def _bound(self, plan: Plan) -> float:
+        if self.work.is_spent:
+            return inf
+        self.work.count(PREDICTING / 3 + STAGE * len(plan.partition.stages))
+        question = self.question
+        gain = question.gain if plan.num_pipelines > 1 else 1.0
+        try:
+            most = gain * most_samples(question.at(plan.microbatch), question.cluster, plan)
+        except StageflowError:
+            return inf  # predicting it raises the same, with its reason
+        return float(f"{most:.10g}")  # equal ones stay in the order in which they were named

@@ -1,0 +1,21 @@
+"""`best` against every plan wherever its stages stand, all of them simulated: none is much faster.
+`tests/benchmarks/bench_every_placement.py` has more cases."""
+
+from itertools import product
+
+import pytest
+from drawn import drawn
+from every_simulation import simulated
+
+NUMBERS = (0, 3, 4, 8, 12, 27, 31)
+"""Cases that each were beaten once by another number of devices, another order of unequal ones,
+other layers, or replicas that hand microbatches to other machines."""
+
+
+@pytest.mark.parametrize("kind", ["2 levels", "unequal devices"])
+def test_nothing_is_much_faster_than_best(kind):
+    drawn_cases = ((n, drawn(kind, n, limited)) for n, limited in product(NUMBERS, (False, True)))
+    found = [beside for number, case in drawn_cases if (beside := simulated(case, number))]
+    assert len(found) > len(NUMBERS)
+    assert not any(beside.is_beyond for beside in found)
+    assert max(beside.times for beside in found) <= 1.01
