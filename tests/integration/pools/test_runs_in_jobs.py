@@ -24,8 +24,11 @@ def rig(new_pool) -> PoolRig:
 
 
 def test_jobs_of_one_and_two_machines_learn_what_a_node_learns(
-    rig: PoolRig, undisturbed: Callable[..., Losses]
+    new_pool: Callable[..., PoolRig], undisturbed: Callable[..., Losses]
 ) -> None:
+    """The lease outlasts any load of this machine: a job that comes too late has a successor."""
+    rig = new_pool(lease=30)
+    rig.begin()
     one, two = (rig.submit(rig.training(machines)) for machines in (1, 2))
     ended = [rig.until_final(run.id) for run in (one, two)]
     assert [run.state for run in ended] == [RunState.SUCCEEDED] * 2, [run.error for run in ended]
