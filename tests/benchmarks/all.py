@@ -42,7 +42,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
-    *("shared_node", "timeline"),
+    *("prediction", "shared_node", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 
