@@ -35,7 +35,7 @@ def test_what_stands_beside_a_timeline_shares_a_colour_with_an_action_only_where
     assert palette.LIMIT not in {*actions, *palette.SERIES}
     assert not actions & {*palette.STAGES, *palette.SERIES}
     assert len(set(palette.SERIES)) == len(palette.SERIES)
-    own = {"optimizer": "optimizer", "bundles": "send"}
+    own = {"optimizer": "optimizer", "messages": "send"}
     for word, colour in palette.MEMORY.items():
         assert (colour in actions) == (word in own), word
         assert word not in own or colour == palette.COLOURS[own[word]]
