@@ -198,7 +198,7 @@ def test_best_finds_the_published_plans_soon(name, label):
     rank(question)  # what is imported late is imported now
     [found] = rank(question)
     assert found.prediction.plan.partition.label == label
-    assert found.planner_seconds < 2
+    assert found.planner_seconds < 10  # the limit of every question
 
 
 @published
