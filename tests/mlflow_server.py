@@ -5,7 +5,6 @@ it is unpacked, without what it needs, beside them: its server works with the ne
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 BESIDE = ("flask-cors", "graphene<4", "graphql-core<3.3", "graphql-relay<3.3", "huey<4")
 QUIET = {
@@ -36,9 +37,7 @@ def mlflow_server(folder: Path, seconds: float = 150.0) -> Iterator[str]:
     )
     if done.returncode:
         pytest.skip(f"MLflow's server cannot be installed: {done.stderr[-300:]}")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(port)]
     with (folder / "log").open("wb") as log:

@@ -1,7 +1,6 @@
 """The REST API on a real port of this machine, over a real database."""
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from app.server.listening import options
 from backend.bootstrap import Backend
 from tests.api.matrix import Place, peopled
 from tests.app import seed
+from tests.ports import free_port
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,7 @@ def served_app() -> Starlette:
 @contextmanager
 def serving() -> Iterator[str]:
     """The API's routes on a free port, in a thread."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     config = uvicorn.Config(served_app(), port=port, log_level="error", **options())
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

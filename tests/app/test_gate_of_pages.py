@@ -26,6 +26,7 @@ from app.gate.run_files import artifact_link
 from app.session.state import Page
 from backend.people.rights import Role
 from tests.app import seed
+from tests.ports import free_port
 
 PASSWORD = "seven quiet stages"
 UPGRADE = {
@@ -51,10 +52,8 @@ PLACES = sorted(
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """A dashboard where people sign in: its host and port, and the cookie of a viewer."""
     home = tmp_path_factory.mktemp("gate")
-    with pytest.MonkeyPatch.context() as patch, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
+    port = free_port()
+    with pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("STAGEFLOW_")]:
             patch.delenv(name)
         patch.setenv("STAGEFLOW_HOME", str(home))

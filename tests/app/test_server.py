@@ -16,14 +16,13 @@ from app import asgi
 from app.client import Client
 from backend.bootstrap import Backend
 from tests.app.test_boundary import set_revision
+from tests.ports import free_port
 
 
 @pytest.fixture
 def url(backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A dashboard on a free port, started in a directory that is not the project's."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     monkeypatch.setenv("STAGEFLOW_PORT", str(port))
     server = subprocess.Popen([sys.executable, "-m", "app.asgi"], cwd=tmp_path)
     try:

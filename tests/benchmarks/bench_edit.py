@@ -27,6 +27,7 @@ from backend.profiles.graph_txt import read_graph
 from backend.profiles.profile import Profile
 from tests.app import seed
 from tests.benchmarks.evidence import evidence
+from tests.ports import free_port
 
 HANDLES, WIDE, WARM = 3, 3, 4
 TARGET = 300  # milliseconds
@@ -71,9 +72,7 @@ def rows(profile: Profile, cluster: str) -> Iterator[list[str]]:
 @contextmanager
 def dashboard(home: Path, profile: Profile) -> Iterator[str]:
     """The pages alone, on a home with this profile."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     os.environ |= {"STAGEFLOW_HOME": str(home), "STAGEFLOW_PORT": str(port)}
     backend = seed.fresh()
     backend.profiles.add(profile, backend.definitions.add_zoo("vgg_digits").id)

@@ -10,7 +10,6 @@ title, its slowest part, and no script running. `--home` keeps the filled databa
 import argparse
 import os
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -26,6 +25,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.app import seed
 from tests.benchmarks.bench_history import fill
+from tests.ports import free_port
 from tests.postgres import Postgres
 
 ROUNDS = 5
@@ -79,9 +79,7 @@ def filled(kind: str, folder: Path, num_runs: int, num_points: int) -> Iterator[
 @contextmanager
 def dashboard(module: str = "app.asgi") -> Iterator[tuple[str, psutil.Process, float]]:
     """Its address, its process, and the seconds until it answered."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     start = time.perf_counter()
     server = subprocess.Popen(
         [sys.executable, "-m", module], env=os.environ | {"STAGEFLOW_PORT": str(port)}

@@ -15,7 +15,6 @@ whole      seconds from the start of the processes to their end
 """
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -39,6 +38,7 @@ from backend.runs.request.spec import ProfileSpec, RunSpec, TrainSpec
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings
 from tests.benchmarks.evidence import evidence
+from tests.ports import free_port
 from workers.sandbox.cell import Cell, LaunchRequest
 from workers.sandbox.guard import Guard
 from workers.sandbox.limits import Limits
@@ -135,8 +135,7 @@ class Reader:
 
 
 def environments(job: Job, wrapped: bool) -> list[dict[str, str]]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     work, size = Path(job.folder), job.world_size
     place = Place((*range(size),), (*range(size),), port)
     return [rank_environment(r, place, size, work, wrapped=wrapped) for r in range(size)]

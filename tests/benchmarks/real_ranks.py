@@ -4,7 +4,6 @@ counts it; and a profile by the process of any profile."""
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from backend.codec import from_json, to_json
 from backend.profiles.profile import Profile
 from backend.runs.job import Job
 from backend.runs.request.spec import ProfileSpec, TrainSpec
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,7 +39,7 @@ def watched(spec: TrainSpec, file: Path) -> Watched:
         folder = Path(name)
         job = Job(1, 1, "bench", spec, str(file), name, size)
         (folder / "job.json").write_bytes(to_json(Job, job))
-        began, port = time.monotonic(), _port()
+        began, port = time.monotonic(), free_port()
         world = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
         ranks = [
             _started("workers.runtime.main", folder, world | {"RANK": str(number)}, f"log-{number}")
@@ -77,12 +77,6 @@ def _started(
     command = [sys.executable, "-m", module, str(folder / "job.json")]
     with (folder / log).open("wb") as lines:
         return subprocess.Popen(command, env=whole, stdout=lines, stderr=subprocess.STDOUT)
-
-
-def _port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _log(path: Path) -> str:

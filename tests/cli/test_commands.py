@@ -16,6 +16,7 @@ from backend.settings import Settings
 from tests.app import seed
 from tests.app.test_run import busy_run
 from tests.cli.conftest import Command
+from tests.ports import free_port
 
 COMMANDS = (
     "up demo worker doctor models profile plan simulate run runs show logs cancel delete export db "
@@ -96,7 +97,7 @@ def test_doctor_finds_a_missing_database_and_then_none(stageflow: Command) -> No
     before = stageflow("doctor", "--json")
     assert before.code == 1
     assert stageflow("db", "upgrade").code == 0
-    after = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})
+    after = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(free_port())})
     names = {finding["name"] for finding in after.json}
     assert {"python", "torch", "devices", "port", "redis", "database", "disk", "workers"} <= names
     assert "sandbox" in names
@@ -106,7 +107,7 @@ def test_doctor_finds_a_missing_database_and_then_none(stageflow: Command) -> No
 def test_doctor_tells_the_room_of_a_shared_folder(
     stageflow: Command, database: None, tmp_path: Path
 ) -> None:
-    fields = {"STAGEFLOW_PORT": str(_free_port()), "STAGEFLOW_SHARED": str(tmp_path / "share")}
+    fields = {"STAGEFLOW_PORT": str(free_port()), "STAGEFLOW_SHARED": str(tmp_path / "share")}
     said = stageflow("doctor", "--json", env=fields)
     (disk,) = (finding for finding in said.json if finding["name"] == "disk")
     assert f"free for {tmp_path / 'share'}" in disk["found"]
@@ -224,12 +225,6 @@ def test_an_unknown_schedule_is_said_with_those_that_there_are(stageflow: Comman
     assert "gpipe" in said.err
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.parametrize(
     ("level", "minimum", "code", "told"),
     [
@@ -244,7 +239,7 @@ def test_doctor_tells_the_sandbox_of_each_node(
     backend = connect(Settings(home=home))
     backend.nodes.beat("node-7", (), {"sandbox": level})
     backend.close()
-    fields = {"STAGEFLOW_PORT": str(_free_port()), "STAGEFLOW_SANDBOX": minimum}
+    fields = {"STAGEFLOW_PORT": str(free_port()), "STAGEFLOW_SANDBOX": minimum}
     said = stageflow("doctor", "--json", env=fields)
     finding = next(found for found in json.loads(said.out) if found["name"] == "sandbox")
     assert said.code == code
@@ -259,7 +254,7 @@ def test_doctor_tells_of_a_clock_that_is_off(
         wrong.setattr("backend.storage.nodes.nodes.time", Mock(time=lambda: right() - 90))
         backend.nodes.beat("node-7")
     backend.close()
-    said = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(_free_port())})
+    said = stageflow("doctor", "--json", env={"STAGEFLOW_PORT": str(free_port())})
     finding = next(found for found in json.loads(said.out) if found["name"] == "clocks")
     assert finding["found"].startswith("node-7: clock 1")
     assert finding["found"].endswith("behind")

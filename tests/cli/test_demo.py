@@ -1,20 +1,18 @@
 """The main job as a person starts it: two demos in an empty home, then everything found again."""
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command, assert_nothing_runs
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def demo(stageflow: Command) -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     said = stageflow("demo", "--no-serve", "--port", str(port), timeout=280)
     assert said.code == 0, said.out + said.err
     return said.out

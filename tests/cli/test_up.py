@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from backend.queue.embedded import EmbeddedRedis
 from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.settings import Settings
 from tests.cli.conftest import assert_nothing_runs
+from tests.ports import free_port
 
 PLAN = Plan("two", Partition((Stage(0, 4, (0,)), Stage(4, 8, (1,)))), "1f1b-flush", 4, batch=4)
 FAST = {"STAGEFLOW_HEARTBEAT": "0.5", "STAGEFLOW_LEASE": "6"}
@@ -37,9 +37,7 @@ def wait(holds: Callable[[], object], said: Path) -> None:
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        number: int = free.getsockname()[1]
-    return number
+    return free_port()
 
 
 @pytest.fixture

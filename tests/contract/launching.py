@@ -1,12 +1,12 @@
 """Real processes, a rank each, that run jobs."""
 
 import os
-import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from backend.runs.events import Metrics, read_line
 from tests.forked import Forked
+from tests.ports import free_port
 
 CASES = "tests.contract.train_cases"
 """Trains job after job in the same processes."""
@@ -14,9 +14,7 @@ CASES = "tests.contract.train_cases"
 
 def launch(jobs: list[Path], size: int, program: str = CASES) -> Iterator[str]:
     """Let `program` run the jobs on `size` ranks; the lines of all of them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     world = {**os.environ, "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1"}
     world["MASTER_PORT"] = str(port)
     ranks = [

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.ports import free_port
+
 SCREENSHOTS = Path(__file__).parents[2] / "test-results" / "screenshots"
 expect.set_options(timeout=30_000)  # milliseconds; a loaded machine is slow, not wrong
 CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
@@ -23,9 +24,7 @@ CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networki
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a dashboard with a node agent, on an empty home."""
     home = tmp_path_factory.mktemp("home")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     variables = {k: v for k, v in os.environ.items() if not k.startswith("STAGEFLOW_")}
     log = (home / "up.log").open("wb")
     up = subprocess.Popen(

@@ -38,10 +38,10 @@ from tests.e2e.tour import (
     Stop,
     a_team,
     dashboard,
-    free_port,
     stands,
     visit,
 )
+from tests.ports import free_port
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTHS = (1440, 768)

@@ -1,6 +1,5 @@
 """Every page in the states worth looking at, and a dashboard that shows them."""
 
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from backend.people.project import Quota
 from backend.people.rights import Role
 from tests.app.seed import Seeded, settings
 from tests.e2e.conftest import healthz, settled
+from tests.ports import free_port
 
 PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
 
@@ -117,14 +117,6 @@ def stands(page: Page) -> None:
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0, timeout=PATIENCE)
     page.wait_for_function(DRAWN, timeout=PATIENCE)
     settled(page)
-
-
-def free_port() -> int:
-    """One of this machine on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 @contextmanager

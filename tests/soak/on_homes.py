@@ -1,7 +1,6 @@
 """Faults of a whole home: its clocks and claims, two who keep it up, a move, a file system that
 stalls."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from backend.runs.states import RunState
 from backend.storage.backup.layout import Occupied
 from backend.storage.backup.moving import move
 from backend.storage.soundness import violations
+from tests.ports import free_port
 from tests.soak.fault import Curve, Figures, Make, each_once, equal, told_once, undisturbed
 from tests.soak.on_processes import has_page
 from tests.soak.site import Site, site
@@ -80,8 +80,7 @@ def up_twice(there: Site, undisturbed: Curve) -> Figures:
 
 @contextmanager
 def _up(there: Site, log: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     up = there.process("app.cli", there.settings.model_copy(update={"port": port}), "up")
     there.wait(lambda: has_page(port))
     try:

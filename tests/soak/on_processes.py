@@ -2,7 +2,6 @@
 
 import random
 import signal
-import socket
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.storage.errors import DatabaseUnreachable
 from backend.storage.soundness import violations
+from tests.ports import free_port
 from tests.soak.fault import Curve, Figures, Make, equal
 from tests.soak.site import Site
 
@@ -149,8 +149,7 @@ def dashboard_killed(there: Site, undisturbed: Curve) -> Figures:
 @contextmanager
 def _up(there: Site) -> Iterator[tuple[psutil.Process, int]]:
     """A dashboard alone, for the site's database and Redis, and its port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     place = {"database_url": there.settings.sql_url, "redis_url": there.settings.broker_url}
     settings = there.settings.model_copy(update={"node": "web", "port": port, **place})
     up = there.process("app.cli", settings, "up", "--no-agent")

@@ -16,6 +16,7 @@ import psutil
 from app.gate.rules import BELOW, EXACT, SIGN_IN
 from backend.people.rights import Role
 from backend.settings import SignIn
+from tests.ports import free_port
 from tests.soak.fault import Curve, Figures
 from tests.soak.site import Site
 
@@ -143,8 +144,7 @@ def _status(port: int, request: bytes, patience: float = 60.0) -> int:
 @contextmanager
 def _web(there: Site, **changes: object) -> Iterator[tuple[psutil.Process, int]]:
     """A dashboard of the site's home, warm."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     settings = there.settings.model_copy(update={"node": "web", "port": port, **changes})
     web = there.process("app.asgi", settings)
     try:

@@ -1,7 +1,6 @@
 """Starts the real mains on jobs written into a folder."""
 
 import os
-import socket
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +15,7 @@ from backend.runs.events import Event, read_line
 from backend.runs.job import Job
 from backend.runs.request.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
 from tests.forked import Forked
+from tests.ports import free_port
 
 RUNTIME = "workers.runtime.main"
 HEAD = "import torch\nfrom torch import nn\n"
@@ -81,9 +81,3 @@ def _world(rank: int, size: int, port: int) -> dict[str, str]:
     return dict(zip(names, map(str, (rank, size, port)), strict=True)) | {
         "MASTER_ADDR": "127.0.0.1"
     }
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -1,7 +1,6 @@
 """Emulated devices: the processes of a run take the time that a profile says."""
 
 import os
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,6 +22,7 @@ from backend.prediction.steady import seconds_per_microbatch
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.job import Emulation, Job
 from backend.runs.request.spec import TrainSpec
+from tests.ports import free_port
 
 PROJECT = Path(__file__).resolve().parents[3]
 LAYERS = tuple(Layer(f"l{n}", "Linear", 2e-3, 4e-3, 10**6, 4 * 10**6) for n in range(6))
@@ -60,9 +60,7 @@ def timelines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Timeline]:
         job = Job(1, 1, name, spec, "", str(folder), 4, emulation=emulation)
         files.append(folder / "job.json")
         files[-1].write_bytes(to_json(Job, job))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        rendezvous = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    rendezvous = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     script = PROJECT / "tests" / "benchmarks" / "emulated_rank.py"
     ranks = []
     for rank in range(4):

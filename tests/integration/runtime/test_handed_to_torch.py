@@ -4,7 +4,6 @@ Torch splits the model at the file's points, takes its CSV and runs it on real r
 """
 
 import os
-import socket
 import subprocess
 import sys
 from itertools import pairwise
@@ -21,6 +20,7 @@ from backend.prediction.programs import exported
 from backend.prediction.trainers.forms import TRAINERS
 from backend.runs.request.spec import ProfileSpec
 from tests.integration.runtime.handed_to_torch import batch, fresh
+from tests.ports import free_port
 from workers.profiler.described import described
 
 MODEL = Path(__file__).parents[2] / "contract/models/residual.py"
@@ -57,9 +57,7 @@ def four_stages(*ends: int) -> Partition:
 
 def learned(file: Path, folder: Path) -> dict[str, torch.Tensor]:
     """The gradients of all ranks by name."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "tests.integration.runtime.handed_to_torch", str(file)]
     outs = [folder / f"{rank}.pt" for rank in range(2)]
     environment = os.environ | {"MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}

@@ -20,8 +20,8 @@ from backend.profiles.document import check_profile
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.profiles.traces.trace_file import read_trace_path
-from tests.integration.runtime.conftest import free_port
 from tests.integration.traces import traced_rank
+from tests.ports import free_port
 from tests.unit.test_docs import DOCS
 
 GUIDE = (DOCS / "guide" / "traces.md").read_text()
