@@ -43,6 +43,9 @@ def plan(
         typer.Option(help="By hand: where each stage stops and its replicas, such as 14x3-20x1."),
     ] = "",
     save: Annotated[bool, typer.Option("--save", help="Keep the best one, to run it.")] = False,
+    fewer: Annotated[
+        bool, typer.Option("--fewer", help="Also its fallbacks, on one and two machines fewer.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Partition a profiled model over a cluster.
@@ -58,14 +61,16 @@ def plan(
         stageflow plan --profile vgg16/graph.txt --measured-on v100 --on a100 --devices 8
 
         stageflow plan --profile 1 --devices 4 --cut 14x3-20x1
+
+        stageflow plan --profile 1 --cluster servers.yaml --fewer
     """
     question = replace(asked.question, planner=planner)
     answers = [cut_by_hand(question, cut)] if cut else rank(question)
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
-    fewer = _for_fewer(question, answers[0].prediction.plan)
+    found = _for_fewer(question, answers[0].prediction.plan) if fewer else ()
     if as_json:
         plans = [plain(question.profile, each) for each in answers]
-        return print_json({"plan_id": plan_id, **plans[0], "fallbacks": fewer, "plans": plans})
+        return print_json({"plan_id": plan_id, **plans[0], "fallbacks": found, "plans": plans})
     title = f"plans for {question.profile.name} on {question.cluster.num_devices} devices"
     print_table(title, HEAD, map(row, answers))
     if likely := between(answers[0].prediction.seconds_range, seconds):
@@ -84,8 +89,8 @@ def plan(
         if note in answers[0].reasons:
             continue  # it was told first of all
         out.print(f"note: {note}", highlight=False, style="dim")
-    if fewer:
-        out.print(f"{fallback_words(fewer)}.", highlight=False)
+    if found:
+        out.print(f"{fallback_words(found)}.", highlight=False)
     if plan_id is not None:
         out.print(f"saved as plan {plan_id}. Run it: stageflow run --plan {plan_id}")
     return None

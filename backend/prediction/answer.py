@@ -127,13 +127,11 @@ def ranked(found: Iterable[Reply]) -> list[Answer]:
 
 
 def replies(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
-    """What each planner that is asked says, as it comes; those that have no answer too. They share
-    the work of the question: what one leaves is for those behind it."""
-    names, work = _asked(question), question.work(watch.check)
-    for place, name in enumerate(names):
-        part = work.part(_weight(name) / sum(map(_weight, names[place:])))
+    """What each planner that is asked says, as it comes; those that have no answer too. Each says
+    the same when it is asked alone."""
+    for name in _asked(question):
         try:
-            found = _answer(name, question, watch, part)
+            found = _answer(name, question, watch, question.work(name, watch.check))
         except StageflowError as fault:
             yield Reply(name, question.schedule, None, fault)
         else:
@@ -205,11 +203,6 @@ def _asked(question: Question) -> tuple[str, ...]:
     """`best` last: what the others found is where it begins."""
     names = sorted(PLANNER_NAMES, key="best".__eq__)
     return (question.planner,) if question.planner else tuple(names)
-
-
-def _weight(planner: str) -> float:
-    """Of the work that planners share: those that search need it."""
-    return 8.0 if planner in ("best", "pipedream") else 1.0
 
 
 def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> Answer:

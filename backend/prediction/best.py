@@ -16,6 +16,8 @@ from backend.prediction.question import Question
 from backend.prediction.simulations import STAGE, Simulations
 from backend.prediction.watch import Watch
 
+CANDIDATES = 0.6
+"""Of the work for the candidates; what they leave is for steps."""
 STEP = 1e-4
 """A step that gains a smaller share is not taken."""
 STARTS = 8
@@ -26,13 +28,13 @@ VAIN = 24
 
 def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """The fastest plan that is found, with what it will do. Raises as `fastest`."""
-    simulations = Simulations(question, work)
-    known = [found.plan for found in question.all_known]
-    own = (*own_plans(question), *known)
-    plans = list(every_plan(question, work))
-    first = (replace(plan, planner="best") for plan in own if question.admits(plan))
-    found = fastest("best", simulations, plans, watch, first)
-    return Improving(simulations, watch, found).run()
+    simulations = Simulations(question, work.part(CANDIDATES))
+    others = (found.plan for found in question.answered.values() if found)
+    plans = list(every_plan(question, simulations.work))
+    own = map(question.savings[0].of, own_plans(question))
+    first = (replace(plan, planner="best") for plan in (*own, *others))
+    found = fastest("best", simulations, plans, watch, filter(question.admits, first))
+    return Improving(replace(simulations, work=work), watch, found).run()
 
 
 Queue = list[tuple[float, int, Iterator[Plan]]]
@@ -61,7 +63,7 @@ class Improving:
         is stopped."""
         for start in self._starts():
             self._climb(start)
-        for found in self.simulations.question.all_known[:STARTS]:
+        for found in self.simulations.fastest[:STARTS]:
             self._push(found)
         self._expand(self.queue)
         self._expand(self.unfit)
@@ -83,7 +85,7 @@ class Improving:
     def _starts(self) -> list[Prediction]:
         """The best, and the fastest plans of other numbers of stages or other schedules."""
         found: dict[object, Prediction] = {}
-        for each in (self.best, *self.simulations.question.all_known):
+        for each in (self.best, *self.simulations.fastest):
             found.setdefault(len(each.plan.partition.stages), each)
             found.setdefault(each.plan.schedule, each)
         return list(dict.fromkeys(found.values()))[:STARTS]

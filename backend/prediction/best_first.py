@@ -1,12 +1,13 @@
 """The fastest of some plans, those with the highest bounds simulated first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
-from math import inf
 
 from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
+from backend.planning.savings import Savings
 from backend.prediction.prediction import Prediction
 from backend.prediction.simulations import Simulations
 from backend.prediction.watch import Watch
@@ -27,44 +28,82 @@ def fastest(
     """The plan with the most simulated samples/s of those that fit, the first one of equals.
 
     Best first: candidates are simulated in the order of their bounds, until no bound is above
-    the best rate found or the work is spent; those of `first` in any case, before the others. What
-    does not fit the memory comes again with every way to save some. What late weights do to
-    learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
+    the best rate found or the work is spent; those of `first` in any case, before the others, as
+    they save memory. What does not fit the memory comes again with every way to save some. What
+    late weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
     """
     watch.progress(name, 0, 0)
-    question, work, bound = simulations.question, simulations.work, simulations.bound
+    least, *others = simulations.question.savings
+    race = Race(simulations, 1 + len(others), others)
+    for plan in dict.fromkeys(first):
+        race.run(race.next_number(), plan)
+    race.enter(dict.fromkeys(map(least.of, plans)))
+    for done in count():
+        watch.progress(name, done, done + len(race.queue))
+        if race.is_over(done) or watch.stop():
+            break
+        race.run(*heappop(race.queue)[1:])
+    if race.found:
+        return race.found[2]
+    watch.check()
+    raise race.fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
+
+
+@dataclass
+class Race:
+    """Plans by their negative bounds and their numbers, those that were simulated left out.
+
+    ways    numbers that a plan takes: its own, and one for each way of `others` to save memory
+    found   the best so far
+    fault   why the first one that does not fit or run does not
+    """
+
+    simulations: Simulations
+    ways: int
+    others: Sequence[Savings]
+    queue: list[tuple[float, int, Plan]] = field(default_factory=list)
     found: Found | None = None
     fault: StageflowError | None = None
-    least, *others = question.savings
-    ways, seeds = 1 + len(others), dict.fromkeys(map(least.of, first))
-    listed = enumerate(dict.fromkeys(map(least.of, (*seeds, *plans))))
-    queue = [(-inf if p in seeds else -bound(p), ways * number, p) for number, p in listed]
-    heapify(queue)
-    for done in count():
-        watch.progress(name, done, done + len(queue))
-        if not queue or (found and is_settled(found, *queue[0][:2])) or watch.stop():
-            break
-        if found and work.is_spent and queue[0][2] not in seeds:
-            work.leave_out(f"{done:,} of {done + len(queue):,} candidates were simulated")
-            break
-        _, number, plan = heappop(queue)
+    _entered: int = 0
+
+    def next_number(self) -> int:
+        self._entered += 1
+        return self.ways * (self._entered - 1)
+
+    def enter(self, plans: Iterable[Plan]) -> None:
+        bound = self.simulations.bound
+        self.queue += [(-bound(plan), self.next_number(), plan) for plan in plans]
+        heapify(self.queue)
+
+    def is_over(self, done: int) -> bool:
+        """Whether no plan that is left is better, or the work is spent on `done` of them."""
+        if not self.queue or (self.found and is_settled(self.found, *self.queue[0][:2])):
+            return True
+        work = self.simulations.work
+        if self.found and work.is_spent:
+            every = done + len(self.queue)
+            work.leave_out(f"{done:,} of {every:,} candidates were simulated")
+            return True
+        return False
+
+    def run(self, number: int, plan: Plan) -> None:
+        """Simulate `plan`; enter it with every way to save memory where it does not fit."""
         try:
-            prediction = simulations.predicted(plan)
+            prediction = self.simulations.predicted(plan)
         except PlanDoesNotFit as error:
-            fault = fault or error
-            if number % ways == 0:
-                saved = {each.of(plan): None for each in others}
-                for way, other in enumerate(saved, start=1):
-                    if other != plan:
-                        heappush(queue, (-bound(other), number + way, other))
+            self.fault = self.fault or error
+            if number % self.ways == 0:
+                self._enter_saved(number, plan)
         except StageflowError as error:
-            fault = fault or error
+            self.fault = self.fault or error
         else:
-            found = better(found, (prediction.samples_per_second, number, prediction))
-    if found:
-        return found[2]
-    watch.check()
-    raise fault or PlanDoesNotFit("no schedule admits any partition", "Ask for another one.")
+            self.found = better(self.found, (prediction.samples_per_second, number, prediction))
+
+    def _enter_saved(self, number: int, plan: Plan) -> None:
+        saved = {each.of(plan): None for each in self.others}
+        for way, other in enumerate(saved, start=1):
+            if other != plan:
+                heappush(self.queue, (-self.simulations.bound(other), number + way, other))
 
 
 def is_settled(found: Found, bound: float, number: int) -> bool:

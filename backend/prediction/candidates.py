@@ -10,6 +10,7 @@ from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import straight
 from backend.planning.catalog import PLANNERS
+from backend.planning.heads import heads
 from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
@@ -32,7 +33,8 @@ def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[P
     per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
     assumption). 0.7 of the `work` that is left may go into finding partitions.
     """
-    return filter(question.admits, _every_plan(question, (work or question.work()).part(0.7)))
+    work = work or question.work("best")
+    return filter(question.admits, _every_plan(question, work.part(0.7)))
 
 
 def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
@@ -125,14 +127,15 @@ def _plans(question: Question, partition: Partition, name: str, split: int) -> I
 
 
 def _partitions(question: Question, work: SearchWork) -> list[Partition]:
-    """Those of all planners, equal pipelines of every depth, and what memory asks for; with rounds
-    that are not too long."""
+    """Those of all planners, equal pipelines of every depth, two stages, and what memory asks for;
+    with rounds that are not too long."""
     profile, cluster = question.profile, question.cluster
     found = dict.fromkeys(memory_constrained_partitions(question, question.schedules, work))
     for name, entry in PLANNERS.items():
         if name != "pipedream":
             with suppress(PlanDoesNotFit):
                 found[entry.plan(profile, cluster)] = None
+    found |= dict.fromkeys(heads(profile, cluster))
     for each in widths(profile, cluster):
         depth = len(each.stages)
         if cluster.num_devices <= WIDEST or depth & (depth - 1) == 0:

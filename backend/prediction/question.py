@@ -34,12 +34,14 @@ MOST_CHUNKS, MOST_PIPELINES = 16, 8
 MOST_UPDATE_TIMES = 64
 KEPT = 256
 """Predictions that a question remembers."""
-LIMIT, FURTHER = 4e6, 30
-"""Work of a question (`backend.planning.work`), and how many times of it where somebody asks for
-more."""
-RANKING, FEW, GROWTH = 1.2e6, 64, 0.2
-"""Work of the question to all planners on up to so many devices, and the power of the number of
-devices with which it grows beyond: about 3 s of one core, and 10 s on 4,096 devices."""
+LIMITS, OTHERS = {"best": 1.2e6, "pipedream": 2e6}, 8e5
+"""Work of each planner (`backend.planning.work`), whether it is asked alone or among others: so it
+has one answer."""
+FURTHER = 30
+"""How many times of it where somebody asks for more."""
+FEW, GROWTH = 64, 0.2
+"""Devices up to which these hold, and the power of their number with which they grow beyond: about
+3 s of one core for all planners, and 10 s on 4,096 devices."""
 
 
 @dataclass(frozen=True)
@@ -155,11 +157,9 @@ class Question:
         found = [member.name for member in executable_schedules()]
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
 
-    def work(self, stop: Callable[[], None] = lambda: None) -> SearchWork:
-        """What a search may do to answer it: all planners together where all are asked."""
-        most = LIMIT
-        if not self.planner:
-            most = min(LIMIT, RANKING * max(1.0, self.cluster.num_devices / FEW) ** GROWTH)
+    def work(self, planner: str, stop: Callable[[], None] = lambda: None) -> SearchWork:
+        """What a planner may do to answer it."""
+        most = LIMITS.get(planner, OTHERS) * max(1.0, self.cluster.num_devices / FEW) ** GROWTH
         return SearchWork(most * (FURTHER if self.search_on else 1), stop)
 
     @property
@@ -218,13 +218,13 @@ class Question:
         found = self._predicted.get(replace(plan, planner=""))
         return replace(found, plan=plan) if found else None
 
-    @property
-    def all_known(self) -> tuple[Prediction, ...]:
-        """What was predicted so far, the most samples/s first."""
-        return tuple(sorted(self._predicted.values(), key=lambda each: -each.samples_per_second))
-
     @cached_property
     def _predicted(self) -> dict[Plan, Prediction]:
+        return {}
+
+    @cached_property
+    def answered(self) -> dict[str, Prediction | None]:
+        """What each planner that was asked answered, by its name; None where it had no plan."""
         return {}
 
     @property

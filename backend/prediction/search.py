@@ -1,6 +1,7 @@
 """Each planner by name: the plan that it chooses for a question, simulated."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from backend.errors import InvalidInput, StageflowError
@@ -21,7 +22,7 @@ from backend.prediction.candidates import (
 )
 from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
-from backend.prediction.question import Question
+from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.shapes import with_short_rounds
 from backend.prediction.simulations import PREDICTING, Simulations
 from backend.prediction.watch import UNWATCHED, Watch
@@ -37,21 +38,34 @@ def search(
     admits the faster one. What the `work` (by default the question's) does not suffice for is left
     out. Raises `PlanDoesNotFit`, `InvalidInput` where the planner cannot use the schedule,
     `WorkSpent` and `PlanningStopped`."""
-    work = work or question.work(watch.check)
+    work = work or question.work(name, watch.check)
+    if name == "best":
+        _ask_others(question, watch)
     found: Found | None = None
     fault: StageflowError | None = None
     sizes = question.sizes
     for number, sized in enumerate(sizes):
+        sized.answered[name] = None
         try:
             prediction = _sized(name, sized, watch, work.part(1 / (len(sizes) - number)))
         except StageflowError as error:
             fault = fault or error
         else:
+            sized.answered[name] = prediction
             found = better(found, (prediction.samples_per_second, number, prediction))
     if found:
         return found[2]
     assert fault
     raise fault
+
+
+def _ask_others(question: Question, watch: Watch) -> None:
+    """What the other planners answer is where `best` begins, whether they were asked before or not;
+    none where it is a matter of going on from a plan, as hardly one of theirs may."""
+    for name in PLANNER_NAMES:
+        if name != "best" and not question.like and name not in question.sizes[-1].answered:
+            with suppress(StageflowError):
+                search(name, question, watch)
 
 
 def first_found(question: Question, watch: Watch) -> Prediction:
@@ -105,7 +119,7 @@ def _pipedream(question: Question, work: SearchWork) -> Prediction:
 
     def plan(savings: Savings) -> Plan:
         schedule = question.plan("pipedream", whole).schedule
-        share = work.part(0.5)
+        share = work.part(0.75)
         cut = with_short_rounds(memory_constrained_partition(question, schedule, savings, share))
         return savings.of(question.plan("pipedream", cut))
 

@@ -1,7 +1,7 @@
 """The simulations of a search: each counts as work, and none is made that its bound rules out."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from math import inf
 
@@ -21,20 +21,29 @@ PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
 
 @dataclass(frozen=True)
 class Simulations:
-    """What plans of `question` do, at the cost of `work`."""
+    """What plans of `question` do, at the cost of `work`: what was simulated before for another
+    search costs as much, so that a search ends at the same place whatever was before."""
 
     question: Question
     work: SearchWork
+    found: dict[Plan, Prediction] = field(default_factory=dict)
 
     def predicted(self, plan: Plan) -> Prediction:
-        """`plan` simulated; what was before costs nothing. Raises as `Question.predict`."""
-        if known := self.question.known(plan):
-            return known
+        """`plan` simulated. Raises as `Question.predict`."""
+        key = replace(plan, planner="")
+        if known := self.found.get(key):
+            return replace(known, plan=plan)
         self.work.count(PREDICTING + STAGE * len(plan.partition.stages))
         found = self.question.predict(plan)
         if found.is_simulated:
             self.work.count(FORWARD * forwards(plan, steady_shape(plan)))
+        self.found[key] = found
         return found
+
+    @property
+    def fastest(self) -> list[Prediction]:
+        """What was simulated so far, the most samples/s first."""
+        return sorted(self.found.values(), key=lambda each: -each.samples_per_second)
 
     @cached_property
     def bound(self) -> Callable[[Plan], float]:

@@ -25,7 +25,6 @@ from backend.planning.memory import MemoryRule
 from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import PlanDoesNotFit
 from backend.planning.work import SearchWork, WorkSpent
-from backend.prediction.question import LIMIT
 from backend.profiles.profile import Profile
 from tests.benchmarks.evidence import evidence
 
@@ -42,6 +41,8 @@ CLUSTERS = {
 """Members and bytes/s of each level, innermost first."""
 MEMORY = {"no limit": None, "32 GB": 32e9, "16 GB": 16e9, "8 GB": 8e9}
 HEAD = ["profile", "layers", "cluster", *(f"{name}: plan, gap, CPU s" for name in MEMORY), "MB"]
+WORK = 4e6
+"""Twice that of a question; one that searches on has more."""
 LONG = 24
 """Letters of a plan; of a longer one the number of stages is said."""
 
@@ -74,9 +75,9 @@ def row(model: str, name: str) -> list[str]:
 
 
 def judged(profile: Profile, cluster: Cluster, limit: float | None) -> str:
-    """Within the work that a planner may do; "limit" where it came to that."""
+    """Within `WORK`; "limit" where it came to that."""
     rule = None if limit is None else MemoryRule(limit, PIPEDREAM)
-    work, start = SearchWork(LIMIT), time.process_time()
+    work, start = SearchWork(WORK), time.process_time()
     try:
         found = optimum(profile, cluster, memory=rule, tells_excess=False, work=work)
     except PlanDoesNotFit:

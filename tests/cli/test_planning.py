@@ -39,7 +39,7 @@ def test_one_planner_answers_with_everything(
 ) -> None:
     found = stageflow(
         *("plan", "--profile", str(profile_file), "--cluster", servers, "--planner", "best"),
-        *("--microbatches", "8", "--optimizer", "adam", "--json"),
+        *("--microbatches", "8", "--optimizer", "adam", "--fewer", "--json"),
     ).json
     assert {name for stage in found["stages"] for name in stage["layers"]} == {
         f"layer{n}" for n in range(4)
@@ -59,7 +59,7 @@ def test_one_planner_answers_with_everything(
     (fallback,) = found["fallbacks"]
     assert (fallback["count"], fallback["plan"]["microbatch"]) == (1, found["microbatch"])
     assert 0 < fallback["factor"] < 1
-    text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers).out
+    text = stageflow("plan", "--profile", str(profile_file), "--cluster", servers, "--fewer").out
     assert "If one node is lost: 0." in text
 
 

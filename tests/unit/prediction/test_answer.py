@@ -196,9 +196,9 @@ def test_vgg16_on_four_servers_of_four_beats_data_parallelism():
 def test_best_finds_the_published_plans_soon(name, label):
     question = Question(published_profile(name, 128), cluster_a(), "best")
     rank(question)  # what is imported late is imported now
-    [found] = rank(question)
+    [found] = rank(replace(question))
     assert found.prediction.plan.partition.label == label
-    assert found.planner_seconds < 10  # the limit of every question
+    assert found.planner_seconds < 2
 
 
 @published

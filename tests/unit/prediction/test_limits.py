@@ -25,7 +25,7 @@ ASKED = Question(
 def test_a_search_that_stops_at_its_limit_says_so_and_searching_on_finds_as_much_or_more(
     monkeypatch,
 ):
-    monkeypatch.setattr(question, "LIMIT", 5e4)
+    monkeypatch.setitem(question.LIMITS, "best", 5e4)
     [short] = rank(ASKED)
     assert short.is_short
     assert "faster is possible" in short.limit_words

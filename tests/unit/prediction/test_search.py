@@ -242,7 +242,8 @@ def test_a_layer_of_a_branch_moves_by_itself():
 
 
 def test_best_is_not_behind_other_planners_where_the_work_is_short(monkeypatch):
-    monkeypatch.setattr(limits, "RANKING", 2e4)
+    monkeypatch.setattr(limits, "LIMITS", {})
+    monkeypatch.setattr(limits, "OTHERS", 2e4)
     rows = rank(replace(EIGHT, planner=""))
     fastest = max(row.prediction.samples_per_second for row in rows)
     replies_of = {row.planner: row.answer for row in replies(replace(EIGHT, planner=""))}
