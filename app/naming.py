@@ -112,9 +112,13 @@ def shared_words(found: SharedCores) -> str:
     41 %, rank 1 45 %); 1.2 of 2 cores were busy with others, load 3.1 at the start"."""
     ranks = ", ".join(f"rank {rank} {percent(part, 0)}" for rank, part in found.by_rank.items())
     each = f" ({ranks})" if len(found.by_rank) <= MOST_RANKS else ""
+    who = (
+        f"emulated ranks waited for a core in {percent(found.taken, 0)} of the time{each}"
+        if found.emulated
+        else f"others had {percent(found.taken, 0)} of the time in which ranks could compute{each}"
+    )
     return (
-        f"others had {percent(found.taken, 0)} of the time in which ranks could compute{each}; "
-        f"{found.others:.1f} of {count(found.cores, 'core')} busy with others, load "
+        f"{who}; {found.others:.1f} of {count(found.cores, 'core')} busy with others, load "
         f"{found.load:.1f} at the start"
     )
 

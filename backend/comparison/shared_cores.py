@@ -21,6 +21,8 @@ class SharedCores:
     by_rank   the same of each rank
     others    cores that were busy with others, on average
     cores     cores that the ranks may use; `load` processes ready to run before the segment
+    emulated  the ranks wait in place of computing: `taken` and `by_rank` are shares of the whole
+              segment in which they were ready and had no core, whoever had it
     """
 
     taken: float
@@ -28,6 +30,7 @@ class SharedCores:
     others: float
     cores: int
     load: float
+    emulated: bool = False
 
     @property
     def is_said(self) -> bool:
@@ -77,6 +80,17 @@ def taken_by_others(uses: Sequence[CoreUse], *, in_turns: bool) -> SharedCores |
         cores=cores,
         load=max(use.load for use in heard),
     )
+
+
+def short_of_cores(uses: Sequence[CoreUse]) -> SharedCores | None:
+    """The same of emulated ranks. They hardly compute, so whatever they wait for a core, be it for
+    each other, is time that the emulated devices would not have taken."""
+    found = taken_by_others(uses, in_turns=False)
+    if found is None:
+        return None
+    parts = {use.rank: min(1.0, use.waited / use.seconds) for use in uses if use.seconds}
+    taken = sum(parts.values()) / len(parts) if parts else 0.0
+    return replace(found, taken=taken, by_rank=parts, emulated=True)
 
 
 def _cores(mine: Sequence[CoreUse]) -> int:

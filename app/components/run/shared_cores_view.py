@@ -36,6 +36,6 @@ def shared_cores_view(run: Run, found: Expectation) -> None:
     if profiled >= MUCH:
         said += [f"While the profile was measured, others had {percent(profiled, 0)} of its core."]
     st.warning(" ".join(said), icon=":material/group:")
-    if found.profile_id is not None:
+    if found.profile_id is not None and not (found.cores and found.cores.emulated):
         with suppress(StageflowError):
             profile_again(services.backend().profiles.get(found.profile_id))

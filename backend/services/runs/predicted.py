@@ -5,7 +5,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from backend.comparison.shared_cores import Expectation, at_share, taken_by_others, takes_turns
+from backend.comparison.shared_cores import (
+    Expectation,
+    at_share,
+    short_of_cores,
+    taken_by_others,
+    takes_turns,
+)
 from backend.errors import InvalidInput
 from backend.pipeline.columns import encode
 from backend.prediction.predict import predicted_program
@@ -46,6 +52,9 @@ def expected(stores: Stores, run: Run) -> Expectation:
     profile, cluster = kept_in(measured, spec.state_precision), stored.cluster
     attempts = stores.runs.attempts(run.id)
     plan = (attempts[-1].plan if attempts else None) or spec.plan
+    if spec.emulate:
+        cores = short_of_cores(run.summary.cores)
+        return Expectation(stored.prediction, cores, None, stored.profile_id)
     try:
         in_turns = takes_turns(profile, cluster, plan)
         cores = taken_by_others(run.summary.cores, in_turns=in_turns)

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from backend.cluster.cluster import Cluster, Level
 from backend.cluster.presets import local
 from backend.codec import from_json, to_json
-from backend.comparison.shared_cores import Expectation, at_share, taken_by_others, takes_turns
+from backend.comparison.shared_cores import (
+    Expectation,
+    at_share,
+    short_of_cores,
+    taken_by_others,
+    takes_turns,
+)
 from backend.prediction.predict import predict
 from backend.profiles.profile import Profile
 from backend.runs.events import CoreUse, read_line, write_line
@@ -65,6 +71,16 @@ def test_ranks_that_take_turns_wait_for_each_other_too() -> None:
     found = taken_by_others(two(waited=1.0, busy=4.0), in_turns=True)
     assert found is not None
     assert found.by_rank[0] == pytest.approx(1.8 / 2.9 / 2)
+
+
+def test_whatever_emulated_ranks_wait_for_a_core_is_taken() -> None:
+    """Of the whole segment, for they compute next to nothing."""
+    first, second = two(cpu=0.01, waited=1.0)
+    found = short_of_cores((first, replace(second, waited=0.5)))
+    assert found is not None
+    assert (found.by_rank, found.taken) == ({0: 0.5, 1: 0.25}, pytest.approx(0.375))
+    assert found.is_said
+    assert short_of_cores(()) is None
 
 
 def test_hosts_are_counted_apart() -> None:

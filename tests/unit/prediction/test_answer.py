@@ -10,9 +10,9 @@ from backend.cluster.presets import cluster_a, local
 from backend.errors import InvalidInput
 from backend.planning.plan import PlanDoesNotFit
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import cut_by_hand, rank
+from backend.prediction.answer import cut_by_hand, rank, replies
 from backend.prediction.predict import predict
-from backend.prediction.question import Question
+from backend.prediction.question import PLANNER_NAMES, Question
 from backend.profiles.graph_txt import read_graph
 from backend.profiles.profile import ONE_LAYER, Layer, ModelGraph, Profile
 
@@ -199,6 +199,23 @@ def test_best_finds_the_published_plans_soon(name, label):
     [found] = rank(replace(question))
     assert found.prediction.plan.partition.label == label
     assert found.planner_seconds < 2
+
+
+@published
+@pytest.mark.parametrize("memory", [None, 16e9])
+def test_a_planner_says_the_same_alone_and_in_the_ranking(memory):
+    every = Question(published_profile("vgg16", 128), cluster_a(), "").under(memory=memory)
+    in_ranking = {one.planner: told(one) for one in replies(every)}
+    alone = {name: told(next(replies(replace(every, planner=name)))) for name in PLANNER_NAMES}
+    assert in_ranking == alone
+    assert max(rate for rate, _ in alone.values()) == alone["best"][0]
+
+
+def told(reply):
+    """Samples/s, and the plan."""
+    if reply.answer is None:
+        return 0.0, str(reply.fault)
+    return reply.answer.prediction.samples_per_second, str(reply.answer.prediction.plan)
 
 
 @published

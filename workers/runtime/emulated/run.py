@@ -32,6 +32,7 @@ from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.transport import transport
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank
+from workers.runtime.reports.core_meter import CoreMeter
 from workers.runtime.reports.recorder import Recorder
 from workers.runtime.reports.reporter import Reporter
 
@@ -90,7 +91,8 @@ class _EmulatedRun:
         if self.is_reporter:
             reporter.log(
                 f"Emulated: {self.scale:g} s here are a second of {emulation.cluster.device.name}; "
-                f"{share:.3%} of each tensor's bytes are sent, at a pace that makes up for it."
+                f"{100 * share:.3g} % of each tensor's bytes is sent, "
+                "at a pace that makes up for it."
             )
 
     def epoch(self, number: int) -> None:
@@ -110,9 +112,11 @@ class _EmulatedRun:
                 told, done = time.monotonic(), number * len(actions) + index + 1
                 self.reporter(Progress("train", done, self.spec.epochs * len(actions)))
 
-        recorder = Recorder(self.rank.world, self.scale)
+        world = self.rank.world
+        recorder, meter = Recorder(world, self.scale), CoreMeter()
         execute(actions, perform, self.rank.messages, recorder)
         seconds = recorder.now()
+        self.reporter(meter.told(world.rank, number, world.host))
         self.reporter(recorder.write(self.folder, number))
         if self.is_reporter:
             rate = self.shape.num_microbatches * self.spec.plan.microbatch / seconds
