@@ -21,7 +21,7 @@ def row(found: Answer) -> list[str]:
     """The cells under `HEAD`."""
     prediction = found.prediction
     return [
-        prediction.plan.label,
+        prediction.plan.short_label,
         prediction.plan.planner,
         f"{prediction.samples_per_second:,.0f}",
         f"{found.samples_per_update:,}",

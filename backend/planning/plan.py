@@ -10,6 +10,9 @@ from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
 from backend.profiles.profile import Profile
 
+LONG_LABEL = 32
+"""Letters that a cell of a table has room for: 16 stages of one device."""
+
 
 class PlanDoesNotFit(StageflowError):
     """No plan, or not this plan, fits the cluster; the message names the numbers."""
@@ -87,6 +90,14 @@ class Partition:
         """Replicas per stage, the literature's short form: "15-1", "1-1-1-1"."""
         return "-".join(str(count) for count in self.replicas)
 
+    @property
+    def short_label(self) -> str:
+        """The same for a cell of a table: of very many stages their number."""
+        label, each = self.label, set(self.replicas)
+        if len(label) <= LONG_LABEL:
+            return label
+        return f"{len(self.replicas)} stages" + (f" of {each.pop()}" if len(each) == 1 else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -116,6 +127,10 @@ class Plan:
     @property
     def label(self) -> str:
         return f"{self.partition.label} · {self.schedule}"
+
+    @property
+    def short_label(self) -> str:
+        return f"{self.partition.short_label} · {self.schedule}"
 
 
 Planner = Callable[[Profile, Cluster], Partition]

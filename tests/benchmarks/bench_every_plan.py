@@ -43,8 +43,6 @@ MEMORY = {"no limit": None, "32 GB": 32e9, "16 GB": 16e9, "8 GB": 8e9}
 HEAD = ["profile", "layers", "cluster", *(f"{name}: plan, gap, CPU s" for name in MEMORY), "MB"]
 WORK = 4e6
 """Twice that of a question; one that searches on has more."""
-LONG = 24
-"""Letters of a plan; of a longer one the number of stages is said."""
 
 
 def main() -> None:
@@ -84,9 +82,8 @@ def judged(profile: Profile, cluster: Cluster, limit: float | None) -> str:
         return "none fits"
     except WorkSpent:
         return "none at the limit"
-    took, label = time.process_time() - start, found.partition.label
-    short = label if len(label) <= LONG else f"{len(found.partition.stages)} stages"
-    return f"{short}, {found.gap:.1%}, {took:.1f}{' (limit)' if work.is_short else ''}"
+    took, label = time.process_time() - start, found.partition.short_label
+    return f"{label}, {found.gap:.1%}, {took:.1f}{' (limit)' if work.is_short else ''}"
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from backend.cluster.cluster import Cluster, Level
 from backend.errors import InvalidInput
 from backend.planning.baselines import data_parallel, even_split, model_parallel, straight
 from backend.planning.catalog import PLANNERS, planner
+from backend.planning.plan import Partition, Stage
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
 numbers = st.integers(0, 20)
@@ -102,3 +103,17 @@ def test_an_unknown_planner_names_the_known_ones():
     with pytest.raises(InvalidInput, match="'best'") as refusal:
         planner("best")
     assert "data-parallel" in refusal.value.advice
+
+
+@pytest.mark.parametrize(
+    ("replicas", "short"),
+    [
+        ((15, 1), "15-1"),
+        ((1,) * 16, "1-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1"),
+        ((1,) * 64, "64 stages of 1"),
+        ((2, *(1,) * 63), "64 stages"),
+    ],
+)
+def test_a_table_counts_very_many_stages(replicas: tuple[int, ...], short: str) -> None:
+    stages = [Stage(n, n + 1, tuple(range(100 * n, 100 * n + r))) for n, r in enumerate(replicas)]
+    assert Partition(tuple(stages)).short_label == short
