@@ -108,7 +108,7 @@ def _clipping(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
         Param.CLIP_BY,
         "Schedules that never drain have no gradient norm of the whole model",
     )
-    return replace(rule, clip_norm=clip or None, clip_by=cast(Any, by))
+    return replace(rule, clip_norm=clip or None, clip_by=cast(Any, by if clip else "model"))
 
 
 def _average(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:

@@ -164,10 +164,29 @@ def _validate_stop(stop: StopSpec, keeps_best: bool) -> None:
         )
 
 
+def _validate_optimizer(spec: TrainSpec) -> None:
+    """What would be asked for in vain."""
+    rule, most = spec.optimizer, spec.stop.updates
+    if rule.clip_by == "stage" and rule.clip_norm is None:
+        raise InvalidInput(
+            "gradients are to be clipped by each stage's own norm, and no largest norm is given",
+            "Give one (`--clip 1`), or leave out by which norm they are clipped.",
+        )
+    if rule.warm_up > spec.epochs or 0 < most < rule.warm_up_updates:
+        epochs = f"{rule.warm_up:g} epochs of {spec.epochs}"
+        updates = f"{rule.warm_up_updates} updates of {most}"
+        raise InvalidInput(
+            f"the learning rate would never be reached: it rises for "
+            f"{epochs if rule.warm_up else updates}",
+            "Warm up for less, or train for longer.",
+        )
+
+
 def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
     _at_least_one("microbatch", spec.plan.microbatch)
     _at_least_one("batch", spec.plan.batch)
     check_combinations(spec)
+    _validate_optimizer(spec)
     if spec.plan_id is None:
         return
     stored = stores.plans.get(spec.plan_id)
