@@ -67,7 +67,7 @@ ENDINGS = {
 """What the end of the first of a config's `architectures` says of its task."""
 HEARING = {"seq2seq-lm": "audio-to-text", "sequence-classification": "audio-classification"}
 """The same endings where the model hears (`AUDIO`)."""
-AUDIO = ("conv_stride", "num_mel_bins")
+AUDIO = ("conv_stride", "num_mel_bins", "input_feat_per_channel", "feature_projection_input_dim")
 SEEING = {"seq2seq-lm": "image-to-text", "": "image-text"}
 """The same where it sees and reads."""
 

@@ -105,7 +105,7 @@ class HuggingFaceConfig:
 
     @property
     def _task(self) -> Task:
-        task = TASKS[self.task]
+        task = TASKS[self.task].for_model(self.config)
         if not self.apart:
             return task
         return replace(task, inputs=task.inputs | {"position_ids": ExampleSizes.positions})

@@ -1,7 +1,7 @@
 """The tasks of a Hugging Face config: what its model is given, what it gives, and its loss."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -79,8 +79,15 @@ class ExampleSizes:
         return torch.randn(batch, self.config.max_length, self.config.num_mel_bins)
 
     def spectrogram(self, batch: int) -> Tensor:
-        """Two frames of sound for every position of the encoder."""
-        return torch.randn(batch, self.config.num_mel_bins, 2 * self.config.max_source_positions)
+        """Two frames of sound for every position of Whisper's encoder. Elsewhere as many as become
+        `length` positions, their features last."""
+        config, longest = self.config, self.config.max_source_positions
+        if hasattr(config, "num_mel_bins"):
+            return torch.randn(batch, config.num_mel_bins, 2 * longest)
+        if hasattr(config, "feature_projection_input_dim"):
+            return torch.randn(batch, self.length, config.feature_projection_input_dim)
+        frames = min(self.length * 2**config.num_conv_layers, longest)
+        return torch.randn(batch, frames, config.input_feat_per_channel * config.input_channels)
 
     def classes(self, batch: int) -> Tensor:
         return torch.randint(self.config.num_labels, (batch,))
@@ -168,6 +175,12 @@ class Task:
 
     def loss_of(self, config: Any) -> Loss:
         return partial(self.loss, config)
+
+    def for_model(self, config: Any) -> "Task":
+        """The same for a model of `config`: some hear a spectrogram, not a wave."""
+        if "input_values" in self.inputs and hasattr(config, "max_source_positions"):
+            return replace(self, inputs={"input_features": ExampleSizes.spectrogram})
+        return self
 
     def targets_of(self, sizes: ExampleSizes, batch: int, inputs: tuple[Tensor, ...]) -> Tensor:
         if self.targets in (shifted, hidden):
