@@ -9,7 +9,7 @@ from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.best_first import fastest
-from backend.prediction.candidates import every_plan, own_plans, variations
+from backend.prediction.candidates import every_plan, own_plans, saving_plans, variations
 from backend.prediction.improvement import nearby
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -32,7 +32,8 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     others = (found.plan for found in question.answered.values() if found)
     plans = list(every_plan(question, simulations.work))
     own = map(question.savings[0].of, own_plans(question))
-    first = (replace(plan, planner="best") for plan in (*own, *others))
+    saving = saving_plans(question, work)
+    first = (replace(plan, planner="best") for plan in (*own, *others, *saving))
     found = fastest("best", simulations, plans, watch, filter(question.admits, first))
     return Improving(replace(simulations, work=work), watch, found).run()
 

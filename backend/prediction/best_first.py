@@ -37,6 +37,8 @@ def fastest(
     race = Race(simulations, 1 + len(others), others)
     for plan in dict.fromkeys(first):
         race.run(race.next_number(), plan)
+    while not race.is_settled():
+        race.run(*heappop(race.queue)[1:])
     race.enter(dict.fromkeys(map(least.of, plans)))
     for done in count():
         watch.progress(name, done, done + len(race.queue))
@@ -75,9 +77,15 @@ class Race:
         self.queue += [(-bound(plan), self.next_number(), plan) for plan in plans]
         heapify(self.queue)
 
+    def is_settled(self) -> bool:
+        """Whether no plan that is left is better."""
+        if not self.queue:
+            return True
+        return self.found is not None and is_settled(self.found, *self.queue[0][:2])
+
     def is_over(self, done: int) -> bool:
         """Whether no plan that is left is better, or the work is spent on `done` of them."""
-        if not self.queue or (self.found and is_settled(self.found, *self.queue[0][:2])):
+        if self.is_settled():
             return True
         work = self.simulations.work
         if self.found and work.is_spent:

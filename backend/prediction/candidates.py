@@ -8,14 +8,17 @@ from itertools import product
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
-from backend.planning.baselines import straight
+from backend.planning.baselines import data_parallel, straight
 from backend.planning.catalog import PLANNERS
 from backend.planning.heads import heads
 from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
-from backend.planning.work import SearchWork
-from backend.prediction.memory_constrained import memory_constrained_partitions
+from backend.planning.work import SearchWork, WorkSpent
+from backend.prediction.memory_constrained import (
+    memory_constrained_partition,
+    memory_constrained_partitions,
+)
 from backend.prediction.question import Question
 from backend.prediction.shapes import with_short_rounds
 
@@ -24,6 +27,9 @@ SPLITS = (1, 2, 4)
 WIDEST = 64
 """Devices up to which equal pipelines of every depth are among the candidates; of more those of
 one, two, four, ... stages."""
+
+SAVING = 0.1
+"""Of the work that is left for PipeDream's plan with one way to save memory."""
 
 
 def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[Plan]:
@@ -56,6 +62,24 @@ def own_plans(question: Question) -> Iterator[Plan]:
         if name != "pipedream":
             with suppress(PlanDoesNotFit):
                 yield question.plan(name, entry.plan(question.profile, question.cluster))
+
+
+def pipedream_plan(question: Question, savings: Savings, work: SearchWork) -> Plan:
+    """PipeDream's partition within the memory that `savings` leave; with fewer replicas where its
+    rounds would be too long to train or to simulate. Raises `PlanDoesNotFit`, `WorkSpent`."""
+    whole = data_parallel(question.profile, question.cluster)
+    schedule = question.plan("pipedream", whole).schedule
+    cut = with_short_rounds(memory_constrained_partition(question, schedule, savings, work))
+    return savings.of(question.plan("pipedream", cut))
+
+
+def saving_plans(question: Question, work: SearchWork) -> Iterator[Plan]:
+    """PipeDream's, with each way to save memory: its own answer is that with the least."""
+    if question.schedule and schedule_named(question.schedule).chunked:
+        return
+    for savings in question.savings[1:]:
+        with suppress(PlanDoesNotFit, WorkSpent):
+            yield pipedream_plan(question, savings, work.part(SAVING))
 
 
 def variations(question: Question, plan: Plan) -> Iterator[Plan]:

@@ -7,10 +7,8 @@ from dataclasses import replace
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.catalog import training_schedules
-from backend.planning.baselines import data_parallel
 from backend.planning.catalog import PLANNERS
 from backend.planning.plan import Plan, PlanDoesNotFit
-from backend.planning.savings import Savings
 from backend.planning.work import SearchWork
 from backend.prediction.best import best
 from backend.prediction.best_first import Found, better, fastest
@@ -19,11 +17,10 @@ from backend.prediction.candidates import (
     interleaved_partitions,
     own_plans,
     parallel_pipelines,
+    pipedream_plan,
 )
-from backend.prediction.memory_constrained import memory_constrained_partition
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
-from backend.prediction.shapes import with_short_rounds
 from backend.prediction.simulations import PREDICTING, Simulations
 from backend.prediction.watch import UNWATCHED, Watch
 
@@ -114,17 +111,10 @@ def _avgpipe(question: Question, watch: Watch, work: SearchWork) -> Prediction:
 
 
 def _pipedream(question: Question, work: SearchWork) -> Prediction:
-    """PipeDream's partition within the memory, which is saved where none fits without; with fewer
-    replicas where its rounds would be too long to train or to simulate."""
-
-    def plan(savings: Savings) -> Plan:
-        schedule = question.plan("pipedream", whole).schedule
-        share = work.part(0.75)
-        cut = with_short_rounds(memory_constrained_partition(question, schedule, savings, share))
-        return savings.of(question.plan("pipedream", cut))
-
-    whole = data_parallel(question.profile, question.cluster)
-    return question.first_fitting(plan)
+    """PipeDream's plan within the memory, which is saved where none fits without."""
+    return question.first_fitting(
+        lambda savings: pipedream_plan(question, savings, work.part(0.75))
+    )
 
 
 def _chunked(name: str, question: Question) -> Iterator[Plan]:
