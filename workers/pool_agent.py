@@ -114,14 +114,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{fault}\n{fault.advice}", file=sys.stderr)
         return 1
     try:
-        _rounds(submitter, backend, given.seconds, over)
+        rounds(submitter, backend, given.seconds, over)
     finally:
         backend.pools.leave(given.name)
         backend.close()
     return 0
 
 
-def _rounds(submitter: Submitter, backend: Backend, seconds: float, over: threading.Event) -> None:
+def rounds(submitter: Submitter, backend: Backend, seconds: float, over: threading.Event) -> None:
     """One about every so many seconds. Who has no node agent has nobody else to give up the runs
     of jobs that were lost."""
     while not over.is_set():

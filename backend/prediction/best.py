@@ -16,7 +16,7 @@ from backend.prediction.question import Question
 from backend.prediction.simulations import STAGE, Simulations
 from backend.prediction.watch import Watch
 
-CANDIDATES = 0.6
+CANDIDATES = 0.3
 """Of the work for the candidates; what they leave is for steps."""
 STEP = 1e-4
 """A step that gains a smaller share is not taken."""

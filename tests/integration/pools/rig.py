@@ -24,7 +24,7 @@ from backend.runs.states import RunState
 from backend.settings import Settings
 from tests.integration.hosts.slow_training import BATCH, MICROBATCH, MODEL
 from tests.migrated import migrated
-from workers.pool_agent import AGENT
+from workers.pool_agent import AGENT, rounds
 from workers.pools.engine import Engine
 from workers.pools.submitter import Submitter
 
@@ -74,9 +74,7 @@ class PoolRig:
 
     def _loop(self) -> None:
         submitter = Submitter(self.backend, self.engine, "gpu", "test", self.command)
-        while not self._over.wait(ROUND):
-            submitter.turn()
-            self.backend.dispatch.expire()
+        rounds(submitter, self.backend, ROUND, self._over)
 
     def training(
         self, machines: int, updates: int = UPDATES, pause: float = PAUSE, **changes: object

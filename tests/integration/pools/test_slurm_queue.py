@@ -16,8 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 def test_a_cancelled_run_leaves_nothing_in_slurm(slurm_rig: PoolRig, slurm: Slurm) -> None:
     rig = slurm_rig
-    shapes = [(start.machines, start.devices) for start in rig.pool().room.starts]
-    assert shapes == [(1, 1), (1, 4), (2, 4), (4, 4)]
+    rig.wait(lambda: foretold(rig) == [(1, 1), (1, 4), (2, 4), (4, 4)])  # asked again each minute
     run = rig.submit(rig.training(2))
     rig.wait(lambda: len(rig.curve(run.id)) > 3)
     waiting = rig.submit(rig.training(1, pool=PoolSpec("gpu", 4, devices=4)))
@@ -55,3 +54,8 @@ def test_twenty_runs_of_three_people_take_turns(
     assert last["modest"] < 6  # each third job, of two
     assert last["late"] < 12
     assert last["greedy"] == 19
+
+
+def foretold(rig: PoolRig) -> list[tuple[int, int]]:
+    """The shapes of jobs for which the pool says when they would start."""
+    return [(start.machines, start.devices) for start in rig.pool().room.starts]

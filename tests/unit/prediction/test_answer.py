@@ -12,7 +12,7 @@ from backend.planning.plan import PlanDoesNotFit
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import cut_by_hand, rank, replies
 from backend.prediction.predict import predict
-from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.question import Question
 from backend.profiles.graph_txt import read_graph
 from backend.profiles.profile import ONE_LAYER, Layer, ModelGraph, Profile
 
@@ -202,20 +202,12 @@ def test_best_finds_the_published_plans_soon(name, label):
 
 
 @published
-@pytest.mark.parametrize("memory", [None, 16e9])
-def test_a_planner_says_the_same_alone_and_in_the_ranking(memory):
+@pytest.mark.parametrize(("memory", "rate"), [(None, 2884), (16e9, 2144)])
+def test_best_of_vgg16_is_not_behind_any_planner(memory, rate):
     every = Question(published_profile("vgg16", 128), cluster_a(), "").under(memory=memory)
-    in_ranking = {one.planner: told(one) for one in replies(every)}
-    alone = {name: told(next(replies(replace(every, planner=name)))) for name in PLANNER_NAMES}
-    assert in_ranking == alone
-    assert max(rate for rate, _ in alone.values()) == alone["best"][0]
-
-
-def told(reply):
-    """Samples/s, and the plan."""
-    if reply.answer is None:
-        return 0.0, str(reply.fault)
-    return reply.answer.prediction.samples_per_second, str(reply.answer.prediction.plan)
+    found = {one.planner: one.answer for one in replies(every) if one.answer}
+    rates = {name: one.prediction.samples_per_second for name, one in found.items()}
+    assert rates["best"] == max(rates.values()) == pytest.approx(rate, abs=1)
 
 
 @published
