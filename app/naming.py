@@ -139,15 +139,22 @@ def traced_words(found: TracedRun) -> str:
 
 
 def fallback_words(found: Sequence[Fallback]) -> str:
-    """How a training goes on without machines: "If one node is lost: 0.71×; two: ..."."""
-    said = []
-    for lost, words in ((1, "If one node is lost"), (2, "two")):
-        here = [each for each in found if each.count == lost]
-        factors = sorted({times(each.factor) for each in here if each.plan})
-        left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
-        if here:
-            said.append(f"{words}: {' or '.join(left + factors[:1] + factors[1:][-1:])}")
-    return "; ".join(said)
+    """How a training goes on without machines: "If one node is lost: 0.71× the samples/s; if two
+    are lost: ..."."""
+    said = {lost: _without(found, lost) for lost in (1, 2)}
+    if said[1] == said[2]:
+        return f"If one or two nodes are lost: {said[1]}" if said[1] else ""
+    heads = {1: "If one node is lost", 2: "if two are lost"}
+    return "; ".join(f"{heads[lost]}: {words}" for lost, words in said.items() if words)
+
+
+def _without(found: Sequence[Fallback], lost: int) -> str:
+    """The same of so many machines; the least and the most factor where it matters which."""
+    here = [each for each in found if each.count == lost]
+    factors = sorted({times(each.factor) for each in here if each.plan})
+    rates = " or ".join(factors[:1] + factors[1:][-1:])
+    left = ["no plan makes the same updates"] if any(each.plan is None for each in here) else []
+    return " or ".join(left + [f"{rates} the samples/s"] * bool(rates))
 
 
 def attempt_plan(attempt: StoredAttempt) -> str:

@@ -28,13 +28,14 @@ class Term(StrEnum):
 
 TERMS: dict[Term, str] = {
     Term.NOTATION: "A partition, as replicas per stage: 15-1 has two stages, the first on 15 "
-    "devices and the second on one. 4-4-4-4 has four stages on four devices each.",
+    "devices and the second on one. 4\u20114\u20114\u20114 has four stages on four devices each.",
     Term.STAGE: "Consecutive layers of the model that are placed together. Microbatches pass from "
     "stage to stage.",
     Term.REPLICA: "One of several devices with the same stage. Replicas share the microbatches and "
     "average their gradients.",
     Term.MICROBATCH: "The samples that pass through the pipeline together.",
-    Term.MINIBATCH: "The samples of one weight update.",
+    Term.MINIBATCH: "The samples that one replica brings to an update: a microbatch, or under "
+    "schedules with batches a whole batch of them.",
     Term.ONE_F_ONE_B: "A schedule: each device alternates one forward and one backward, so few "
     "microbatches wait in memory (PipeDream, SOSP 2019).",
     Term.TWO_BW: "PipeDream-2BW (ICML 2021): 1F1B without a flush that keeps two versions of the "

@@ -22,6 +22,11 @@ def percent_text(share: float, digits: int = 0) -> str:
     return f"{share * 100:.{digits}f} %"
 
 
+def count_text(count: int, noun: str) -> str:
+    """A number of things: "1 rank", "1,024 ranks"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def _three_digits(value: float) -> str:
     decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{decimals}f}"

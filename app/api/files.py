@@ -46,7 +46,9 @@ def kept_file(path: Path, saved_as: str, sha256: str) -> FileResponse:
     """The file, whole or the ranges that are asked for, never all of it in memory. Its hash is its
     ETag, so that a download goes on (`If-Range`) with the same bytes or from the beginning."""
     if not path.is_file():
-        raise NotFound(f"{saved_as} is not on this machine", "It lies where the run was led.")
+        raise NotFound(
+            f"{saved_as} is not on this machine", "It is on the node of the run's rank 0."
+        )
     headers = {"ETag": f'"{sha256}"', "X-Content-Type-Options": "nosniff"}
     return FileResponse(path, headers=headers, media_type=OCTETS, filename=saved_as)
 

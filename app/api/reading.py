@@ -58,7 +58,7 @@ def _plain(data: bytes, body: type) -> Any:
     try:
         plain = orjson.loads(data)
     except orjson.JSONDecodeError as fault:
-        raise Refused(400, f"the body is no JSON: {fault}", "Send one JSON object.") from None
+        raise Refused(400, f"the body is not JSON: {fault}", "Send one JSON object.") from None
     _check_fields(body, plain)
     _check_values(plain)
     return plain
@@ -77,7 +77,7 @@ async def limited_body(request: Request, most: int) -> bytes:
 def _check_fields(kind: type, plain: Any) -> None:
     """A misspelt field is an error, not a default."""
     if not isinstance(plain, dict):
-        raise InvalidInput("the body is no JSON object", "Send one with the documented fields.")
+        raise InvalidInput("the body is not a JSON object", "Send one with the documented fields.")
     known = keys(kind)
     for name in plain:
         if name not in known:
@@ -87,7 +87,7 @@ def _check_fields(kind: type, plain: Any) -> None:
 def _check_values(plain: Any, depth: int = 0) -> None:
     """No database takes larger numbers, and no function that calls itself a deeper nesting."""
     if depth > MAX_DEPTH:
-        raise InvalidInput(f"the body has more than {MAX_DEPTH} lists or objects in each other")
+        raise InvalidInput(f"the body has more than {MAX_DEPTH} nested lists or objects")
     match plain:
         case dict():
             for value in plain.values():

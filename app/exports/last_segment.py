@@ -32,7 +32,9 @@ def last_segment(backend: Backend, run: Run) -> LastSegment:
     segment = max(backend.runs.spans.segments(run.id), default=None)
     measured = None if segment is None else segment_bars(backend, run.id, "measured", segment)
     if segment is None or measured is None or not isinstance(run.spec, TrainSpec):
-        raise NotFound(f"run {run.id} has no timeline", "It comes with a training's first epoch.")
+        raise NotFound(
+            f"run {run.id} has no timeline", "It is written at the end of a training's first epoch."
+        )
     line = (
         f"{plan_name(run.spec.plan)} · {run.state.value} · "
         f"{formats.percent(run.summary.accuracy)} · epoch {segment + 1}"

@@ -69,7 +69,7 @@ def flow_of(text: str) -> PendingSignIn:
     try:
         return PendingSignIn(**orjson.loads(base64.urlsafe_b64decode(text.encode())))
     except (ValueError, TypeError):
-        raise _failed("the sign-in was not begun in this browser, or too long ago") from None
+        raise _failed("the sign-in did not begin in this browser, or too long ago") from None
 
 
 def is_offered(settings: Settings) -> bool:
@@ -97,7 +97,7 @@ def begin(settings: Settings, target: str) -> tuple[str, PendingSignIn]:
 def finish(settings: Settings, flow: PendingSignIn, given: dict[str, str]) -> Identity:
     """Who came back. Raises `SignInFailed` and `ProviderUnreachable`."""
     if given.get("state") != flow.state:
-        raise _failed("the sign-in was not begun in this browser")
+        raise _failed("the sign-in did not begin in this browser")
     if "code" not in given:
         raise _failed(f"the provider answered {given.get('error', 'nothing')[:100]}")
     provider = _provider(settings)

@@ -44,7 +44,7 @@ class RateLimit:
             raise Refused(
                 429,
                 f"more than {most} requests in a minute",
-                f"Wait {seconds} s; the operator's STAGEFLOW_RATE says how many may come.",
+                f"Wait {seconds} s; the operator's STAGEFLOW_RATE says how many are allowed.",
                 {"Retry-After": str(seconds)},
             )
 

@@ -117,7 +117,7 @@ async def _welcome(request: Request, accounts: AccountService) -> Response:
     name, password = given.get("name", ""), given.get("password", "")
     try:
         if password != given.get("again", ""):
-            raise InvalidInput("the two passwords differ", "Type the same one twice.")
+            raise InvalidInput("the two passwords differ", "Type the same password twice.")
         secret = await run_in_threadpool(
             accounts.accept, link, name, password, _client(request), address_of(request)
         )

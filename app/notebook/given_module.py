@@ -59,14 +59,14 @@ def write_definition(folder: Path, module: Any, example: Any, loss: Any) -> Path
     be pickled."""
     if example is None:
         raise InvalidInput(
-            "a module is profiled on samples, and none are given",
+            "a module is profiled on samples, and none were given",
             "Give a pair of tensors: stageflow.profile(model, example=(inputs, targets)).",
         )
     try:
         import cloudpickle  # pickles what the notebook itself defines
     except ImportError:
         raise InvalidInput(
-            "a module of the notebook is handed on by cloudpickle, which is not installed",
+            "a module of the notebook is passed on by cloudpickle, which is not installed",
             "pip install 'stageflow[notebook]', or give the path of a definition's file.",
         ) from None
     given = {"module": module, "example": example, "loss": loss}
@@ -74,7 +74,7 @@ def write_definition(folder: Path, module: Any, example: Any, loss: Any) -> Path
         data = cloudpickle.dumps(given)
     except Exception as fault:
         raise InvalidInput(
-            f"the module cannot be handed to the profiler: {fault}"[:300],
+            f"the module cannot be passed to the profiler: {fault}"[:300],
             "Give the path of a definition's file.",
         ) from fault
     (folder / "given.pickle").write_bytes(data)

@@ -38,14 +38,14 @@ class NotebookProfile:
     def __repr__(self) -> str:
         found = self.profile
         layers = count(len(found.layers), "layer")
-        line = f"{layers}, microbatch {found.microbatch}, {seconds(found.compute)} there and back"
+        line = f"{layers}, microbatch {found.microbatch}, {seconds(found.compute)} of compute"
         return f"<profile {found.name}: {line}, on {found.device}>"
 
     def _repr_html_(self) -> str:
         found = self.profile
         line = (
             f"{count(len(found.layers), 'layer')} · microbatch {found.microbatch} · "
-            f"{seconds(found.compute)} there and back · {size(found.parameter_bytes)} of "
+            f"{seconds(found.compute)} forward and backward · {size(found.parameter_bytes)} of "
             f"parameters · {found.device}"
         )
         rows = table(LAYER_HEAD, map(layer_row, found.layers))

@@ -1,5 +1,6 @@
 """Values that are computed in the background, so that the page stays alive meanwhile."""
 
+import time
 from collections.abc import Callable, Iterator
 from threading import Event, Semaphore, Thread
 from typing import Generic, TypeVar
@@ -26,6 +27,7 @@ class Background(Generic[T]):
     """What `make(watch)` yields, in the order in which it comes.
 
     items     the values so far
+    asked_at  when it was asked for, by the process's clock
     total     how many are expected at most; 0 where nobody knows
     progress  the planner that works, and how many of how many candidates are done
     fault     why it ended early, in words for people
@@ -35,6 +37,7 @@ class Background(Generic[T]):
     def __init__(self, make: Callable[[Watch], Iterator[T]], total: int = 0) -> None:
         self.total = total
         self.items: list[T] = []
+        self.asked_at = time.monotonic()
         self.progress = ("", 0, 0)
         self.fault: StageflowError | None = None
         self.waiting: WeakSet[Visitor] = WeakSet()

@@ -28,15 +28,15 @@ def page() -> None:
     number = state.wanted_id(Param.RUN, "run")
     if number is not None:
         return _again(services.backend().runs.get(number))
-    plans = services.backend().plans.list()
-    if not plans:
+    plans, named = services.backend().plans.list(), state.wanted_id(Param.PLAN, "plan")
+    if not plans and named is None:
         page_header("Launch", "Start a training from a saved plan.")
         return empty_state(
             "No saved plan yet",
             "Plan a profiled model and save the plan; or open a run and clone it.",
             Page.PLAN,
         )
-    return _by_plan(plans)
+    return _by_plan(plans, named)
 
 
 def _again(run: Run) -> None:
@@ -52,8 +52,8 @@ def _again(run: Run) -> None:
         run_form(spec, run.name, origin=run.id)
 
 
-def _by_plan(plans: Sequence[StoredPlan]) -> None:
-    named = state.wanted_id(Param.PLAN, "plan")
+@missing("Launch", Page.PLAN, "New plan")
+def _by_plan(plans: Sequence[StoredPlan], named: int | None) -> None:
     chosen = services.backend().plans.get(named) if named else plans[0]
     profile = services.backend().profiles.get(chosen.profile_id)
     page_header("Launch", f"Train {plain(profile.profile.name)} by plan **{chosen.id}**.")

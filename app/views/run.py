@@ -90,7 +90,7 @@ def _message(run: Run) -> None:
             icon=":material/block:",
         )
     if run.fallbacks and not run.state.is_final:
-        st.caption(plain(f"{fallback_words(run.fallbacks)} (of its plan's samples/s)."))
+        st.caption(plain(f"{fallback_words(run.fallbacks)}."))
     if told := cleared(run, state.zone()):
         st.info(told, icon=":material/auto_delete:")
     reason = services.backend().runs.why_waiting(run)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from backend.planning.savings import MemorySaving
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
+from backend.units import bytes_text
 
 SOLD = (8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 141, 180, 192, 256, 288)
 """GB of memory that accelerators are sold with."""
@@ -26,10 +27,10 @@ class Relaxed:
 
     @property
     def where(self) -> str:
-        """As "With 32 GB per device"."""
+        """As "With 29.8 GiB per device (sold as 32 GB)"."""
         if self.memory is None:
             return "With recomputation and sharded state where memory requires them"
-        return f"With {self.memory / GB:g} GB per device"
+        return f"With {bytes_text(self.memory)} per device (sold as {self.memory / GB:g} GB)"
 
 
 def without_limits(question: Question, found: Prediction) -> Iterator[Question]:

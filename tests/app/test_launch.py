@@ -26,6 +26,7 @@ from tests.app.pages import button, param, text_of
 
 def test_without_a_plan_the_page_says_what_to_do(backend: Backend, open_page: Open) -> None:
     assert "No saved plan yet" in text_of(open_page(Page.LAUNCH))
+    assert "No plan 99" in text_of(open_page(Page.LAUNCH, plan=99))
 
 
 def test_a_training_is_cloned_with_changes(

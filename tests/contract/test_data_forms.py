@@ -143,7 +143,7 @@ def test_columns_that_do_not_make_the_models_input_are_refused(name: str, make) 
 def test_what_may_not_be_read_is_told_apart_from_what_is_missing(define, tmp_path) -> None:
     place = MAKERS["csv"](tmp_path)
     place.chmod(0)
-    with pytest.raises(DataFailed, match="may not be read"):
+    with pytest.raises(DataFailed, match="cannot be read"):
         load(DataSpec("csv", path=str(place)), define("csv"), str(place))
 
 

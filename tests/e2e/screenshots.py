@@ -48,7 +48,7 @@ WIDTHS = (1440, 768)
 README_WIDTH = 1200
 MARGIN = 14  # pixels below the last line
 SCHEMES = ("light", "dark")
-TALLEST = 2400  # pixels
+TALLEST = 4000  # pixels
 QUALITY = 72
 LEASE = "3600"  # seconds: the seeded runs go on without an agent
 VERSIONS = {"python": "3.11", "torch": "2.13.0"}
@@ -105,8 +105,8 @@ def shoot(
         for stop in stops:
             page.set_viewport_size({"width": width, "height": 1000})
             visit(page, url, stop, found)
-            if stop.opens:
-                page.get_by_role("button", name=stop.opens).first.click()
+            if stop.acts:
+                stop.acts(page)
             if stop.ends:
                 expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=4 * PATIENCE)
             keep(page, width, f"{stop.name}-{scheme}-{width}", last)
@@ -154,6 +154,10 @@ def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
     if not emulated_case.PUBLISHED.is_dir():
         return print(f"no published profiles at {emulated_case.PUBLISHED}: no picture of them")
     emulated_case.run(home)
+    with seed.settings(home):
+        backend = seed.fresh()
+        backend.nodes.beat(seed.NODE, local(4).each, VERSIONS, USE)
+        backend.close()
     with dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
         if emulated_case.STOP in stops:
             looks = product((README_WIDTH,), SCHEMES)

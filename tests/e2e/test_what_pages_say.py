@@ -15,12 +15,11 @@ from tests.app import seed
 from tests.app.test_resume import keep, stopped
 from tests.app.test_run import busy_run
 from tests.e2e.conftest import settled
-from tests.e2e.emulated_case import PUBLISHED
+from tests.e2e.emulated_case import GRAPH, fill_import
 from tests.e2e.tour import COOKIE, PASSWORD, PATIENCE, dashboard, stands
 
-VGG16 = PUBLISHED / "vgg16" / "graph.txt"
 FOUR_BY_FOUR = "cluster=cluster-a:4"
-published = pytest.mark.skipif(not VGG16.is_file(), reason="no published profiles beside the repo")
+published = pytest.mark.skipif(not GRAPH.is_file(), reason="no published profiles beside the repo")
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
@@ -89,18 +88,8 @@ def why(page: Page, address: str) -> str:
 @published
 def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home) -> None:
     show(page, f"{home.url}/start")
-    page.get_by_role("button", name="Import a profile").click()
-    form = page.get_by_test_id("stPopoverBody")
-    form.locator("input[type=file]").set_input_files(VGG16)
-    expect(form.get_by_placeholder("such as 128")).to_be_visible()  # the file has come
-    settled(page)
-    expect(form.get_by_role("button", name="Import")).to_be_disabled()  # its samples are unknown
-    form.get_by_role("combobox", name="Model").click()
-    page.get_by_role("option", name="vgg16 ·").click()
-    settled(page)
-    form.get_by_test_id("stNumberInputField").fill("128")
-    page.keyboard.press("Tab")
-    form.get_by_role("button", name="Import").click()
+    fill_import(page)
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="Import").click()
     page.wait_for_url("**/plan?profile=*")
     number = re.findall(r"profile=(\d+)", page.url)[0]
 
@@ -112,7 +101,7 @@ def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home)
     idle = why(page, f"{here}&planner=pipedream&schedule=pipedream&memory=18e9")
     assert "3 of 16 devices have no work." in idle
     assert "A faster plan gives all 16 devices work: 15-1" in idle
-    assert "Memory limits this plan. With 32 GB per device: 15-1" in idle
+    assert "Memory limits this plan. With 29.8 GiB per device (sold as 32 GB): 15-1" in idle
     page.get_by_role("link", name="Show the plan on all devices").click()
     expect(page.locator(".st-key-page-header")).to_contain_text("15-1", timeout=PATIENCE)
 

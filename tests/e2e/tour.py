@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,14 +23,14 @@ PATIENCE = 90_000  # milliseconds; a loaded machine is slow, not wrong
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, `ends`
-    what a picture waits for the end of, and `opens` the menu that it shows open."""
+    """`path` may name ids of `Seeded`; `shows` is what stands there once the page is drawn, `acts`
+    what is done there before a picture, and `ends` what that waits for the end of."""
 
     name: str
     path: str
     shows: str
     ends: str = ""
-    opens: str = ""
+    acts: Callable[[Page], object] | None = None
 
 
 EMPTY = (

@@ -38,7 +38,7 @@ def test_what_cannot_be_profiled_says_why(tmp_path: Path) -> None:
     import torch
 
     module = torch.nn.Linear(3, 2)
-    with pytest.raises(stageflow.StageflowError, match="none are given"):
+    with pytest.raises(stageflow.StageflowError, match="none were given"):
         stageflow.profile(module)
     wrong = (torch.randn(4, 5), torch.randint(2, (4,)))
     with pytest.raises(stageflow.StageflowError, match="cannot be multiplied") as fault:

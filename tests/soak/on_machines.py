@@ -17,7 +17,7 @@ FEW = 3
 
 @contextmanager
 def few_descriptors(pid: int) -> Iterator[None]:
-    """This process can open no more files meanwhile than `FEW`. Raises `psutil.Error`."""
+    """This process cannot open more files meanwhile than `FEW`. Raises `psutil.Error`."""
     process = psutil.Process(pid)
     before = process.rlimit(resource.RLIMIT_NOFILE)
     process.rlimit(resource.RLIMIT_NOFILE, (process.num_fds() + FEW, before[1]))
@@ -45,7 +45,7 @@ def launcher_killed(there: Site, undisturbed: Curve) -> Figures:
 
 
 def descriptors_used_up(there: Site, undisturbed: Curve) -> Figures:
-    """The agent can open no more files for a while: the run goes on or ends with a reason, the next
+    """The agent cannot open more files for a while: the run goes on or ends with a reason, the next
     one is undisturbed."""
     run = there.on_its_way(there.spec())
     with few_descriptors(there.agents["a"].pid):

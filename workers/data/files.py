@@ -21,8 +21,8 @@ def there(path: Path, what: str) -> Path:
         raise DataFailed(f"{path} does not exist", f"Give {what} on the node.") from None
     except PermissionError:
         raise DataFailed(
-            f"{path} may not be read by the ranks of a run",
-            "Let others read it (chmod -R o+rX); runs have a user of their own.",
+            f"{path} cannot be read by the ranks of a run",
+            "Let others read it (chmod -R o+rX); ranks run as a user of their own.",
         ) from None
     return path
 

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from backend.runs.request.sample_specs import TableSpec
+from backend.units import count_text
 from workers.data.errors import DataFailed
 from workers.data.values import whole
 from workers.definitions.samples import Samples, tensors
@@ -83,7 +84,8 @@ class FittedColumns:
         kinds = [whole(each) for each in tensors(like)]
         if sorted(kinds) != [False, True]:
             raise DataFailed(
-                f"the model takes {len(kinds)} input(s), and the table has numbers and categories",
+                f"the model takes {count_text(len(kinds), 'input')}, and the table has numbers "
+                "and categories",
                 "Let its example give two: fractions (samples, columns) and whole numbers "
                 "(samples, columns of words); or one of fractions, for columns of 1 and 0.",
             )

@@ -26,7 +26,7 @@ def _check(part: Split, classes: int, name: str) -> None:
     if bool(wrong.any()):
         first = wrong.nonzero()[0]
         raise DataFailed(
-            f"{name}: {int(wrong.sum())} of {labels.numel()} labels are none of the model's "
+            f"{name}: {int(wrong.sum())} of {labels.numel()} labels are not among the model's "
             f"{classes} classes (0 to {classes - 1}): the first is {int(labels[tuple(first)])}, "
             f"of sample {int(first[0])}",
             f"Correct the labels, or give the model {int(labels.max()) + 1} classes.",

@@ -67,4 +67,4 @@ def _opened(source: Path | bytes) -> Image.Image:
 
 def _broken(source: Path | bytes, fault: Exception) -> DataFailed:
     name = "a picture" if isinstance(source, bytes) else str(source)
-    return DataFailed(f"{name} cannot be decoded: {fault}", "Replace it or take it out.")
+    return DataFailed(f"{name} cannot be decoded: {fault}", "Replace it or remove it.")

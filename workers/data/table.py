@@ -173,7 +173,7 @@ def _column(table: pa.Table, name: str, file: str, fitted: FittedColumns | None 
         return _of_lists(column.to_pylist(), name, file)
     if not (_is_numbers(kind) or pa.types.is_boolean(kind)):
         raise DataFailed(
-            f"{file}: column {name!r} holds {kind}, no numbers",
+            f"{file}: column {name!r} holds {kind}, not numbers",
             "Choose the columns with numbers as inputs.",
         )
     return tensor_of(column.to_numpy(zero_copy_only=False), f"column {name!r}", file)
@@ -200,5 +200,5 @@ def _check_full(column: Any, name: str, file: str) -> None:
     if column.null_count:
         raise DataFailed(
             f"{file}: column {name!r} has {column.null_count} empty cells of {len(column)}",
-            "Fill them (--fill puts the mean there), take these rows out, or choose other columns.",
+            "Fill them (--fill puts the mean there), remove these rows, or choose other columns.",
         )

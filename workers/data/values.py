@@ -20,7 +20,7 @@ def tensor_of(array: Any, name: str, file: str) -> Tensor:
     if found.dtype.kind in "iub":
         return torch.from_numpy(found.astype(np.int64))
     if found.dtype.kind != "f":
-        raise DataFailed(f"{file}: {name} holds {found.dtype}, no numbers", "Choose others.")
+        raise DataFailed(f"{file}: {name} holds {found.dtype}, not numbers", "Choose others.")
     return finite(torch.from_numpy(found.astype(np.float32)), name, file)
 
 
@@ -33,7 +33,7 @@ def finite(tensor: Tensor, name: str, file: str) -> Tensor:
     raise DataFailed(
         f"{file}: {int(wrong.sum())} of {len(tensor)} samples hold NaN or infinity in {name}, "
         f"the first is sample {first}",
-        "Take these samples out, or fill the gaps.",
+        "Remove these samples, or fill the gaps.",
     )
 
 

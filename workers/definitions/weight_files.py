@@ -51,13 +51,13 @@ def opened(file: Path) -> Iterator[None]:
         yield
     except PermissionError as error:
         raise DefinitionFailed(
-            f"{file.name} may not be read by the ranks, which are a user of their own",
+            f"{file.name} cannot be read by the ranks, which run as a user of their own",
             "Make it readable for all: chmod a+r, and a+x for the folders above it.",
         ) from error
     except (SafetensorError, OSError) as error:
         raise DefinitionFailed(
             f"{file.name} cannot be read as safetensors: {error}",
-            "It is no such file, or a part of one: copy it again.",
+            "It is another kind of file, or only part of one: copy it again.",
         ) from error
 
 

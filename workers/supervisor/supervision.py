@@ -17,6 +17,7 @@ from backend.runs.job import Job
 from backend.sandbox_level import SandboxLevel
 from backend.services.runs.attempt import Attempt
 from backend.storage.errors import DatabaseUnreachable
+from backend.units import count_text
 from workers.address import LOOPBACK, own_address
 from workers.sandbox.cell import SandboxFailed
 from workers.sandbox.limits import Limits
@@ -185,8 +186,9 @@ class Supervision:
         num_ranks = len(place.ranks)
         available = () if job.emulation else self._gpus
         ballast.hold_back(self._folder)
-        held = ", ".join(map(str, place.held))
-        self._writer.say(f"starting {num_ranks} rank(s) on {settings.node}, device(s) {held}")
+        held = f"device{'s' * (len(place.held) != 1)} {', '.join(map(str, place.held))}"
+        ranks = count_text(num_ranks, "rank")
+        self._writer.say(f"starting {ranks} on {settings.node}, {held}")
         for warning in () if job.emulation else sharing(place, available):
             self._writer.say(warning)
         self._lease.persistently(self._lease.renew)

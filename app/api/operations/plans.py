@@ -275,7 +275,7 @@ def read_small_cluster(backend: Backend, text: str) -> Cluster:
     if cluster.num_devices > MAX_DEVICES:
         raise InvalidInput(
             f"the cluster has {cluster.num_devices} devices",
-            f"Over the API {MAX_DEVICES} are planned for at most.",
+            f"Over the API {MAX_DEVICES} are the most that are planned for.",
         )
     return cluster
 

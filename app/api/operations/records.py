@@ -92,7 +92,9 @@ def get_timeline(
     one)."""
     timeline = caller.runs(id).spans.timeline(id, kind, segment)
     if timeline is None:
-        raise NotFound(f"run {id} has no {kind} timeline", "It comes by epochs.")
+        raise NotFound(
+            f"run {id} has no {kind} timeline", "It is written at the end of each epoch."
+        )
     return Columns(**{name: tuple(column) for name, column in (columns(timeline) or {}).items()})
 
 

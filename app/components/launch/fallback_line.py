@@ -21,4 +21,4 @@ def fallback_line(question: Question, plan: Plan) -> None:
     if not search.wait(PATIENCE):
         st.caption("Plans for fewer machines are being computed: the run will name them.")
     elif search.items:
-        st.caption(plain(f"{fallback_words(search.items)} (of this plan's samples/s)."))
+        st.caption(plain(f"{fallback_words(search.items)}."))

@@ -17,7 +17,7 @@ from app.session.state import Key, Param
 from backend.prediction.answer import Answer, Reply
 from backend.prediction.question import Question
 
-AT_ONCE, REFRESH = 0.6, 0.5  # seconds
+AT_ONCE, REFRESH = 0.5, 0.5  # seconds
 Search = tuple[Question, Background[Reply]]
 """A question to one planner, and what is computed for it."""
 
@@ -53,9 +53,12 @@ def end_others(subject: object, now: Mapping[Background[Any], Callable[[], None]
 
 
 def are_there(found: Sequence[Search]) -> bool:
-    """Whether all of them end within `AT_ONCE`: then there is no progress to show."""
-    until = time.monotonic() + AT_ONCE
-    return all(search.wait(max(0.0, until - time.monotonic())) for _, search in found)
+    """Whether all of them end within `AT_ONCE` of the first that still runs being asked: then there
+    is no progress to show. Who looks on waits for that once, and not whenever something is drawn.
+    """
+    running = [search for _, search in found if search.is_running]
+    until = min((search.asked_at for search in running), default=0.0) + AT_ONCE
+    return all(search.wait(max(0.0, until - time.monotonic())) for search in running)
 
 
 def replies_of(found: Sequence[Search]) -> list[Reply]:

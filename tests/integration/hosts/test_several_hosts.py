@@ -63,7 +63,7 @@ def test_two_hosts_train_as_one_process_would(two, before: bytes):
     for name, weight in expected.weights.items():
         assert (saved[name] - weight).abs().max() < 1e-10
     text = [line.text for line in two.backend.runs.logs.every(run.id)]
-    assert any("starting 1 rank(s) on host-0" in line for line in text)
+    assert any("starting 1 rank on host-0" in line for line in text)
     assert any(line.startswith("The clock of rank 1 (host 1) is") for line in text)
     (clock,) = run.summary.clocks
     assert (clock.rank, clock.error < 1.0) == (1, True)

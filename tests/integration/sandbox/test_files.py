@@ -143,7 +143,7 @@ def test_weights_that_only_their_owner_may_read_are_told_of(lab, tmp_path):
         pytest.skip("an agent that is not root has ranks of its own user")
     assert failure(lab.carries(spec)) == (
         "DefinitionFailed",
-        "mine.safetensors may not be read by the ranks, which are a user of their own",
+        "mine.safetensors cannot be read by the ranks, which run as a user of their own",
     )
 
 

@@ -29,10 +29,15 @@ def test_fallbacks_in_a_line() -> None:
     plan = Plan("x", a_partition([1]), "gpipe", 4)
     one, none = Fallback(1, (), plan, 0.71), Fallback(2, (), fault="too much memory")
     missing = "no plan makes the same updates"
-    assert fallback_words((one, none)) == f"If one node is lost: 0.71×; two: {missing}"
+    assert fallback_words((one, none)) == (
+        f"If one node is lost: 0.71× the samples/s; if two are lost: {missing}"
+    )
     slow, slower = Fallback(1, (0,), plan, 0.5), Fallback(1, (1,), plan, 0.3)
     unequal = (Fallback(1, (2,), plan, 0.4), slow, slower, Fallback(1, (3,)))
-    assert fallback_words(unequal) == f"If one node is lost: {missing} or 0.30× or 0.50×"
+    here = f"{missing} or 0.30× or 0.50× the samples/s"
+    assert fallback_words(unequal) == f"If one node is lost: {here}"
+    neither = (Fallback(1, ()), Fallback(2, ()))
+    assert fallback_words(neither) == f"If one or two nodes are lost: {missing}"
     assert fallback_words(()) == ""
 
 

@@ -36,7 +36,10 @@ def test_a_plan_that_needs_more_memory_names_devices_that_have_it() -> None:
     best, (larger, *_) = found(a_question(6 * GB))
     assert larger.memory is not None
     assert larger.memory >= max(larger.prediction.memory_bytes)
-    assert larger.where == f"With {larger.memory / GB:g} GB per device"
+    assert (
+        larger.where
+        == f"With {larger.memory / 2**30:.1f} GiB per device (sold as {larger.memory / GB:g} GB)"
+    )
     fits = rank(a_question(larger.memory))[0].prediction
     assert fits.samples_per_second == pytest.approx(larger.prediction.samples_per_second)
     assert larger.times == pytest.approx(fits.samples_per_second / best.samples_per_second)

@@ -63,7 +63,7 @@ def _object(line: bytes, where: str) -> Mapping[str, Any]:
         found = json.loads(line)
     except (ValueError, RecursionError) as fault:
         raise DataFailed(
-            f"{where} is no JSON: {fault}", "Write one object a line, in UTF-8."
+            f"{where} is not JSON: {fault}", "Write one object a line, in UTF-8."
         ) from None
     if not isinstance(found, dict):
         raise DataFailed(

@@ -120,7 +120,7 @@ class TextData:
         mask = vocabulary.number("mask_token")
         if mask is None:
             raise DataFailed(
-                f"{vocabulary.name} has no token that hides others",
+                f"{vocabulary.name} has no mask token",
                 "Use the tokenizer of a masked language model, or name its mask_token in a "
                 "tokenizer_config.json beside it.",
             )
@@ -137,7 +137,8 @@ class TextData:
     ) -> Translations:
         if not answer:
             raise DataFailed(
-                "one text from another needs two fields", "Choose the second one as targets."
+                "learning one text from another needs two fields",
+                "Choose the second one as targets.",
             )
         pairs = zip(
             plain(self.vocabulary, [record.text(text) for record in records], ends=True),
@@ -182,12 +183,13 @@ class TextData:
         """Raises `DataFailed` where nothing is left."""
         if not len(kept):
             raise DataFailed(
-                f"{self.name}: nothing to {part}: no sample has a token that counts",
+                f"{self.name}: nothing to {part}: no sample has a token that counts in the loss",
                 "Give more text, a larger length, or let more than answers count.",
             )
         if left := len(found) - len(kept):
             self.notes.append(
-                f"{left} of {len(found)} samples to {part} have no token that counts: left out."
+                f"{left} of {len(found)} samples to {part} have no token that counts in the loss: "
+                "left out."
             )
         return kept
 

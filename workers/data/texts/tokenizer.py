@@ -91,7 +91,7 @@ def load_tokenizer(place: Path, template: str = "") -> Vocabulary:
     try:
         library = tokenizers.Tokenizer.from_str(texts[FILE])
     except Exception as fault:  # the library raises Exception itself
-        reason = f"{file.name} is no file of the tokenizers library: {first_line(fault)}"
+        reason = f"{file.name} is not a file of the tokenizers library: {first_line(fault)}"
         raise DataFailed(reason, ADVICE) from None
     library.no_truncation()
     library.no_padding()
@@ -121,7 +121,7 @@ def _fields(texts: Mapping[str, str], name: str) -> dict[str, Any]:
     try:
         found = json.loads(texts.get(name, "{}"))
     except ValueError as fault:
-        raise DataFailed(f"{name} is no JSON: {fault}", "Correct it, or take it away.") from None
+        raise DataFailed(f"{name} is not JSON: {fault}", "Correct it, or remove it.") from None
     return found if isinstance(found, dict) else {}
 
 

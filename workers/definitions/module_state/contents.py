@@ -113,7 +113,7 @@ def put_values(value: Any, kept: Any) -> None:
         case np.random.Generator():
             value.bit_generator.state = kept
         case _:
-            raise AssertionError(f"{type(value).__name__} consists of no numbers")
+            raise AssertionError(f"{type(value).__name__} does not consist of numbers")
 
 
 def equal_values(one: Any, other: Any) -> bool:

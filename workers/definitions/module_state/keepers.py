@@ -34,4 +34,4 @@ def check_keepers(model: nn.Module, graph: fx.Graph, inputs: tuple[Tensor, ...])
                 for path in keepers
             )
         ):
-            raise ValueError(f"its forward changes {each.path}, which a cut could part")
+            raise ValueError(f"its forward changes {each.path}, which a cut could split")

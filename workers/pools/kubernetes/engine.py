@@ -63,7 +63,7 @@ class KubernetesEngine:
         if not self._api.create(wanted):
             raise EngineAway(
                 f"an ended job still has the name {name}",
-                "Kubernetes is about to remove it; it is asked again.",
+                "Kubernetes is about to remove it; it is tried again.",
             )
         return name
 

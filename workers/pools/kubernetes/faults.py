@@ -25,7 +25,7 @@ REFUSED = {
 """Answers that stay the same until a person changes something, with what to change."""
 UNREADABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """What comes of an answer of another shape, as a proxy may give one. No job is gone by that."""
-LATER = "Jobs go on without it; it is asked again. `kubectl cluster-info` says whether it answers."
+LATER = "Jobs go on without it; it is tried again. `kubectl cluster-info` says whether it answers."
 SIGN_IN = "Sign in to the cluster again, or renew the token in the pool's kubeconfig."
 
 
@@ -43,7 +43,9 @@ def told(*, ordering: bool = False) -> Iterator[None]:
         ) from fault
     except UNREADABLE as fault:
         said = f"{type(fault).__name__}: {_short(first_line(fault))}"
-        raise EngineAway(f"Kubernetes answers what cannot be read: {said}", LATER) from fault
+        raise EngineAway(
+            f"Kubernetes gives an answer that cannot be read: {said}", LATER
+        ) from fault
 
 
 def _meant(fault: ApiException, ordering: bool) -> StageflowError:
@@ -55,7 +57,7 @@ def _meant(fault: ApiException, ordering: bool) -> StageflowError:
         return EngineAway(f"Kubernetes refuses to answer: {said}", advice)
     if status == HTTPStatus.UNAUTHORIZED:
         return EngineAway("Kubernetes does not know the pool's account", SIGN_IN)
-    return EngineAway(f"Kubernetes does not answer as it should: {status} {said}".rstrip(), LATER)
+    return EngineAway(f"Kubernetes gives an unexpected answer: {status} {said}".rstrip(), LATER)
 
 
 def message(fault: ApiException) -> str:

@@ -111,7 +111,9 @@ def _queued(name: str, workload: Object | None) -> Seen:
 
 def _admission_advice(name: str, inactive: bool) -> str:
     if inactive:
-        return f"Kueue gave {name} up. Cancel the run, or set its workload's spec.active to true."
+        return (
+            f"Kueue deactivated {name}. Cancel the run, or set its workload's spec.active to true."
+        )
     return (
         "It will not start as things are. Look at the queue (kubectl get localqueues, kubectl get"
         " clusterqueues): correct the pool's queue, or start the run with fewer devices."

@@ -140,7 +140,7 @@ class SlurmEngine:
 def _named(name: str) -> str:
     if not NAME.fullmatch(name):
         raise OrderRefused(
-            f"{name!r} is no name for Slurm",
+            f"{name!r} is not a name that Slurm takes",
             "Give letters, digits, dots, hyphens and underscores, at most 200.",
         )
     return name

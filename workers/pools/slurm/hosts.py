@@ -16,7 +16,7 @@ def hosts(text: str) -> tuple[str, ...]:
     """Each name in full, in the order given. Raises `InvalidInput`."""
     names = NAME.findall(text)
     if ",".join(names) != text:
-        raise InvalidInput(f"{text!r} are no names of machines")
+        raise InvalidInput(f"{text!r} are not names of machines")
     return tuple(full for name in names for full in _written_out(name))
 
 
@@ -34,6 +34,6 @@ def _numbers(ranges: str) -> Iterator[str]:
     """Of "08-10,12": 08, 09, 10, 12, as wide as the first number of a range is."""
     for part in ranges.split(","):
         if not (found := NUMBERS.fullmatch(part)):
-            raise InvalidInput(f"[{ranges}] are no numbers of machines")
+            raise InvalidInput(f"[{ranges}] are not numbers of machines")
         first, last = found[1], found[2] or found[1]
         yield from (str(n).zfill(len(first)) for n in range(int(first), int(last) + 1))

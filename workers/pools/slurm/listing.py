@@ -123,7 +123,7 @@ def _devices(text: str) -> Iterator[tuple[str, str, str]]:
     at = 0
     while at < len(text) and text not in UNKNOWN:
         if not (found := GRES.match(text, at)):
-            raise ValueError(f"{text!r} are no devices")
+            raise ValueError(f"{text!r} are not devices")
         yield found[1], found[2] or "", found[3]
         at = found.end()
 
@@ -133,7 +133,7 @@ def duration(text: str) -> float:
     if text in ("infinite", "UNLIMITED"):
         return 0.0
     if not (found := DURATION.fullmatch(text)):
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a duration")
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 

@@ -8,24 +8,24 @@ BROKEN = (
     "`scontrol release {job}`, or cancel the run."
 )
 ADVICE = {
-    "JobHeldUser": "The job is held; `scontrol release {job}` lets it go.",
-    "JobHeldAdmin": "An administrator of the cluster holds the job; only they let it go.",
+    "JobHeldUser": "The job is held; `scontrol release {job}` releases it.",
+    "JobHeldAdmin": "An administrator of the cluster holds the job, and has to release it.",
     "JobHoldMaxRequeue": BROKEN,
     "*held*": BROKEN,
     "*HOLD": BROKEN,
     "SPECIAL_EXIT": BROKEN,
     "PartitionConfig": LESS.format(
         what="fewer machines, fewer devices of each, or less time",
-        why="the partition has not that much",
+        why="the partition does not have that much",
     ),
     "PartitionNodeLimit": LESS.format(
-        what="fewer machines", why="the partition has not so many for one job"
+        what="fewer machines", why="the partition does not allow so many for one job"
     ),
     "PartitionTimeLimit": LESS.format(
-        what="less time", why="the partition lets no job run that long"
+        what="less time", why="the partition does not allow jobs that long"
     ),
     "BadConstraints": LESS.format(
-        what="something else", why="no machine has all that the pool's options and the run want"
+        what="something else", why="no machine has all that the pool's options and the run ask for"
     ),
     "*PerJob*": LESS.format(
         what="less", why="an account's or a QOS's limit for one job is below it"

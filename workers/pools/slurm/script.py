@@ -29,7 +29,7 @@ def checked(environment: Mapping[str, str]) -> dict[str, str]:
     hidden = {PREFIX + name.upper() for name, of in Settings.model_fields.items() if not of.repr}
     for name in environment:
         if not VARIABLE.fullmatch(name):
-            raise InvalidInput(f"{name!r} is no name of an environment variable")
+            raise InvalidInput(f"{name!r} is not the name of an environment variable")
         if name.upper() in hidden:
             raise InvalidInput(
                 f"{name} may hold a secret, and a cluster keeps what a job is told in the clear",
@@ -38,7 +38,7 @@ def checked(environment: Mapping[str, str]) -> dict[str, str]:
     secrets = Path(environment.get(SECRETS, ""))
     if SECRETS in environment and (not secrets.is_dir() or secrets.stat().st_mode & 0o077):
         raise InvalidInput(
-            f"{secrets} is no folder that its owner alone can read",
+            f"{secrets} is not a folder that only its owner can read",
             f"mkdir -p {secrets} && chmod 700 {secrets}",
         )
     return dict(environment)

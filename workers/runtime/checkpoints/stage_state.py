@@ -33,7 +33,7 @@ OPTIMIZER_STATE = ("velocity", "mean", "square", "row", "column", AVERAGE)
 class CheckpointDoesNotFit(StageflowError):
     """A checkpoint lacks something that the model of this run has."""
 
-    advice = "It was made of another model, or with other parameters: start from the beginning."
+    advice = "It was made from another model, or with other parameters: start from the beginning."
 
 
 def copy_of(rank: Rank, stage: int, alone: bool = False) -> dict[str, Tensor]:

@@ -37,7 +37,7 @@ def _error(fault: BaseException, folder: Path) -> RunError:
         return _disk_full(folder, fault)
     if _says(fault, OUT_OF_DESCRIPTORS):
         return RunError(
-            "OutOfDescriptors", f"the agent can open no more files: {fault}", MORE_FILES
+            "OutOfDescriptors", f"the agent cannot open more files: {fault}", MORE_FILES
         )
     if isinstance(fault, StageflowError):
         return RunError(type(fault).__name__, str(fault), fault.advice)

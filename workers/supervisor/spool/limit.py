@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from backend.runs.events import Spans, read_line
+from backend.units import count_text
 from workers.supervisor.spool.entries import Entry, EventLine, LogLines
 
 BOUND = 64 << 20
@@ -52,8 +53,9 @@ class SpoolLimit:
         if size or not self._has_left_out:
             return ()
         text = (
-            f"left out while the database did not answer: {self._num_timelines:,} timeline(s) "
-            f"and {self._num_lines:,} printed line(s)"
+            "left out while the database did not answer: "
+            f"{count_text(self._num_timelines, 'timeline')} and "
+            f"{count_text(self._num_lines, 'printed line')}"
         )
         self._num_timelines = self._num_lines = 0
         return (_logged(text),)

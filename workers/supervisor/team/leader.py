@@ -154,7 +154,7 @@ class Team:
         node, secret = str(hello.get("node", "")), str(hello.get("secret", ""))
         if node not in self._awaited or not secrets.compare_digest(secret, self._secret):
             connection.close()
-            raise BadFrame(f"{node!r} is not of this run")
+            raise BadFrame(f"{node!r} does not belong to this run")
         caller.settimeout(None)
         self._connections[node] = connection
 

@@ -122,7 +122,7 @@ def test_an_id_that_is_none(programs: Path) -> None:
 @pytest.mark.parametrize("name", ["", "../a", "-a", "a b", "a,b", "a/b", "%j", "a\n", "a" * 201])
 def test_a_name_that_slurm_would_take_for_something_else(programs: Path, name: str) -> None:
     write(programs, "echo 7")
-    with pytest.raises(OrderRefused, match="no name"):
+    with pytest.raises(OrderRefused, match="not a name"):
         engine(programs).submit(JobOrder(name, 1, 1, 1, ("true",)))
     with pytest.raises(OrderRefused):
         engine(programs).output(name)

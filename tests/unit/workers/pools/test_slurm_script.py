@@ -60,17 +60,17 @@ def test_so_it_is_in_other_letters() -> None:
 
 @pytest.mark.parametrize("name", ["", "A B", "1A", "A=B", "A\n"])
 def test_what_is_no_name_of_a_variable_is_refused(name: str) -> None:
-    with pytest.raises(InvalidInput, match="no name"):
+    with pytest.raises(InvalidInput, match="not the name"):
         checked({name: "x"})
 
 
 def test_the_folder_of_secrets_must_be_closed_to_others(tmp_path: Path) -> None:
     folder = tmp_path / "secrets"
     told = {"STAGEFLOW_SECRETS": str(folder)}
-    with pytest.raises(InvalidInput, match="owner alone"):
+    with pytest.raises(InvalidInput, match="only its owner"):
         checked(told)
     folder.mkdir(mode=0o750)
-    with pytest.raises(InvalidInput, match="owner alone") as fault:
+    with pytest.raises(InvalidInput, match="only its owner") as fault:
         checked(told)
     os.system(fault.value.advice)
     assert checked(told) == told

@@ -199,7 +199,7 @@ def test_what_two_submodules_keep_together_is_not_parted() -> None:
             return self.b(self.two(self.a(self.one(x))))
 
     model, x = Outer(), torch.rand(3, 4)
-    assert "a cut could part" in of(model).notes[0]
+    assert "a cut could split" in of(model).notes[0]
     graph = fx.Graph()
     part = graph.call_module("one", (graph.placeholder("x"),))
     graph.output(graph.call_module("two", (part,)))

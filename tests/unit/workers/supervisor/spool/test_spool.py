@@ -184,7 +184,7 @@ def test_timelines_go_first_then_printed_lines_and_losses_never():
     assert not limit.is_full(1000)
     assert limit.is_full(1001)
     (told,), _ = limit.admitted([], 0)
-    assert "1 timeline(s) and 1 printed line(s)" in told.lines[0][2]
+    assert "1 timeline and 1 printed line" in told.lines[0][2]
     assert limit.admitted([], 0) == ([], [])
 
 
