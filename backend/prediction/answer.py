@@ -232,13 +232,15 @@ def _reasons(question: Question, prediction: Prediction) -> Iterator[str]:
         yield f"Activations are computed again before the backward, since without that {fault}."
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
         yield f"The optimizer's state is sharded over the replicas, since without that {fault}."
-    stashing = replace(plan, schedule=PIPEDREAM.name, batch=1, num_pipelines=1)
+    size = question.profile.microbatch  # an update of each: they are not split
+    stashing = replace(plan, schedule=PIPEDREAM.name, microbatch=size, batch=1, num_pipelines=1)
     if (
         not question.schedule
         and plan.partition.chunks == 1
         and (fault := _excess(question, stashing))
     ):
-        yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name} {fault}."
+        split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
+        yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
     if plan.partition.chunks == 1:
         yield from sensitivity(profile, cluster, plan, question.optimizer)
 

@@ -9,7 +9,13 @@ from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.best_first import fastest
-from backend.prediction.candidates import every_plan, own_plans, saving_plans, variations
+from backend.prediction.candidates import (
+    double_buffered_heads,
+    every_plan,
+    own_plans,
+    saving_plans,
+    variations,
+)
 from backend.prediction.improvement import nearby
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -33,7 +39,8 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     plans = list(every_plan(question, simulations.work))
     own = map(question.savings[0].of, own_plans(question))
     saving = saving_plans(question, work)
-    first = (replace(plan, planner="best") for plan in (*own, *others, *saving))
+    seeds = (*own, *others, *saving, *double_buffered_heads(question))
+    first = (replace(plan, planner="best") for plan in seeds)
     found = fastest("best", simulations, plans, watch, filter(question.admits, first))
     return Improving(replace(simulations, work=work), watch, found).run()
 
@@ -64,7 +71,7 @@ class Improving:
         is stopped."""
         for start in self._starts():
             self._climb(start)
-        for found in self.simulations.fastest[:STARTS]:
+        for found in self._fastest_partitions()[:STARTS]:
             self._push(found)
         self._expand(self.queue)
         self._expand(self.unfit)
@@ -90,6 +97,13 @@ class Improving:
             found.setdefault(len(each.plan.partition.stages), each)
             found.setdefault(each.plan.schedule, each)
         return list(dict.fromkeys(found.values()))[:STARTS]
+
+    def _fastest_partitions(self) -> list[Prediction]:
+        """Of each partition that was simulated the fastest plan, the fastest partition first."""
+        found: dict[object, Prediction] = {}
+        for each in self.simulations.fastest:
+            found.setdefault(each.plan.partition, each)
+        return list(found.values())
 
     def _climb(self, current: Prediction) -> None:
         """From plan to plan, each faster than the one before."""

@@ -8,6 +8,7 @@ from itertools import count
 from backend.errors import StageflowError
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
+from backend.prediction.candidates import halved
 from backend.prediction.prediction import Prediction
 from backend.prediction.simulations import Simulations
 from backend.prediction.watch import Watch
@@ -28,17 +29,16 @@ def fastest(
     """The plan with the most simulated samples/s of those that fit, the first one of equals.
 
     Best first: candidates are simulated in the order of their bounds, until no bound is above
-    the best rate found or the work is spent; those of `first` in any case, before the others, as
-    they save memory. What does not fit the memory comes again with every way to save some. What
-    late weights do to learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
+    the best rate found or the work is spent; before them those of `first`, as they save memory.
+    What does not fit the memory comes again with every way to save some. What late weights do to
+    learning is not weighed. Raises `PlanDoesNotFit` and `PlanningStopped`.
     """
     watch.progress(name, 0, 0)
     least, *others = simulations.question.savings
     race = Race(simulations, 1 + len(others), others)
-    for plan in dict.fromkeys(first):
-        race.run(race.next_number(), plan)
-    while not race.is_settled():
-        race.run(*heappop(race.queue)[1:])
+    race.enter(dict.fromkeys(first))
+    race.begin()
+    race.shrinks = False
     race.enter(dict.fromkeys(map(least.of, plans)))
     for done in count():
         watch.progress(name, done, done + len(race.queue))
@@ -64,6 +64,7 @@ class Race:
     ways: int
     others: Sequence[Savings]
     queue: list[tuple[float, int, Plan]] = field(default_factory=list)
+    shrinks: bool = True
     found: Found | None = None
     fault: StageflowError | None = None
     _entered: int = 0
@@ -82,6 +83,15 @@ class Race:
         if not self.queue:
             return True
         return self.found is not None and is_settled(self.found, *self.queue[0][:2])
+
+    def begin(self) -> None:
+        """Simulate what is queued and may be the best, and what costs little: steps may lead
+        further from there."""
+        while self.queue:
+            is_settled = self.is_settled()
+            _, number, plan = heappop(self.queue)
+            if not is_settled or self.simulations.is_cheap(plan):
+                self.run(number, plan)
 
     def is_over(self, done: int) -> bool:
         """Whether no plan that is left is better, or the work is spent on `done` of them."""
@@ -112,6 +122,8 @@ class Race:
         for way, other in enumerate(saved, start=1):
             if other != plan:
                 heappush(self.queue, (-self.simulations.bound(other), number + way, other))
+        for other in halved(plan) if self.shrinks else ():
+            heappush(self.queue, (-self.simulations.bound(other), self.next_number(), other))
 
 
 def is_settled(found: Found, bound: float, number: int) -> bool:

@@ -1,9 +1,9 @@
 """The plans among which a search chooses: partitions under schedules, in several microbatches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
@@ -50,7 +50,8 @@ def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
         yield from (plan for p in partitions for plan in _plans(question, p, name, split))
     yield from (replace(plan, planner="best") for plan in parallel_pipelines(question))
     if DOUBLE_BUFFERED.name in question.schedules:
-        for plans in double_buffered(replace(question, schedule=DOUBLE_BUFFERED.name)):
+        asked = replace(question, schedule=DOUBLE_BUFFERED.name)
+        for plans in double_buffered(asked, two_bw_cuts(asked)):
             yield from (replace(plan, planner="best") for plan in plans)
 
 
@@ -82,6 +83,15 @@ def saving_plans(question: Question, work: SearchWork) -> Iterator[Plan]:
             yield pipedream_plan(question, savings, work.part(SAVING))
 
 
+def double_buffered_heads(question: Question) -> Iterator[Plan]:
+    """Two stages with two versions of the weights, in the largest microbatches that they admit."""
+    if DOUBLE_BUFFERED.name in question.schedules:
+        asked = replace(question, schedule=DOUBLE_BUFFERED.name)
+        sizes = double_buffered(asked, heads(question.profile, question.cluster))
+        largest = {plan.partition: plan for plan in reversed(list(chain.from_iterable(sizes)))}
+        yield from largest.values()
+
+
 def variations(question: Question, plan: Plan) -> Iterator[Plan]:
     """The same partition under the other schedules, in other microbatches, and with other ways to
     save memory; none of several pipelines on the same devices."""
@@ -91,19 +101,37 @@ def variations(question: Question, plan: Plan) -> Iterator[Plan]:
     for split, name in product(SPLITS, question.schedules):
         if schedule_named(name).chunked == (plan.partition.chunks > 1):
             yield from map(least.of, _plans(question, plan.partition, name, split))
+    yield from halved(plan)
+    yield from doubled(plan)
     for savings in question.savings:
         yield savings.of(plan)
 
 
-def double_buffered(question: Question) -> Iterator[list[Plan]]:
-    """PipeDream-2BW's by microbatch size, the largest first, those that its formula likes first:
-    every width and depth whose updates are of the samples that are asked for, in at least as many
-    microbatches as the pipeline runs ahead."""
-    profile = question.profile
-    chosen = two_bw(profile, question.cluster, question.batch)
-    cuts = sorted(widths(profile, question.cluster), key=lambda cut: cut != chosen)
+def halved(plan: Plan) -> Iterator[Plan]:
+    """As many samples per update, in microbatches of half the size."""
+    if schedule_named(plan.schedule).batched and plan.microbatch % 2 == 0:
+        yield replace(plan, microbatch=plan.microbatch // 2, batch=plan.batch * 2)
+
+
+def doubled(plan: Plan) -> Iterator[Plan]:
+    """The same in microbatches of twice the size."""
+    if schedule_named(plan.schedule).batched and plan.batch % 2 == 0:
+        yield replace(plan, microbatch=plan.microbatch * 2, batch=plan.batch // 2)
+
+
+def two_bw_cuts(question: Question) -> list[Partition]:
+    """PipeDream-2BW's: every width and depth, what its formula likes first."""
+    chosen = two_bw(question.profile, question.cluster, question.batch)
+    cuts = widths(question.profile, question.cluster)
+    return sorted(cuts, key=lambda cut: cut != chosen)
+
+
+def double_buffered(question: Question, partitions: Iterable[Partition]) -> Iterator[list[Plan]]:
+    """Those by microbatch size, the largest first: with updates of the samples that are asked for,
+    in at least as many microbatches as the pipeline runs ahead."""
+    cuts = list(partitions)
     rule = schedule_named(question.schedule or DOUBLE_BUFFERED.name)
-    size = profile.microbatch
+    size = question.profile.microbatch
     while size:
         batch = question.samples // size
         if batch * size == question.samples:

@@ -18,6 +18,7 @@ from backend.prediction.candidates import (
     own_plans,
     parallel_pipelines,
     pipedream_plan,
+    two_bw_cuts,
 )
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
@@ -134,7 +135,7 @@ def _two_bw(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     """The largest microbatch that fits, then width, depth and recomputation with the most
     simulated samples/s (ICML 2021, section 3.3), of updates of the samples that are asked for."""
     fault: PlanDoesNotFit | None = None
-    for plans in double_buffered(question):
+    for plans in double_buffered(question, two_bw_cuts(question)):
         if not plans:
             continue
         try:

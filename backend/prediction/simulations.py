@@ -17,6 +17,7 @@ from backend.prediction.steady import forwards
 
 PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
 """Work of a prediction: once, per forward that is simulated, and per stage."""
+CHEAP = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,14 @@ class Simulations:
             self.work.count(FORWARD * forwards(plan, steady_shape(plan)))
         self.found[key] = found
         return found
+
+    def is_cheap(self, plan: Plan) -> bool:
+        """Whether simulating `plan` takes a small share of the work that is left."""
+        try:
+            count = forwards(plan, steady_shape(plan))
+        except StageflowError:
+            return True  # it is not simulated
+        return FORWARD * count <= CHEAP * self.work.left
 
     @property
     def fastest(self) -> list[Prediction]:
