@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 
 import psutil
@@ -126,10 +127,11 @@ class Chaos:
     def descriptors_used_up(self) -> None:
         """For up to three seconds."""
         node = self._draw.choice(AGENTS)
+        over = {run.id for run in self._runs() if run.state.is_final}
         with suppress(psutil.Error), few_descriptors(self._there.agents[node].pid):
             time.sleep(self._draw.uniform(0.5, 3.0))
-            here = self._there.backend.runs.list(limit=500).runs
-            self.short.update(run.id for run in here if run.node == node)
+            here = (run.id for run in self._runs() if run.node == node)
+            self.short.update(set(here) - over)
 
     def redis_clock_set(self) -> None:
         """An hour forward or back, or right again."""
@@ -148,8 +150,10 @@ class Chaos:
         self._there.start(node)
 
     def _live(self) -> list[Run]:
-        runs = self._there.backend.runs.list(limit=500).runs
-        return [run for run in runs if run.state.is_live]
+        return [run for run in self._runs() if run.state.is_live]
+
+    def _runs(self) -> Sequence[Run]:
+        return self._there.backend.runs.list(limit=500).runs
 
 
 def faults_of(there: Site, run: Run, chaos: Chaos, curves: dict[int, Curve]) -> str:

@@ -1,4 +1,4 @@
-"""Runs of others in SQL: stored at once, with all that they left."""
+"""Runs of others in SQL, with all that they left."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,7 +13,9 @@ from backend.runs.history.labels import MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from backend.runs.request.spec import ImportedSpec
 from backend.runs.run import RunSummary
 from backend.storage.database import Database
+from backend.storage.portions import ROWS, in_turns
 from backend.storage.quotas import admit
+from backend.storage.runs.removal import remove_run
 from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import DefinitionRow, MetricRow, RunRow, TagRow
 from backend.storage.tables.values import DatabaseMoment
@@ -24,8 +26,21 @@ class SqlBrought:
         self._database = database
 
     def add(self, history: TheirRun, spec: ImportedSpec, summary: RunSummary, owner: str) -> int:
-        """An ended run; its id. Raises `ProjectArchived`, and `InvalidInput` where the project has
-        this run already."""
+        """An ended run; its id. Its points follow in portions; where they cannot be stored, nothing
+        of it stays. Raises `ProjectArchived`, and `InvalidInput` where the project has this run
+        already."""
+        run_id = self._added(history, spec, summary, owner)
+        points = _points(run_id, history)
+        try:
+            for first in in_turns(range(0, len(points), ROWS)):
+                with self._database.write() as session:
+                    session.execute(insert(MetricRow), points[first : first + ROWS])
+        except BaseException:
+            remove_run(self._database, run_id)
+            raise
+        return run_id
+
+    def _added(self, history: TheirRun, spec: ImportedSpec, summary: RunSummary, owner: str) -> int:
         of_definition = DefinitionRow.id == spec.definition_id
         with self._database.write() as session:
             project = session.scalar(select(DefinitionRow.project_id).where(of_definition)) or 0
@@ -46,9 +61,6 @@ class SqlBrought:
                 RunMetricRow(run_id=row.id, name=name, value=value)
                 for name, value in summary.reached.items()
             )
-            points = _points(row.id, history)
-            if points:
-                session.execute(insert(MetricRow), points)
             return row.id
 
 

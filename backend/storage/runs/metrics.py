@@ -1,6 +1,7 @@
 """Metric points in SQL."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from math import isfinite, nan
 
 from sqlalchemy import ColumnElement, delete, func, insert, literal, select, true, update
@@ -12,6 +13,7 @@ from backend.runs.history.followed import NamedPoint
 from backend.runs.history.records import MetricPoint
 from backend.storage.database import Database
 from backend.storage.fence import held, hold_once
+from backend.storage.portions import ROWS, in_turns
 from backend.storage.tables.metric_tables import RunMetricRow
 from backend.storage.tables.tables import MetricRow
 from backend.storage.tables.tracker_tables import FollowedRow
@@ -55,11 +57,12 @@ class SqlMetrics:
         """Give a run the points that another one has before `step`."""
         kept = ("name", "step", "epoch", "value", "time")
         columns = [getattr(MetricRow, name) for name in kept]
-        earlier = select(literal(to_run), *columns).where(
-            MetricRow.run_id == from_run, MetricRow.step < step
-        )
-        with self._database.write() as session:
-            session.execute(insert(MetricRow).from_select(("run_id", *kept), earlier))
+        firsts = range(0, step, ROWS)
+        for name, first in in_turns(product(self.names(from_run), firsts)):
+            steps = (MetricRow.step >= first, MetricRow.step < min(first + ROWS, step))
+            some = select(literal(to_run), *columns).where(*_of(from_run, name), *steps)
+            with self._database.write() as session:
+                session.execute(insert(MetricRow).from_select(("run_id", *kept), some))
 
     def list(self, run_id: int, name: str) -> Sequence[MetricPoint]:
         """By step. A value that was not finite comes back as NaN."""

@@ -222,8 +222,7 @@ class SqlRuns:
     def delete(self, run_id: int) -> bool:
         """Take an ended run away with all its records; False where there is no such run, or
         it has not ended. What others measured or made from it stays."""
-        with self._database.write() as session:
-            return remove_run(session, run_id)
+        return remove_run(self._database, run_id)
 
 
 def added(

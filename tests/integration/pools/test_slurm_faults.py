@@ -45,14 +45,29 @@ def lose_machine(rig: PoolRig, run_id: int) -> None:
 def take_database_away(rig: PoolRig, run_id: int) -> None:
     """For longer than a lease, from the agent and from who submits."""
     rig.halt()
-    with closing(sqlite3.connect(rig.settings.sql_url.removeprefix("sqlite:///"))) as other:
+    with closing(sqlite3.connect(rig.settings.sqlite_file, timeout=60)) as other:
         other.execute("BEGIN EXCLUSIVE")
         time.sleep(LEASE + 2)
     rig.begin()
 
 
 def pause(rig: PoolRig, run_id: int) -> None:
-    leader(rig, run_id).send_signal(signal.SIGSTOP)
+    """Between its writes: one moment in ten is in the middle of one, and then nobody else writes."""
+    agent = leader(rig, run_id)
+    agent.send_signal(signal.SIGSTOP)
+    while not can_write(rig):
+        agent.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+        agent.send_signal(signal.SIGSTOP)
+
+
+def can_write(rig: PoolRig) -> bool:
+    with closing(sqlite3.connect(rig.settings.sqlite_file, timeout=3)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+    return True
 
 
 FAULTS = (kill_rank, kill_agent, lose_machine, take_database_away, pause)

@@ -1,7 +1,6 @@
 """From what the ranks measured to the numbers beside the prediction's."""
 
 from dataclasses import replace
-from statistics import fmean
 
 import numpy as np
 
@@ -21,12 +20,11 @@ def summarise(spec: RunSpec, results: Results, started: float | None = None) -> 
     """What is known at the end; the times are those of the last segment, where every rank
     has told its spans. `started` is when the run began, in Unix seconds. Raises `InvalidInput`
     on spans that no program has."""
-    losses = results.losses.get(max(results.losses, default=0))
     reached = results.reached
     summary = RunSummary(
         accuracy=results.newest.get(ACCURACY),
         metrics={name: value for name, value in results.newest.items() if name != ACCURACY},
-        loss=fmean(losses) if losses else None,
+        loss=results.loss.mean,
         epochs=results.epochs,
         profile_id=results.profile_id,
         seconds_to_target=reached - started if reached and started else None,

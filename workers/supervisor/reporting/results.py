@@ -1,7 +1,8 @@
 """What the ranks have told so far that the summary of a run needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import fsum, isfinite
 
 from backend.pipeline.timeline import Timeline
 from backend.runs.events import Clock, CoreUse, Event, Finished, Metrics
@@ -12,12 +13,33 @@ MOST = 100
 
 
 @dataclass
+class EpochLoss:
+    """The mean loss of the newest epoch: a sum, since an epoch may have millions of losses."""
+
+    epoch: int = -1
+    total: float = 0.0
+    count: int = 0
+
+    def note(self, epoch: int, losses: Sequence[float]) -> None:
+        """What comes late of an earlier epoch counts for nothing."""
+        if epoch > self.epoch:
+            self.epoch, self.total, self.count = epoch, 0.0, 0
+        if epoch == self.epoch:
+            self.total += fsum(losses)
+            self.count += len(losses)
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.count if self.count else None
+
+
+@dataclass
 class Results:
     """`newest` holds the last value of each metric but loss and throughput, `spans` those of the
     newest `segment`, by rank; `reached` is when an evaluation first met the run's target, in
     Unix seconds; `checkpoints` counts those that are committed."""
 
-    losses: dict[int, list[float]] = field(default_factory=dict)
+    loss: EpochLoss = field(default_factory=EpochLoss)
     newest: dict[str, float] = field(default_factory=dict)
     reached: float | None = None
     profile_id: int | None = None
@@ -53,7 +75,7 @@ class Results:
 
     def _note_metrics(self, event: Metrics) -> None:
         if event.name == "loss":
-            self.losses.setdefault(event.epoch, []).extend(event.values)
+            self.loss.note(event.epoch, event.values)
         elif event.values and event.name != "throughput":
             self._note_newest(event.name, event.values[-1])
 

@@ -1,5 +1,7 @@
 """The summary of a run, from a timeline whose numbers are known."""
 
+import tracemalloc
+from dataclasses import replace
 from math import nan
 
 import pytest
@@ -44,12 +46,26 @@ def test_microbatches_are_counted_once_each():
 
 
 def test_the_loss_is_the_mean_of_the_last_epoch():
-    told = Results(
-        losses={0: [4.0, 2.0], 1: [1.0, 0.5]}, newest={"accuracy": 0.9, "f1": 0.5}, epochs=2
-    )
-    summary = summarise(TrainSpec(1, PLAN), told)
+    told, spec = Results(newest={"accuracy": 0.9, "f1": 0.5}, epochs=2), TrainSpec(1, PLAN)
+    for epoch, values in ((0, (4.0, 2.0)), (1, (1.0,)), (0, (9.0,)), (1, (0.5,))):
+        steps = tuple(range(len(values)))
+        told.note(Metrics("loss", steps, values, (1.0,) * len(values), epoch), spec)
+    summary = summarise(spec, told)
     assert (summary.loss, summary.accuracy, summary.epochs) == (0.75, 0.9, 2)
     assert summary.metrics == {"f1": 0.5}
+
+
+def test_the_losses_of_an_attempt_are_not_kept():
+    told, spec = Results(), TrainSpec(1, PLAN)
+    values = tuple(float(value) for value in range(1_000))
+    event = Metrics("loss", tuple(range(1_000)), values, (1.0,) * 1_000)
+    tracemalloc.start()
+    for _ in range(100):
+        told.note(replace(event, values=tuple(value + 0.5 for value in values)), spec)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 100_000  # of 3.2 MB
+    assert summarise(spec, told).loss == 500.0
 
 
 def test_the_time_to_the_target_counts_from_the_start():
