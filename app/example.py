@@ -12,7 +12,8 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.prediction.answer import Answer, rank
 from backend.prediction.question import Question
 from backend.runs.plans import StoredPlan
-from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run
 
 MODEL = "vgg_digits"

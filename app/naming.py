@@ -36,7 +36,8 @@ from backend.runs.plans import StoredPlan
 from backend.runs.pools.pool import Pool, foretold
 from backend.runs.pools.room import Machines
 from backend.runs.profiles import StoredProfile
-from backend.runs.request.spec import OptimizerSpec, RunSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import RunSpec
 from backend.runs.run import Run
 from backend.runs.sweeps.report import SweepReport
 from backend.runs.sweeps.sweep import Early

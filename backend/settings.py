@@ -8,7 +8,7 @@ import tempfile
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import quote, urlsplit
 
 from platformdirs import user_state_path
@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from backend.errors import InvalidInput
 from backend.sandbox_level import SandboxLevel
+from backend.setting_files import PREFIX, from_files, shown
 from backend.setting_values import (
     Amount,
     Seconds,
@@ -28,15 +29,8 @@ from backend.setting_values import (
     url,
 )
 
-PREFIX = "STAGEFLOW_"
-SECRETS = "STAGEFLOW_SECRETS"
-"""A folder whose files `stageflow_<field>` give fields that no environment variable gives."""
-LONGEST = 200
-"""Characters of a faulty value that a message shows."""
 MAX_SOCKET_BYTES = 100
 """A unix socket's path may have 107 bytes on Linux and 103 on macOS; Redis adds none."""
-
-
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 """Addresses that this machine alone can reach."""
 EVERYWHERE = frozenset({"0.0.0.0", "::", ""})
@@ -58,7 +52,7 @@ def _user() -> str:
 
 
 class Settings(BaseSettings):
-    """Where things are. Every field can be set as STAGEFLOW_<FIELD>, or as a file: `SECRETS`.
+    """Where things are. Every field can be set as STAGEFLOW_<FIELD>, or as a file of a folder.
     Fields without `repr` may hold a secret: no message shows them.
 
     home          state directory: database, Redis, run folders; one host's own
@@ -252,51 +246,15 @@ def load_settings() -> Settings:
 def _read(_variables: tuple[tuple[str, str], ...]) -> Settings:
     """Once for the same variables: pages and API ask at every turn."""
     try:
-        return Settings(**_from_files())
+        return Settings(**from_files(Settings.model_fields))
     except ValidationError as fault:
         raise _faulty(fault.errors()[0]) from None
-
-
-def _from_files() -> dict[str, Any]:
-    """The fields that files give, and no variable."""
-    folder = os.environ.get(SECRETS)
-    if folder is None:
-        return {}
-    if not os.path.isdir(folder):  # Path.is_dir raises on a name that is too long
-        raise InvalidInput(
-            f"{SECRETS}={_shown(folder)}: no such folder", f"Make it, or unset {SECRETS}."
-        )
-    given = {name.upper() for name in os.environ}
-    left = [name for name in Settings.model_fields if f"{PREFIX}{name.upper()}" not in given]
-    found = {name: _text(Path(folder) / f"{PREFIX.lower()}{name}") for name in left}
-    return {name: text for name, text in found.items() if text is not None}
-
-
-def _text(file: Path) -> str | None:
-    """What a file of secrets holds; None where there is none."""
-    try:
-        text = file.read_text("utf-8").strip() if file.is_file() else None
-    except (OSError, UnicodeDecodeError) as fault:
-        why = "no UTF-8" if isinstance(fault, UnicodeDecodeError) else fault.strerror
-    else:
-        if text is None or "\0" not in text:
-            return text
-        why = "a zero byte in it"
-    raise InvalidInput(
-        f"{SECRETS}: {_shown(file)} cannot be read: {why}", "Write one line of text into it."
-    )
 
 
 def _faulty(error: ErrorDetails) -> InvalidInput:
     field = str(error["loc"][0])
     name = f"{PREFIX}{field.upper()}"
-    value = f"={_shown(error['input'])}" if Settings.model_fields[field].repr else ""
+    value = f"={shown(error['input'])}" if Settings.model_fields[field].repr else ""
     return InvalidInput(
         f"{name}{value}: {error['msg']}", f"Set {name} to a proper value or unset it."
     )
-
-
-def _shown(value: object) -> str:
-    """Short, and of characters that every terminal takes."""
-    text = str(value).encode(errors="backslashreplace").decode()
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

@@ -38,10 +38,10 @@ from backend.codec import from_plain
 from backend.definitions.parameters import assignments, parsed
 from backend.profiles.document import write_profile
 from backend.runs.profiles import StoredProfile
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import (
     CheckpointSpec,
     DataSpec,
-    OptimizerSpec,
     PoolSpec,
     ProfileSpec,
     RunSpec,

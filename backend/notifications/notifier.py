@@ -22,7 +22,8 @@ from backend.notifications.message import (
 from backend.notifications.places import apprise_url
 from backend.runs.history.notices import NoticePlace, PlaceKind, RunEvent, events_of
 from backend.runs.run import Run, RunError
-from backend.settings import PREFIX, Settings
+from backend.setting_files import PREFIX
+from backend.settings import Settings
 
 CLOSE_SECONDS = 20.0
 SEND_SECONDS = 120.0

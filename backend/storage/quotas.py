@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, func, select
 from backend.codec import from_plain
 from backend.people.project import ProjectArchived, Quota, QuotaReached
 from backend.storage.nodes.loads import QUEUED, held
-from backend.storage.tables.tables import Base
+from backend.storage.tables.base import Base
 
 TABLES = Base.metadata.tables
 PROJECTS, RUNS = TABLES["projects"], TABLES["runs"]

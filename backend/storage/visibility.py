@@ -17,11 +17,11 @@ from backend.storage.tables import pool_tables as pools
 from backend.storage.tables import team_tables as team
 from backend.storage.tables import tracker_tables as trackers
 from backend.storage.tables import use_tables as use
+from backend.storage.tables.base import Base
 from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.tables import (
     ArtifactRow,
     AttemptRow,
-    Base,
     CheckpointRow,
     ContentRow,
     DefinitionRow,

@@ -8,15 +8,9 @@ from sqlalchemy import update
 from app.charts.rate import rate_points
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.sample_specs import PictureSpec
-from backend.runs.request.spec import (
-    DataSpec,
-    OptimizerSpec,
-    ParameterGroup,
-    ProfileSpec,
-    StopSpec,
-    TrainSpec,
-)
+from backend.runs.request.spec import DataSpec, ProfileSpec, StopSpec, TrainSpec
 from backend.runs.request.text_spec import TextSpec
 from backend.storage.tables.tables import ArtifactRow
 from tests.app import seed

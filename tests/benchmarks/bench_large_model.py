@@ -18,13 +18,8 @@ from backend.prediction.answer import rank
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.profiles.profile import Profile
-from backend.runs.request.spec import (
-    CheckpointSpec,
-    DataSpec,
-    OptimizerSpec,
-    ProfileSpec,
-    TrainSpec,
-)
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, TrainSpec
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.real_ranks import Watched, profiled, watched
 

@@ -15,13 +15,8 @@ from pathlib import Path
 from backend.cluster.presets import local
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
-from backend.runs.request.spec import (
-    CheckpointSpec,
-    DataSpec,
-    OptimizerSpec,
-    ProfileSpec,
-    TrainSpec,
-)
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, TrainSpec
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.real_ranks import profiled, watched
 

@@ -81,7 +81,8 @@ def trained(plan, name: str, epochs: int) -> tuple[list[float], float]:
     """(samples/s of each epoch, accuracy after the last)."""
     from backend.codec import to_json
     from backend.runs.job import Job
-    from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
+    from backend.runs.request.optimizer_spec import OptimizerSpec
+    from backend.runs.request.spec import DataSpec, TrainSpec
     from workers import zoo
 
     optimizer = OptimizerSpec("momentum", RATE)

@@ -19,7 +19,8 @@ from backend.pipeline.actions import Compute
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 from workers.data.split import TensorSplit
 from workers.definitions.cut import cut
 from workers.definitions.loader import load

@@ -3,14 +3,9 @@
 from pathlib import Path
 
 from backend.bootstrap import connect
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from backend.runs.request.sample_specs import PictureSpec, TableSpec
-from backend.runs.request.spec import (
-    DataSpec,
-    OptimizerSpec,
-    ParameterGroup,
-    StopSpec,
-    TrainSpec,
-)
+from backend.runs.request.spec import DataSpec, StopSpec, TrainSpec
 from backend.runs.request.text_spec import TextSpec
 from backend.settings import Settings
 from tests.app.seed import a_profile, plan_for

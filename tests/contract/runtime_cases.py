@@ -12,7 +12,8 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.spec import DataSpec, OptimizerSpec, ParameterGroup, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.spec import DataSpec, TrainSpec
 from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_rounding import ROUNDS
 

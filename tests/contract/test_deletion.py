@@ -20,7 +20,7 @@ from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
 from backend.services.runs.attempt import Attempt
 from backend.services.runs.runs import NotEnded
-from backend.storage.tables.tables import Base
+from backend.storage.tables.base import Base
 from tests.app.seed import a_profile
 
 

@@ -15,7 +15,8 @@ from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.profile import Tracing
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, TrainSpec
 from tests.contract.launching import launch, losses_by_case
 from tests.contract.plain_models import CONFIG, KEEPING, OTHERS
 from tests.integration.runtime.plain import plain

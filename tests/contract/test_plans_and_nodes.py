@@ -18,7 +18,8 @@ from backend.profiles.profile import Layer, ModelGraph, Profile
 from backend.runs.history.labels import Change, NameTaken
 from backend.runs.plans import PlanInUse, StoredPlan
 from backend.runs.profiles import ProfileInUse
-from backend.runs.request.spec import OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.services.runs.stores import Stores
 from backend.storage.nodes.nodes import SqlNodes
 

@@ -13,15 +13,9 @@ from backend.errors import InvalidInput, NotFound
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.attempts.fence import LeaseLost
 from backend.runs.history.listing import RunFilter
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.sample_specs import PictureSpec
-from backend.runs.request.spec import (
-    CheckpointSpec,
-    DataSpec,
-    OptimizerSpec,
-    ProfileSpec,
-    StopSpec,
-    TrainSpec,
-)
+from backend.runs.request.spec import CheckpointSpec, DataSpec, ProfileSpec, StopSpec, TrainSpec
 from backend.runs.request.text_spec import TextSpec
 from backend.runs.run import Run, RunError, RunProgress, RunSummary
 from backend.runs.states import IllegalMove, RunState

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from backend import settings as module
 from backend.errors import InvalidInput
-from backend.settings import PREFIX, SECRETS, Settings, load_settings
+from backend.setting_files import PREFIX, SECRETS
+from backend.settings import Settings, load_settings
 
 FIELDS = sorted(Settings.model_fields)
 SECRET = [name for name in FIELDS if not Settings.model_fields[name].repr]

@@ -11,7 +11,8 @@ from dataclasses import replace
 from statistics import median
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from tests.soak.site import Site, site
 
 MODEL = textwrap.dedent("""

@@ -17,7 +17,8 @@ import workers.zoo
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.queue.presence import is_held
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.runs.run import Run
 from backend.settings import Settings
 from backend.storage.errors import DatabaseUnreachable

@@ -8,7 +8,8 @@ import pytest
 import typer
 
 from app.commands.pools import app
-from backend.settings import PREFIX, SECRETS, Settings
+from backend.setting_files import PREFIX, SECRETS
+from backend.settings import Settings
 
 FILES = [Path(__file__).parents[2] / "docker" / f"{kind}.env" for kind in ("slurm", "local")]
 

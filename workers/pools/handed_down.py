@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from backend.settings import PREFIX, SECRETS, Settings
+from backend.setting_files import PREFIX, SECRETS
+from backend.settings import Settings
 
 OWN = frozenset({"node", "home", "node_address", "host", "port", "devices", "redis_url"})
 """Fields that each machine has for itself, or that an agent without Redis does not need."""

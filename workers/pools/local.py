@@ -13,7 +13,7 @@ from pathlib import Path
 from backend.cluster.cluster import Device
 from backend.runs.pools.job import JobOrder, JobState, Seen
 from backend.runs.pools.room import Machines, PoolRoom
-from backend.settings import PREFIX
+from backend.setting_files import PREFIX
 from workers.pid import Pid
 from workers.pools.engine import OrderRefused
 from workers.pools.local_job import KEPT, TAIL, LocalJob, Slot, jobs_in, written

@@ -7,7 +7,7 @@ import typer
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
 from backend.runs.request.groups import read_groups
-from backend.runs.request.spec import OptimizerSpec, RateDecay
+from backend.runs.request.optimizer_spec import OptimizerSpec, RateDecay
 
 
 def optimizer_spec(

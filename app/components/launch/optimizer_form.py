@@ -13,7 +13,8 @@ from app.session.state import Param
 from backend.errors import InvalidInput
 from backend.planning.optimizers import OPTIMIZERS
 from backend.runs.request.groups import groups_text, read_groups
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 
 DECAYS = {
     "none": "constant",

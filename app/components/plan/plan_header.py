@@ -19,7 +19,8 @@ from backend.prediction.answer import Answer
 from backend.prediction.question import Question
 from backend.profiles.state_precision import HALF, STATE_PRECISIONS
 from backend.runs.plans import MAX_NAME, StoredPlan
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 
 CARRIED = (
     "Times are estimated for a device that nobody measured. Profile the model there to save or "

@@ -8,7 +8,8 @@ from backend.pipeline.shape import Shape
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.groups import check_group
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 
 
 def check_combinations(spec: TrainSpec) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from backend.errors import InvalidInput
 from backend.planning.optimizers import optimizer_named
-from backend.runs.request.spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 
 HINT = "A group is NAMES=RATE or NAMES=RATE,DECAY: for example head=10 or *.bias=2,0."
 

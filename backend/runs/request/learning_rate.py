@@ -7,7 +7,8 @@ updates keep step with the others.
 import math
 from collections.abc import Callable
 
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 
 RateFactor = Callable[[int], float]
 """From the number of updates that a stage has made to the factor of its next one."""

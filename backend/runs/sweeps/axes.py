@@ -8,7 +8,8 @@ from backend.codec import from_plain, to_plain
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Plan
-from backend.runs.request.spec import OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import TrainSpec
 from backend.runs.sweeps.sweep import SweepAxis, Value
 
 PARAMETER = "set."

@@ -13,8 +13,9 @@ from backend.errors import StageflowError
 from backend.runs.dispatch.placement import Share, settled
 from backend.runs.states import LIVE
 from backend.storage.database import Database
+from backend.storage.tables.base import Base
 from backend.storage.tables.node_tables import HeldDeviceRow
-from backend.storage.tables.tables import Base, RunRow
+from backend.storage.tables.tables import RunRow
 from backend.storage.tables.values import Few
 
 HELD, NODES = Base.metadata.tables["held_devices"], Base.metadata.tables["nodes"]

@@ -11,8 +11,9 @@ from backend.runs.states import RunState
 from backend.storage.database import Database
 from backend.storage.look_up import value_of
 from backend.storage.nodes.holdings import of_live_runs
+from backend.storage.tables.base import Base
 from backend.storage.tables.node_tables import HeldDeviceRow
-from backend.storage.tables.tables import Base, RunRow
+from backend.storage.tables.tables import RunRow
 from backend.storage.tables.values import Few
 
 RUNS = Base.metadata.tables["runs"]

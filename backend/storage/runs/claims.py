@@ -16,7 +16,8 @@ from backend.storage.database import Database
 from backend.storage.nodes.holdings import Claimant, DevicesRaced, DevicesTaken, take
 from backend.storage.nodes.reservations import reserve
 from backend.storage.quotas import check_running
-from backend.storage.tables.tables import Base, ProjectRow, TagRow
+from backend.storage.tables.base import Base
+from backend.storage.tables.tables import ProjectRow, TagRow
 from backend.storage.tables.values import DatabaseClock, DatabaseMoment
 
 RUNS, ATTEMPTS = Base.metadata.tables["runs"], Base.metadata.tables["attempts"]

@@ -8,9 +8,10 @@ from sqlalchemy.orm import Session
 from backend.runs.states import FINAL
 from backend.storage.database import Database
 from backend.storage.portions import ROWS, in_turns
-from backend.storage.tables.tables import Base, MetricRow, RunRow
+from backend.storage.tables.base import Base
+from backend.storage.tables.tables import RunRow
 
-POINTS = MetricRow.__table__
+POINTS = Base.metadata.tables["metrics"]
 
 
 def remove_run(database: Database, run_id: int) -> bool:

@@ -3,7 +3,7 @@
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from backend.storage.tables.tables import Base
+from backend.storage.tables.base import Base
 
 
 class RunMetricRow(Base):

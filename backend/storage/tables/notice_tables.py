@@ -7,7 +7,7 @@ from sqlalchemy import ForeignKey
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.runs.history.notices import PlaceKind
-from backend.storage.tables.tables import Base, one_of
+from backend.storage.tables.base import Base, one_of
 from backend.storage.tables.values import Id
 
 

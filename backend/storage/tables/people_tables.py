@@ -8,7 +8,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from backend.people.audit import AuditOutcome
 from backend.people.person import Scope
 from backend.people.rights import Role
-from backend.storage.tables.tables import Base, Big, one_of
+from backend.storage.tables.base import Base, Big, one_of
 from backend.storage.tables.values import Id
 
 

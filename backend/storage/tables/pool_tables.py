@@ -7,7 +7,7 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.runs.pools.job import JobState
-from backend.storage.tables.tables import Base, one_of
+from backend.storage.tables.base import Base, one_of
 
 
 class PoolRow(Base):

@@ -1,65 +1,26 @@
 """The tables. SQL is the truth: what is not here did not happen."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     BigInteger,
-    Enum,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
-    MetaData,
     String,
     UniqueConstraint,
     false,
     select,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import DeclarativeBase, Mapped, column_property, mapped_column, relationship
-from sqlalchemy.types import Double
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from backend.runs.states import RunState
-from backend.storage.tables.values import CleanText, Id, UtcDateTime
-
-Json = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
-Big = BigInteger().with_variant(Integer(), "sqlite")
-
-
-def one_of(kind: type[StrEnum]) -> Enum:
-    """A column that holds the values of `kind`."""
-    return Enum(
-        kind,
-        native_enum=False,
-        length=16,
-        values_callable=lambda members: [member.value for member in members],
-    )
-
+from backend.storage.tables.base import Base, Big, one_of
+from backend.storage.tables.values import Id
 
 State = one_of(RunState)
-
-
-class Base(DeclarativeBase):
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
-    type_annotation_map = {  # noqa: RUF012 (SQLAlchemy's own way)
-        str: CleanText(),
-        float: Double(),
-        datetime: UtcDateTime(),
-        dict[str, Any]: Json,
-        list[Any]: Json,
-    }
 
 
 class ContentRow(Base):

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from backend.storage.tables.tables import Base
+from backend.storage.tables.base import Base
 from backend.storage.tables.values import Id
 
 

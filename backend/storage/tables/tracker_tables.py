@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from backend.runs.history.followed import Following
-from backend.storage.tables.tables import Base, one_of
+from backend.storage.tables.base import Base, one_of
 
 
 class FollowedRow(Base):

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from backend.storage.tables.tables import Base
+from backend.storage.tables.base import Base
 
 
 class NodeUseRow(Base):

@@ -17,7 +17,8 @@ from backend.planning.balanced import gpipe_balanced
 from backend.planning.plan import Partition, Plan, Stage
 from backend.profiles.profile import Profile
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from tests.contract.captures.configs import ARCHITECTURES
 from tests.contract.captures.rows import FILES, PAGE, REWRITE, row
 from tests.contract.captures.uncut import NEARLY

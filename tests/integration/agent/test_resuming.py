@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 
 import workers.zoo
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings

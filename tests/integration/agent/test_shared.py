@@ -7,7 +7,8 @@ import pytest
 
 import workers.zoo
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.runs.states import RunState
 from backend.settings import Settings
 

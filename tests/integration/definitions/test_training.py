@@ -11,7 +11,8 @@ import workers.zoo
 from backend.codec import to_json
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, TrainSpec
 from tests.contract.launching import launch
 from workers.definitions.loader import load
 from workers.definitions.prepare import prepare

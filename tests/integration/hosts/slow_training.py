@@ -1,7 +1,8 @@
 """A training on two hosts that lasts long enough for something to happen in the middle of it."""
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 
 MODEL = b"""
 import time

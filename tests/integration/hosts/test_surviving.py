@@ -12,7 +12,8 @@ from backend.cluster.registered import from_nodes
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.predict import predict
 from backend.profiles.profile import Layer, ModelGraph, Profile
-from backend.runs.request.spec import CheckpointSpec, DataSpec, OptimizerSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.hosts.impatient_agent import WAIT
 from tests.integration.hosts.rig import Hosts

@@ -9,7 +9,7 @@ import yaml
 from kubernetes import client
 
 from backend.runs.pools.job import JobOrder
-from backend.settings import SECRETS
+from backend.setting_files import SECRETS
 from tests.contract.kubelet import SETTINGS
 from tests.contract.kubernetes_api import KubernetesApi, served
 from workers.pools.kubernetes.engine import KubernetesEngine

@@ -11,14 +11,8 @@ import psutil
 from backend.bootstrap import Backend, connect
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.pools.pool import Pool, PoolJob
-from backend.runs.request.spec import (
-    CheckpointSpec,
-    DataSpec,
-    OptimizerSpec,
-    PoolSpec,
-    RunSpec,
-    TrainSpec,
-)
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import CheckpointSpec, DataSpec, PoolSpec, RunSpec, TrainSpec
 from backend.runs.run import Run
 from backend.runs.states import RunState
 from backend.settings import Settings

@@ -52,7 +52,7 @@ def take_database_away(rig: PoolRig, run_id: int) -> None:
 
 
 def pause(rig: PoolRig, run_id: int) -> None:
-    """Between its writes: one moment in ten is in the middle of one, and then nobody else writes."""
+    """Between its writes: one moment in ten is in the middle of one, when nobody else can write."""
     agent = leader(rig, run_id)
     agent.send_signal(signal.SIGSTOP)
     while not can_write(rig):

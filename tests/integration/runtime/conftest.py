@@ -13,7 +13,8 @@ from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, read_line
 from backend.runs.job import Job
-from backend.runs.request.spec import DataSpec, OptimizerSpec, RunSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, RunSpec, TrainSpec
 from tests.forked import Forked
 from tests.ports import free_port
 

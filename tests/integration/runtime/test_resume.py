@@ -17,13 +17,8 @@ from backend.profiles.state_precision import StatePrecision
 from backend.runs.dispatch.placement import world_size
 from backend.runs.events import Event, Metrics, Saved
 from backend.runs.job import Job
-from backend.runs.request.spec import (
-    CheckpointSpec,
-    DataSpec,
-    OptimizerSpec,
-    ParameterGroup,
-    TrainSpec,
-)
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.spec import CheckpointSpec, DataSpec, TrainSpec
 from tests.integration.runtime.conftest import RUNTIME
 from workers.runtime.state.loss_scale import FIRST
 

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save
 from torch import nn
 
 from backend.planning.plan import Partition, Plan, Stage
-from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.runs.states import RunState
 from tests.integration.sandbox.conftest import failure
 from tests.shards import sharded

@@ -22,7 +22,8 @@ from backend.comparison.runs import (
 )
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.history.records import MetricPoint
-from backend.runs.request.spec import OptimizerSpec, ParameterGroup, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.spec import ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from backend.runs.states import RunState
 

@@ -15,7 +15,8 @@ from backend.comparison.last_run import (
     beside_last,
     does_the_same,
 )
-from backend.runs.request.spec import DataSpec, OptimizerSpec, ProfileSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import DataSpec, ProfileSpec, TrainSpec
 from backend.runs.run import Run, RunSummary
 from tests.unit.comparison.test_comparison_of_runs import PLAN, run
 

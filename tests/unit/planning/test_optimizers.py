@@ -11,7 +11,7 @@ from backend.planning.optimizers import OPTIMIZERS, OptimizerName, optimizer_nam
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import Question
 from backend.profiles.state_precision import STATE_PRECISIONS
-from backend.runs.request.spec import OptimizerSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from tests.app.seed import a_profile
 
 

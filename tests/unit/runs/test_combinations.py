@@ -8,7 +8,8 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.spec import OptimizerSpec, ParameterGroup, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.spec import TrainSpec
 
 TWO = Partition((Stage(0, 1, (0,)), Stage(1, 2, (1,))))
 REPLICATED = Partition((Stage(0, 1, (0, 1)), Stage(1, 2, (2,))))

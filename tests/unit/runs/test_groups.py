@@ -16,7 +16,7 @@ from backend.runs.request.groups import (
     with_decay_as_before,
     with_usual_decay,
 )
-from backend.runs.request.spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 
 NUMBERS = st.sampled_from([0.0, 0.01, 0.5, 1.0, 10.0])
 GROUPS = st.builds(ParameterGroup, st.text("ab.*[]", min_size=1), NUMBERS, st.none() | NUMBERS)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from backend.errors import InvalidInput
 from backend.runs.pools.job import JobOrder
-from backend.settings import PREFIX, SECRETS, Settings
+from backend.setting_files import PREFIX, SECRETS
+from backend.settings import Settings
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DEVICES = f"{PREFIX}DEVICES"

@@ -8,7 +8,7 @@ from torch import Tensor
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import StatePrecisionKind
 from backend.runs.request.groups import settings_of
-from backend.runs.request.spec import OptimizerSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from workers.runtime.state.adafactor import Adafactor
 from workers.runtime.state.optimizers import SGD, Adam, Lion, Momentum, Optimizer, Tensors
 from workers.runtime.state.rounding import RoundedUpdates

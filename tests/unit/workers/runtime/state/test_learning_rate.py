@@ -18,7 +18,8 @@ from transformers import (
 
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.learning_rate import learning_rate_factor, num_scheduled
-from backend.runs.request.spec import OptimizerSpec, StopSpec, TrainSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.spec import StopSpec, TrainSpec
 
 
 def factors(spec: OptimizerSpec, per_epoch: int, epochs: int) -> list[float]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
-from backend.runs.request.spec import OptimizerSpec, ParameterGroup
+from backend.runs.request.optimizer_spec import OptimizerSpec, ParameterGroup
 from tests.oracles.lion import PlainLion
 from workers.runtime.state.grouped import grouped_optimizer, optimizer_of
 

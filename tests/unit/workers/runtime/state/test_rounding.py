@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
-from backend.runs.request.spec import OptimizerSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.rounding import RoundedUpdates, masters, rounded
 from workers.runtime.state.weights import Weights

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
-from backend.runs.request.spec import OptimizerSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from workers.runtime.messages.gradient_buckets import Buckets
 from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.moving_average import AVERAGE, MovingAverage

@@ -2,7 +2,7 @@
 
 import torch
 
-from backend.runs.request.spec import OptimizerSpec
+from backend.runs.request.optimizer_spec import OptimizerSpec
 from workers.runtime.state.grouped import optimizer_of
 from workers.runtime.state.weights import Weights
 
