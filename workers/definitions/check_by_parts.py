@@ -18,7 +18,7 @@ from workers.definitions.module_state.module_state import ModuleState
 from workers.definitions.module_state.steady import StateChanges, unseen
 from workers.definitions.module_state.untouched import untouched
 from workers.definitions.samples import Samples, tensors, tensors_of
-from workers.definitions.trace import alike
+from workers.definitions.tracing.trace import alike
 
 UNCHECKED = (
     "Whether the layers compute what the model computes was not checked: a module of it reads "

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, fx, nn
 
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
-from workers.definitions.modes import by_mode, is_of_one_mode
-from workers.definitions.record import Record
+from workers.definitions.tracing.modes import by_mode, is_of_one_mode
+from workers.definitions.tracing.record import Record
 from workers.definitions.units import Units
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, fx, nn
 
 from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 

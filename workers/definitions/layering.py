@@ -9,13 +9,13 @@ from backend.profiles.profile import ONE_LAYER, Tracing
 from workers.definitions.blueprint.blueprint import mode_of
 from workers.definitions.cutter import Cutter, num_bytes
 from workers.definitions.layers import LayeredModel, ModelLayer
-from workers.definitions.modes import has_modes
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.record import Record, TensorSpec, fold_sizes, record
 from workers.definitions.samples import Samples, tensors, tensors_of
-from workers.definitions.trace import Inputs, trace
+from workers.definitions.tracing.modes import has_modes
+from workers.definitions.tracing.record import Record, TensorSpec, fold_sizes, record
+from workers.definitions.tracing.trace import Inputs, trace
+from workers.definitions.tracing.unpacking import unpack
 from workers.definitions.units import Granularity, Units
-from workers.definitions.unpacking import unpack
 
 BELONGS_TOGETHER = (
     f"{ONE_LAYER}: what is kept whole, or belongs together, holds all of its weights."

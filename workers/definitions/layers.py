@@ -17,7 +17,7 @@ from torch import fx, nn
 
 from backend.profiles.profile import Tracing
 from workers.definitions.blueprint.blueprint import Blueprint
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 from workers.definitions.units import Granularity
 
 Nodes = tuple[fx.Node, ...]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from torch import fx
 
-from workers.definitions.capture import module_path
+from workers.definitions.tracing.capture import module_path
 
 Granularity = Literal["fine", "blocks"]
 

@@ -19,8 +19,8 @@ from workers.definitions.cut import cut
 from workers.definitions.layers import LayeredModel
 from workers.definitions.loader import Batch, Loss
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, tensors
+from workers.definitions.tracing.record import TensorSpec
 from workers.profiler.layer_timer import layer_timer
 from workers.runtime.compute.stage import Activations, Precision, StageModule, Tensors
 from workers.runtime.state.optimizers import Momentum, Optimizer

@@ -11,12 +11,12 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from backend.errors import first_line
-from workers.definitions.capture import plain_graph
 from workers.definitions.definition import Loss, cross_entropy
 from workers.definitions.errors import DefinitionFailed
 from workers.definitions.forms.mapped_weights import weights_mapped
 from workers.definitions.samples import Batch
 from workers.definitions.text_inputs import TextInputs
+from workers.definitions.tracing.capture import plain_graph
 from workers.definitions.units import Granularity
 
 

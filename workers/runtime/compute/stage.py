@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from workers.definitions.loader import Loss
 from workers.definitions.module_state.module_state import ModuleState
-from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, dense
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.split_backward import Deferred, backward_input, backward_weight
 
 Tensors = tuple[Tensor, ...]

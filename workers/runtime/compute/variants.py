@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from backend.errors import InvalidInput
-from workers.definitions.capture import captured_constants
 from workers.definitions.layering import layered, one_layer
 from workers.definitions.layers import LayeredModel
-from workers.definitions.record import TensorSpec
 from workers.definitions.samples import Samples, tensors
+from workers.definitions.tracing.capture import captured_constants
+from workers.definitions.tracing.record import TensorSpec
 from workers.definitions.units import Granularity
 from workers.runtime.compute.stage import StageModule
 from workers.runtime.samples.epoch import Form

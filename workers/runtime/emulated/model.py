@@ -11,8 +11,8 @@ from torch import Tensor, fx, nn
 from backend.profiles.crossing import Crossing
 from backend.profiles.profile import Layer, Profile
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes
-from workers.definitions.record import TensorSpec
 from workers.definitions.reorder import bundles
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.emulated.device import EmulatedDevice
 
 FLOAT = 4

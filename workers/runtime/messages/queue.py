@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from backend.pipeline.actions import Action, Flow, Message, Recv
 from backend.pipeline.held import in_flight
 from backend.pipeline.rows import Rows
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import Tensors
 from workers.runtime.messages.transport import Expected, Transport
 from workers.runtime.samples.epoch import Form

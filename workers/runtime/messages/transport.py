@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 
 from backend.pipeline.actions import Flow, Message
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.background import BackgroundWorker
 from workers.runtime.compute.stage import Tensors
 from workers.runtime.messages.world import PATIENCE, World

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from tests.unit.workers.definitions.linears import names
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
-from workers.definitions.opened import is_causal, opened
+from workers.definitions.tracing.opened import is_causal, opened
 
 LENGTHS = torch.tensor([6, 4, 2])
 

@@ -6,7 +6,7 @@ from torch import Tensor, fx, nn
 from tests.unit.workers.definitions.linears import names
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
-from workers.definitions.unpacking import parts_of, unpack
+from workers.definitions.tracing.unpacking import parts_of, unpack
 
 
 class Recurrent(nn.Module):

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from backend.profiles.state_precision import STATE_PRECISIONS
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.kept_weights import as_kept, keep_frozen, kept_weight
 from workers.runtime.compute.stage import StageModule
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from workers.definitions.record import TensorSpec
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import StageModule
 
 

@@ -12,9 +12,9 @@ from workers.definitions.module_state.module_state import Difference
 from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.opened import opened
-from workers.definitions.reasons import Untraceable, reason_of
-from workers.definitions.record import record
+from workers.definitions.tracing.opened import opened
+from workers.definitions.tracing.reasons import Untraceable, reason_of
+from workers.definitions.tracing.record import record
 
 CONSTANTS = ("_tensor_constant", "_opaque_obj")
 """How torch.fx begins the names of what it puts into the root module: tensors and generators."""

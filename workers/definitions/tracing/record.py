@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from workers.definitions.unpacking import Parts, parts_of
+from workers.definitions.tracing.unpacking import Parts, parts_of
 
 _SIZE_METHODS = frozenset({"size", "dim", "numel", "ndimension"})
 _SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device"})

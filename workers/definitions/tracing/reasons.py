@@ -9,7 +9,7 @@ from traceback import FrameSummary, extract_tb
 
 from backend.errors import first_line
 
-_HERE = Path(__file__).parents[1]
+_HERE = Path(__file__).parents[2]
 _STANDARD = sysconfig.get_path("stdlib")
 _TOOLS = re.compile(r"/site-packages/(torch|functorch|sympy|numpy)/|^<")
 """Files that a person who wrote a model does not look into."""

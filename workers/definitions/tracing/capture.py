@@ -15,10 +15,10 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils._pytree import TreeSpec, tree_unflatten
 
-from workers.definitions.modes import join_modes
 from workers.definitions.module_state.contents import equal_values, values
 from workers.definitions.module_state.steady import traced_steadily
 from workers.definitions.module_state.twin import twin
+from workers.definitions.tracing.modes import join_modes
 
 _OF_NO_EFFECT = frozenset({"_assert_tensor_metadata", "_guards_fn"})
 _CONSTANT, _OF_OTHER_MODE = "constant_", "_of_other_mode"

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, fx, nn
 
 from backend.profiles.profile import ONE_LAYER, Tracing
-from workers.definitions.capture import captured
 from workers.definitions.module_state.keepers import check_keepers
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
-from workers.definitions.own_functions import own_functions
-from workers.definitions.reasons import Reason, Untraceable, reason_of
 from workers.definitions.samples import dense, tensors_of
-from workers.definitions.symbolic import symbolic
+from workers.definitions.tracing.capture import captured
+from workers.definitions.tracing.own_functions import own_functions
+from workers.definitions.tracing.reasons import Reason, Untraceable, reason_of
+from workers.definitions.tracing.symbolic import symbolic
 
 Inputs = tuple[Tensor, ...]
 Made = tuple[nn.Module, fx.Graph, tuple[str, ...]]
