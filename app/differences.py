@@ -94,6 +94,11 @@ def beside_words(found: FigureBeside) -> str:
     more than it varies (5.0 %)"."""
     write, (less, more) = _BESIDE.get(found.name, (number, ("lower", "higher")))
     now, before = write(found.now), write(found.before)
+    if found.is_open:
+        return (
+            f"{found.name} {now}, before {before}: it still changes too much from epoch to epoch "
+            "to say which is better"
+        )
     if not found.is_beyond:
         return f"{found.name} {now} as before ({before}, varies by {_share(found, found.spread)})"
     way = more if found.change > 0 else less

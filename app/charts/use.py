@@ -11,7 +11,8 @@ from app.charts.palette import NEUTRAL
 from app.formats import NOTHING, SPACE, percent, size
 from backend.runs.use import Use, UsePoint, largest, thinned
 
-START, END, DEVICE, SHARE, TEXT = "start", "end", "device", "share", "text"
+START, END, DEVICE, PLACE = "start", "end", "device", "place"
+SHARE, TEXT = "share", "text"
 CELLS, FEWEST = 2400, 40
 """About so many in a picture, and at least so many for each device."""
 ROW, AXIS = 22, 50  # pixels
@@ -57,7 +58,7 @@ def use_rows(
     steps = [end - point.time for point, end in zip(drawn, ends, strict=True)]
     usual = 2 * sorted(steps)[len(steps) // 2]
     most = largest(points, measure.most or measure.value) or largest(points, measure.value) or 1.0
-    found: dict[str, list[Any]] = {name: [] for name in (START, END, DEVICE, SHARE, TEXT)}
+    found: dict[str, list[Any]] = {name: [] for name in (START, END, DEVICE, PLACE, SHARE, TEXT)}
     for place in places:
         label = _label(points, place, measure, names)
         for point, step in zip(drawn, steps, strict=True):
@@ -65,7 +66,7 @@ def use_rows(
             value = measure.value(use)
             if value is not None:
                 end = point.time + (min(step, usual) or usual or 5.0)
-                row = (1e3 * point.time, 1e3 * end, label, min(1.0, value / most))
+                row = (1e3 * point.time, 1e3 * end, label, place, min(1.0, value / most))
                 for name, each in zip(found, (*row, measure.text(value)), strict=True):
                     found[name].append(each)
     return found
@@ -98,7 +99,7 @@ def use_chart(num_devices: int) -> dict[str, Any]:
             "y": {
                 "field": DEVICE,
                 "type": "nominal",
-                "sort": None,
+                "sort": {"field": PLACE, "op": "min"},  # labels change while one looks
                 "title": None,
                 "axis": {"labelLimit": 320, "minExtent": 150, "ticks": False, "domain": False},
                 "scale": {"paddingInner": 0.18},

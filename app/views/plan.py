@@ -134,7 +134,6 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         if shown.answer is not None:
             others = [reply.answer for reply in replies_of(everyone) if reply.answer]
             why_view(shown.answer, question, wanted, others)
-            memory_view(shown.answer.prediction, question)
 
 
 def _everyone(question: Question) -> list[Search]:
@@ -163,6 +162,7 @@ def _details(question: Question, prediction: Prediction, kept: StoredPlan | None
     in_order = question.profile_of(plan).in_order(plan.partition.order)
     with card("Stages", "the same as a table"):
         stage_table(in_order, question.cluster, prediction)
+    memory_view(prediction, question)
 
 
 page()

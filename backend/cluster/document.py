@@ -9,8 +9,9 @@ from typing import Any
 import yaml
 
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.cluster.presets import named_preset, preset
+from backend.cluster.presets import preset
 from backend.errors import InvalidInput
+from backend.whole import is_whole
 
 EXAMPLE = """\
 levels:
@@ -30,21 +31,23 @@ def read_cluster(text: str) -> Cluster:
     Numbers may be strings, because YAML 1.1 reads `12e9` as one. Raises `InvalidInput` with
     the line of a syntax error or the name of the wrong field, and what to write instead.
     """
-    if known := named_preset(text):
-        return preset(*known)
-    top = _mapping("cluster", _parse(text), {"levels", "device"})
+    found = _parse(text)
+    name, _, count = found.partition(":") if isinstance(found, str) else ("", "", "")
+    if is_whole(count):
+        return preset(name, int(count))
+    top = _mapping("cluster", found, {"levels", "device"})
     levels = top.get("levels")
     if not isinstance(levels, list) or not levels:
         raise InvalidInput(f"levels: a list of levels is needed, not {levels!r:.60}", ADVICE)
-    found = tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels))
+    inner = tuple(_level(f"levels[{place}]", entry) for place, entry in enumerate(levels))
     device = top.get("device")
     device = {} if device is None else device
     if not isinstance(device, list):
-        return Cluster(found, _device("device", device))
+        return Cluster(inner, _device("device", device))
     if not device:
         raise InvalidInput("device: the list is empty", ADVICE)
     devices = tuple(_device(f"device[{n}]", entry) for n, entry in enumerate(device))
-    return Cluster(found, devices[0], devices)
+    return Cluster(inner, devices[0], devices)
 
 
 def write_cluster(cluster: Cluster) -> str:

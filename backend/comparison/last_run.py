@@ -6,6 +6,7 @@ Memory is not among the figures: what ranks really held is not measured.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from statistics import fmean, linear_regression
 
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
 from backend.runs.request.spec import TrainSpec
@@ -17,8 +18,13 @@ LEAST = {THROUGHPUT: 0.05}
 LEAST_LEARNT = 0.01
 LEARNT = (LOSS, HELD_OUT_LOSS, ACCURACY)
 LARGER_IS_BETTER = (THROUGHPUT, ACCURACY)
-RECENT = 3
+RECENT = 5
 """Epochs whose values say by how much a figure still varies at the end of a run."""
+ON_A_LINE = 4
+"""Values from which on a line through them is taken out: what is learnt steadily is no variation.
+"""
+TOO_MUCH = 0.5
+"""A figure that varies by such a share says nothing yet: a run of a few epochs."""
 
 _VALUES: Mapping[str, Callable[[Run], float | None]] = {
     THROUGHPUT: lambda run: run.summary.samples_per_second,
@@ -47,6 +53,11 @@ class FigureBeside:
     @property
     def is_beyond(self) -> bool:
         return abs(self.change) > self.spread
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it varies too much to be compared."""
+        return not self.is_beyond and self.spread >= TOO_MUCH
 
     @property
     def is_worse(self) -> bool:
@@ -90,7 +101,7 @@ def beside_last(
         if name in LEARNT and not _learns_alike(run, last):
             continue
         others = [found for each in earlier if (found := value(each)) is not None]
-        varied = [_range(recent(each, name)) for each in (run, last)]
+        varied = [_variation(recent(each, name)) for each in (run, last)]
         within = min(varied) if name in LEARNT else max(varied)
         spread = max(LEAST.get(name, LEAST_LEARNT), within, _range(others))
         figures.append(FigureBeside(name, now, before, spread))
@@ -111,6 +122,17 @@ def _learns_alike(run: Run, other: Run) -> bool:
     if not isinstance(one, TrainSpec) or not isinstance(two, TrainSpec):
         return False
     return one.optimizer == two.optimizer and run.summary.epochs == other.summary.epochs
+
+
+def _variation(values: Sequence[float]) -> float:
+    """The range about a line through them; of a few values, from the least to the most."""
+    known = [value for value in values if isfinite(value)]
+    if len(known) < ON_A_LINE:
+        return _range(known)
+    slope, start = linear_regression(range(len(known)), known)
+    apart = [value - (start + slope * place) for place, value in enumerate(known)]
+    mean = abs(fmean(known))
+    return (max(apart) - min(apart)) / mean if mean else 0.0
 
 
 def _range(values: Sequence[float]) -> float:

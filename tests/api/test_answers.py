@@ -27,6 +27,7 @@ from tests.app.test_boundary import set_revision
         ("GET", "/runs/99999999999999999999", None, {}, 404, "no number"),
         ("GET", "/runs/0", None, {}, 404, "no number"),
         ("GET", "/plans/7", None, {}, 404, "no plan 7"),
+        ("GET", "/nodes/nobody/use", None, {}, 404, "no node 'nobody'"),
         ("GET", "/nowhere", None, {}, 404, "no /api/v1/nowhere"),
         ("DELETE", "/runs", None, {}, 405, "DELETE is not offered"),
         ("GET", "/runs?limit=0", None, {}, 422, "limit"),

@@ -48,7 +48,7 @@ WIDTHS = (1440, 768)
 README_WIDTH = 1200
 MARGIN = 14  # pixels below the last line
 SCHEMES = ("light", "dark")
-TALLEST = 4000  # pixels
+LEAST, TALL, TALLEST = 700, 1000, 4000  # pixels; a menu opens downwards on a tall page
 QUALITY = 72
 LEASE = "3600"  # seconds: the seeded runs go on without an agent
 VERSIONS = {"python": "3.11", "torch": "2.13.0"}
@@ -103,20 +103,22 @@ def shoot(
         page = context.new_page()
         page.set_default_timeout(90_000)
         for stop in stops:
-            page.set_viewport_size({"width": width, "height": 1000})
+            page.set_viewport_size({"width": width, "height": TALL})
             visit(page, url, stop, found)
             if stop.acts:
                 stop.acts(page)
             if stop.ends:
                 expect(page.get_by_text(stop.ends)).to_have_count(0, timeout=4 * PATIENCE)
-            keep(page, width, f"{stop.name}-{scheme}-{width}", last)
+            least = TALL if stop.acts else LEAST
+            keep(page, width, f"{stop.name}-{scheme}-{width}", last, least)
         context.close()
 
 
-def keep(page: Page, width: int, name: str, last: str = "") -> None:
-    """The whole page, once its charts are drawn; not below the text `last` where one is given."""
+def keep(page: Page, width: int, name: str, last: str = "", least: int = LEAST) -> None:
+    """The whole page, once its charts are drawn, `least` pixels tall; not below the text `last`
+    where one is given."""
     page.wait_for_timeout(900)
-    tall = min(TALLEST, max(700, page.evaluate(HEIGHT)))
+    tall = min(TALLEST, max(least, page.evaluate(HEIGHT)))
     page.set_viewport_size({"width": width, "height": tall})
     page.wait_for_timeout(500)
     stands(page)
@@ -148,22 +150,35 @@ def team(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
         shoot(browser, url, stops, product(WIDTHS, SCHEMES), secret=secret)
 
 
-def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
-    """A newcomer's pages; and the picture of the README: narrow, so that its words can be read
-    there, and short."""
-    if not emulated_case.PUBLISHED.is_dir():
-        return print(f"no published profiles at {emulated_case.PUBLISHED}: no picture of them")
-    emulated_case.run(home)
+def an_agent(home: Path) -> None:
+    """A node that is alive, as `stageflow up` has one."""
     with seed.settings(home):
         backend = seed.fresh()
         backend.nodes.beat(seed.NODE, local(4).each, VERSIONS, USE)
         backend.close()
+
+
+def emulated(browser: Browser, home: Path, stops: Sequence[Stop]) -> None:
+    """A newcomer's pages, the first of them before anything is there; and the picture of the
+    README: narrow, so that its words can be read there, and short."""
+    if not emulated_case.PUBLISHED.is_dir():
+        return print(f"no published profiles at {emulated_case.PUBLISHED}: no picture of them")
+    looks = list(product(WIDTHS, SCHEMES))
+    first = [stop for stop in stops if stop in emulated_case.AT_FIRST]
+    if first:
+        an_agent(fresh := home.with_name("newcomer"))
+        with dashboard(fresh, STAGEFLOW_LEASE=LEASE) as url:
+            shoot(browser, url, first, looks)
+    if len(first) == len(stops):
+        return None
+    emulated_case.run(home)
+    an_agent(home)
     with dashboard(home, STAGEFLOW_LEASE=LEASE) as url:
         if emulated_case.STOP in stops:
-            looks = product((README_WIDTH,), SCHEMES)
-            shoot(browser, url, [emulated_case.STOP], looks, last=emulated_case.RATES)
-        others = [stop for stop in stops if stop != emulated_case.STOP]
-        shoot(browser, url, others, product(WIDTHS, SCHEMES))
+            narrow = product((README_WIDTH,), SCHEMES)
+            shoot(browser, url, [emulated_case.STOP], narrow, last=emulated_case.RATES)
+        others = [stop for stop in stops if stop not in (emulated_case.STOP, *first)]
+        shoot(browser, url, others, looks)
     return None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from app.charts.canvas import SCRIPT
 from app.exports.timeline_page import timeline_page
 from tests.app import seed
 from tests.e2e.conftest import SCREENSHOTS
@@ -18,6 +19,19 @@ PAINTED = """() => { const canvas = document.querySelector('canvas');
     if (data[i + 3] === 255) found.add(data.slice(i, i + 3).join(','));
   return [...found]; }"""
 FORWARD = "0,114,178"
+TWICE = """async (code) => {
+  const module = "data:text/javascript," + encodeURIComponent(code);
+  const [draw, again] = await Promise.all([1, 2].map(
+    async (mark) => (await import(`${module}//${mark}`)).default));
+  const parent = document.createElement("div");
+  const data = document.querySelector("main").timeline.bytes;
+  document.body.append(parent);
+  draw({ parentElement: parent, data });
+  const end = again({ parentElement: parent, data });
+  const drawn = parent.querySelectorAll(".timeline").length;
+  end();
+  return [draw === again, drawn, parent.querySelectorAll(".timeline").length];
+}"""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -42,6 +56,7 @@ def test_the_file_needs_no_server(theme: str, browser: Browser, home: Path, tmp_
     expect(page.locator(".said")).to_have_text(re.compile("forward|backward"))
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"exported-timeline-{theme}.png")
+    assert page.evaluate(TWICE, SCRIPT.read_text()) == [False, 1, 0]  # drawn once, then taken away
     assert thrown == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
     context.close()

@@ -6,6 +6,7 @@ from fastapi import Query
 
 from app.api.caller import CurrentCaller
 from app.api.operation import router as operations
+from backend.errors import NotFound
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.listing import QueuedRun
 from backend.runs.pools.pool import Pool
@@ -26,7 +27,10 @@ def list_nodes(caller: CurrentCaller) -> list[Node]:
 def get_node_use(caller: CurrentCaller, name: str, since: Since = 0.0) -> list[UsePoint]:
     """What a node has used from Unix second `since` on: the machine, then each GPU; a point per
     5 s of the last half hour, per minute of 6 hours, per 10 minutes of a week."""
-    return list(caller.services().use.of_node(name, since))
+    services = caller.services()
+    if all(node.name != name for node in services.nodes.list()):
+        raise NotFound(f"no node {name!r:.100}", "GET /nodes lists them.")
+    return list(services.use.of_node(name, since))
 
 
 @router.get("/pools")

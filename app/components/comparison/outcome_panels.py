@@ -44,9 +44,9 @@ class Measure:
 MEASURES = (
     Measure("samples", lambda o: o.prediction.samples_per_second, rate, most_is_best=True),
     Measure(
-        "per update",
+        "samples per update",
         lambda o: samples_per_update(o.prediction.plan),
-        lambda v: count(int(v), "sample"),
+        lambda v: count(int(v)),
         is_ranked=False,
     ),
     Measure("per minibatch", lambda o: o.prediction.seconds_per_minibatch, seconds),

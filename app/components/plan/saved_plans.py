@@ -44,7 +44,7 @@ def saved_plans() -> None:
             (
                 PICK,
                 NAME,
-                small("Model", 1.6, lambda kept: models[kept.profile_id]),
+                small("Model", 1.4, lambda kept: models[kept.profile_id]),
                 small("Profile", 1.0, lambda kept: names[kept.profile_id] or str(kept.profile_id)),
                 *COLUMNS,
             ),
@@ -80,10 +80,10 @@ def _name(stored: StoredPlan) -> None:
 
 
 PICK = Column("", 0.35, _pick)
-NAME = Column("Plan", 2.4, _name)
+NAME = Column("Plan", 2.9, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
-    text("Throughput", 1.1, lambda kept: rate(kept.prediction.samples_per_second)),
+    text("Throughput", 1.4, lambda kept: rate(kept.prediction.samples_per_second)),
     small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
     when("Saved", 1.1, lambda kept: kept.created_at),
 )

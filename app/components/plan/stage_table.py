@@ -15,9 +15,14 @@ def stage_table(profile: Profile, cluster: Cluster, prediction: Prediction) -> N
         hide_index=True,
         key="stages",
         column_config={
-            "stage": st.column_config.NumberColumn(width=55, pinned=True),
-            "replicas": st.column_config.NumberColumn(width=70),
-            "versions": st.column_config.NumberColumn(width=70),
+            "stage": st.column_config.NumberColumn(width=50, pinned=True),
+            "layers": None,  # from and to say it by names, and the row fits the card
+            "replicas": st.column_config.NumberColumn(width=62),
+            "compute": st.column_config.TextColumn(width=70),
+            "parameters": st.column_config.TextColumn(width=78),
+            "sends": st.column_config.TextColumn(width=72),
+            "memory": st.column_config.TextColumn(width=70),
+            "versions": st.column_config.NumberColumn(width=62),
         },
         alt="Layers, devices, seconds and bytes of every stage",
     )

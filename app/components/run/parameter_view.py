@@ -11,7 +11,7 @@ from backend.runs.request.spec import TrainSpec
 
 MOST = 200
 """Characters of a value: a chat template has thousands."""
-ROW, TALLEST = 35, 600  # pixels
+MOST_ROWS, TALLEST = 16, 600  # from more rows on a table scrolls, in so many pixels
 
 
 def parameter_view(spec: TrainSpec) -> None:
@@ -28,7 +28,7 @@ def parameter_table(found: Mapping[str, str]) -> None:
     st.dataframe(
         {"parameter": list(found), "value": values},
         hide_index=True,
-        height=min(ROW * (len(values) + 1) + 3, TALLEST),
+        height="content" if len(values) <= MOST_ROWS else TALLEST,
         key="parameters",
         alt="What the run was asked for",
     )

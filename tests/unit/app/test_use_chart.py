@@ -1,6 +1,6 @@
 """Cells of what devices use: a row per device, gaps stay gaps, the darkest is the most there is."""
 
-from app.charts.use import DEVICE, END, SHARE, START, TEXT, measures_of, use_rows
+from app.charts.use import DEVICE, END, PLACE, SHARE, START, TEXT, measures_of, use_rows
 from backend.runs.use import Use, UsePoint
 
 POINTS = [
@@ -22,6 +22,7 @@ def test_a_cell_for_each_known_value() -> None:
         "rank 1 · 75 %",
     ]
     assert cells[SHARE] == [0.5, 0.25, 1.0, 1.0, 0.75]
+    assert cells[PLACE] == [0, 0, 1, 1, 1]
     assert cells[START][:2] == [100e3, 200e3]
     assert cells[END][0] == 105e3
     sizes = use_rows(POINTS, memory, {})

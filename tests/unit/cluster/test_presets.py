@@ -69,6 +69,12 @@ def test_a_preset_with_its_count_is_a_cluster_wherever_one_is_read():
     assert read_cluster("cluster-a:4\n") == preset("cluster-a", 4)
 
 
+def test_a_count_of_an_unknown_preset_names_the_known_ones() -> None:
+    with pytest.raises(InvalidInput, match="no cluster preset 'dgx-z'") as fault:
+        read_cluster("dgx-z:4")
+    assert "dgx-h100" in str(fault.value.advice)
+
+
 @pytest.mark.parametrize("text", ["cluster-a", "cluster-a:", "cluster-a:x", "cluster-a: 4", "x:4"])
 def test_what_only_looks_like_a_preset_is_read_as_yaml_and_refused(text):
     with pytest.raises(InvalidInput):

@@ -76,6 +76,23 @@ def test_a_loss_that_still_falls_in_one_run_alone_hides_nothing() -> None:
     assert [figure.name for figure in found.regressions] == ["loss"]
 
 
+def test_what_is_learnt_steadily_does_not_count_as_variation() -> None:
+    now, last = ended(1.0, 0.6, run_id=2), ended(1.0, 0.4)
+    falling = {now.id: (1.0, 0.9, 0.8, 0.7, 0.6), last.id: (0.8, 0.7, 0.6, 0.5, 0.4)}
+    found = beside_last(now, [last], lambda each, name: falling[each.id] if name == "loss" else ())
+    assert found is not None
+    assert [figure.name for figure in found.regressions] == ["loss"]
+
+
+def test_after_a_few_epochs_nothing_is_said_to_be_as_before() -> None:
+    now, last = ended(1.0, 0.6, run_id=2), ended(1.0, 0.4)
+    loss = beside(now, last, recent={"loss": (2.0, 0.5)}).figures[1]
+    assert not loss.is_worse
+    assert beside_words(loss) == (
+        "loss 0.6, before 0.4: it still changes too much from epoch to epoch to say which is better"
+    )
+
+
 def test_what_is_not_known_or_not_finite_is_left_out() -> None:
     assert beside(ended(1.0, nan), ended(1.0, nan)).figures[0].name == "throughput"
     assert beside(run(SPEC), run(SPEC)).figures == ()

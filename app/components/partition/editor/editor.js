@@ -397,10 +397,9 @@ class Editor {
   }
 }
 
-const editors = new WeakMap();
+// kept on the element, as the timeline of canvas.js is
 export default function ({ parentElement, data, setTriggerValue }) {
-  if (!editors.has(parentElement)) editors.set(parentElement, new Editor(parentElement));
-  const editor = editors.get(parentElement);
+  const editor = (parentElement.editor ||= new Editor(parentElement));
   editor.show(data, (change) => setTriggerValue("edit", change));
-  return () => { editor.watch.disconnect(); editors.delete(parentElement); };
+  return () => { editor.watch.disconnect(); editor.root.remove(); delete parentElement.editor; };
 }

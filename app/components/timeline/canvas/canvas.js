@@ -393,13 +393,12 @@ class Timeline {
       URL.revokeObjectURL(link.href);
     });
   }
-  end() { clearInterval(this.keep); this.watch.disconnect(); window.removeEventListener("stageflow-window", this.hear); clearTimeout(this.later); }
+  end() { clearInterval(this.keep); this.watch.disconnect(); window.removeEventListener("stageflow-window", this.hear); clearTimeout(this.later); this.root.remove(); }
 }
 
-const timelines = new WeakMap();
+// kept on the element: while a page loads, this module may be there twice, each with its own variables
 export default function ({ parentElement, data }) {
-  if (!timelines.has(parentElement)) timelines.set(parentElement, new Timeline(parentElement));
-  const timeline = timelines.get(parentElement);
+  const timeline = (parentElement.timeline ||= new Timeline(parentElement));
   timeline.load(data);
-  return () => { timeline.end(); timelines.delete(parentElement); };
+  return () => { timeline.end(); delete parentElement.timeline; };
 }
