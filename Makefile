@@ -83,7 +83,7 @@ $(AUDIT)/.installed:
 audit: setup $(AUDIT)/.installed ## Known faults of our packages, risky code, a bill of materials (sbom.json)
 	$(AUDIT)/bandit --quiet --recursive --severity-level medium --configfile pyproject.toml app backend workers
 	$(AUDIT)/cyclonedx-py environment --output-file sbom.json $(BIN)/python
-	$(AUDIT)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(AUDIT)/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip
 
 LOCKED := --quiet --constraint constraints.txt --generate-hashes --no-header --no-annotate --python-version 3.11
 lock: $(AUDIT)/.installed ## The hashes of the images' packages, into docker/*.lock (torch comes from an index of its own)

@@ -87,13 +87,14 @@ class Hosts:
             self.begin(name, program)
         self.wait(lambda: len(self.alive) == len(self.names))
 
-    def begin(self, name: str, program: str = AGENT) -> None:
-        """Start the agent of this host: a module that Python runs."""
+    def begin(self, name: str, program: str = AGENT, node: str = "") -> None:
+        """Start the agent of this host, under the name of another one where `node` is: a module
+        that Python runs."""
         host = self.names.index(name)
         fields = {
             "HOME": str(self._home(name)),
             "SHARED": str(self.settings.shared_folder) if name in self._sharing else "",
-            "NODE": name,
+            "NODE": node or name,
             "NODE_ADDRESS": f"{NETWORK}.{host + 1}",
             "DATABASE_URL": self.settings.sql_url,
             "REDIS_URL": self.settings.broker_url,
@@ -103,7 +104,7 @@ class Hosts:
         clock = ["unshare", "--time", "--monotonic", str(AHEAD * host)]
         command = ["ip", "netns", "exec", self._spaces[host]]
         command += clock if _clocks_differ() else []
-        command += _machine(name) if self._is_one_home else []
+        command += _machine(name) if self._is_one_home or node else []
         with (self._folder / f"{name}.log").open("ab") as output:
             self._agents[name] = subprocess.Popen(
                 [*command, sys.executable, "-m", program],
@@ -133,6 +134,11 @@ class Hosts:
     def kill(self, name: str) -> None:
         """The agent and whatever it started, at once, as a machine that loses its power."""
         os.killpg(self._agents[name].pid, signal.SIGKILL)
+
+    def log(self, name: str) -> str:
+        """What its agents said."""
+        file = self._folder / f"{name}.log"
+        return file.read_text() if file.exists() else ""
 
     def tell(self, name: str, number: signal.Signals) -> None:
         """The signal to the agent and every process below it, as Slurm sends it."""
