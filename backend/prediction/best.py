@@ -10,8 +10,8 @@ from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.best_first import fastest
 from backend.prediction.candidates import (
-    double_buffered_heads,
     every_plan,
+    head_plans,
     own_plans,
     saving_plans,
     variations,
@@ -22,7 +22,7 @@ from backend.prediction.question import Question
 from backend.prediction.simulations import STAGE, Simulations
 from backend.prediction.watch import Watch
 
-CANDIDATES = 0.3
+CANDIDATES = 0.5
 """Of the work for the candidates; what they leave is for steps."""
 STEP = 1e-4
 """A step that gains a smaller share is not taken."""
@@ -37,9 +37,9 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     simulations = Simulations(question, work.part(CANDIDATES))
     others = (found.plan for found in question.answered.values() if found)
     plans = list(every_plan(question, simulations.work))
-    own = map(question.savings[0].of, own_plans(question))
+    own = map(question.savings[0].of, chain(own_plans(question), head_plans(question)))
     saving = saving_plans(question, work)
-    seeds = (*own, *others, *saving, *double_buffered_heads(question))
+    seeds = (*own, *others, *saving)
     first = (replace(plan, planner="best") for plan in seeds)
     found = fastest("best", simulations, plans, watch, filter(question.admits, first))
     return Improving(replace(simulations, work=work), watch, found).run()

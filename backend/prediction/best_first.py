@@ -99,8 +99,8 @@ class Race:
             return True
         work = self.simulations.work
         if self.found and work.is_spent:
-            every = done + len(self.queue)
-            work.leave_out(f"{done:,} of {every:,} candidates were simulated")
+            done = len(self.simulations.found)
+            work.leave_out(f"{done:,} of {done + len(self.queue):,} candidates were simulated")
             return True
         return False
 
@@ -122,7 +122,8 @@ class Race:
         for way, other in enumerate(saved, start=1):
             if other != plan:
                 heappush(self.queue, (-self.simulations.bound(other), number + way, other))
-        for other in halved(plan) if self.shrinks else ():
+        admits = self.simulations.question.admits
+        for other in filter(admits, halved(plan)) if self.shrinks else ():
             heappush(self.queue, (-self.simulations.bound(other), self.next_number(), other))
 
 

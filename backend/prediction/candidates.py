@@ -7,6 +7,7 @@ from itertools import chain, product
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
+from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import data_parallel, straight
 from backend.planning.catalog import PLANNERS
@@ -27,7 +28,8 @@ SPLITS = (1, 2, 4)
 WIDEST = 64
 """Devices up to which equal pipelines of every depth are among the candidates; of more those of
 one, two, four, ... stages."""
-
+PARTITIONS = 0.4
+"""Of the work that is left for partitions that fit the memory."""
 SAVING = 0.1
 """Of the work that is left for PipeDream's plan with one way to save memory."""
 
@@ -37,10 +39,10 @@ def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[P
 
     Every minibatch has the same samples: `batch` microbatches where the schedule updates once
     per batch, also as more and smaller ones (`SPLITS`), their time in proportion (an
-    assumption). 0.7 of the `work` that is left may go into finding partitions.
+    assumption). A share of the `work` that is left may go into finding partitions.
     """
     work = work or question.work("best")
-    return filter(question.admits, _every_plan(question, work.part(0.7)))
+    return filter(question.admits, _every_plan(question, work.part(PARTITIONS)))
 
 
 def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
@@ -83,11 +85,15 @@ def saving_plans(question: Question, work: SearchWork) -> Iterator[Plan]:
             yield pipedream_plan(question, savings, work.part(SAVING))
 
 
-def double_buffered_heads(question: Question) -> Iterator[Plan]:
-    """Two stages with two versions of the weights, in the largest microbatches that they admit."""
+def head_plans(question: Question) -> Iterator[Plan]:
+    """Two stages under PipeDream, and with two versions of the weights in the largest microbatches
+    that they admit."""
+    found = list(heads(question.profile, question.cluster))
+    if PIPEDREAM.name in question.schedules:
+        yield from (question.plan("best", each) for each in found)
     if DOUBLE_BUFFERED.name in question.schedules:
         asked = replace(question, schedule=DOUBLE_BUFFERED.name)
-        sizes = double_buffered(asked, heads(question.profile, question.cluster))
+        sizes = double_buffered(asked, found)
         largest = {plan.partition: plan for plan in reversed(list(chain.from_iterable(sizes)))}
         yield from largest.values()
 

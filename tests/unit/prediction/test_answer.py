@@ -202,12 +202,19 @@ def test_best_finds_the_published_plans_soon(name, label):
 
 
 @published
-@pytest.mark.parametrize(("memory", "rate"), [(None, 2884), (16e9, 2144)])
-def test_best_of_vgg16_is_not_behind_any_planner(memory, rate):
+@pytest.mark.parametrize(("memory", "least"), [(None, 2884), (16e9, 2144)])
+def test_best_of_vgg16_is_not_behind_any_planner(memory, least):
     every = Question(published_profile("vgg16", 128), cluster_a(), "").under(memory=memory)
     found = {one.planner: one.answer for one in replies(every) if one.answer}
     rates = {name: one.prediction.samples_per_second for name, one in found.items()}
-    assert rates["best"] == max(rates.values()) == pytest.approx(rate, abs=1)
+    assert rates["best"] == max(rates.values()) >= least
+
+
+def test_best_takes_every_way_to_save_memory_that_is_asked_for():
+    saving = {"recompute": MemorySaving.ALWAYS, "shard_state": MemorySaving.ALWAYS}
+    [found] = rank(Question(PROFILE, local(2), optimizer="adam", **saving))
+    assert found.prediction.plan.recompute
+    assert found.prediction.plan.shard_state or max(found.prediction.plan.partition.replicas) == 1
 
 
 @published
