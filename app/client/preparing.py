@@ -93,7 +93,7 @@ class Preparing(ServerConnection):
         return self._send("PATCH", f"/plans/{plan_id}", StoredPlan, labels)
 
     def delete_plan(self, plan_id: int) -> StoredPlan:
-        """Take a kept plan away for good; refused where runs were launched by it."""
+        """Delete a kept plan for good; refused where runs were launched by it."""
         return self._send("DELETE", f"/plans/{plan_id}", StoredPlan)
 
     def add_profile(self, definition_id: int, profile: Profile) -> StoredProfile:
@@ -106,7 +106,7 @@ class Preparing(ServerConnection):
         return self._send("PATCH", f"/profiles/{profile_id}", StoredProfile, labels)
 
     def delete_profile(self, profile_id: int) -> StoredProfile:
-        """Take a profile away for good; refused where plans were made from it."""
+        """Delete a profile for good; refused where plans were made from it."""
         return self._send("DELETE", f"/profiles/{profile_id}", StoredProfile)
 
     def clusters(self) -> list[StoredCluster]:
@@ -122,7 +122,7 @@ class Preparing(ServerConnection):
         return self._send("PATCH", f"/clusters/{cluster_id}", StoredCluster, labels)
 
     def delete_cluster(self, cluster_id: int) -> StoredCluster:
-        """Take a kept cluster away for good; plans made for it stay."""
+        """Delete a kept cluster for good; plans made for it stay."""
         return self._send("DELETE", f"/clusters/{cluster_id}", StoredCluster)
 
     def program(self, plan_id: int, format: str = "text", microbatches: int = 0) -> bytes:

@@ -87,7 +87,7 @@ class Running(ServerConnection):
         return self._send("POST", f"/runs/{run_id}/stacks", Run)
 
     def delete(self, run_id: int) -> Run:
-        """Take an ended run away for good, with its log, metrics, timelines and files."""
+        """Delete an ended run for good, with its log, metrics, timelines and files."""
         return self._send("DELETE", f"/runs/{run_id}", Run)
 
     def label(self, run_id: int, **labels: Any) -> Run:
@@ -95,7 +95,7 @@ class Running(ServerConnection):
         return self._send("PATCH", f"/runs/{run_id}", Run, labels)
 
     def comments(self, run_id: int) -> list[Comment]:
-        """What people say of a run, the oldest first."""
+        """The comments on a run, the oldest first."""
         return self._get(f"/runs/{run_id}/comments", list[Comment])
 
     def comment(self, run_id: int, text: str) -> Comment:

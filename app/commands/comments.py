@@ -32,7 +32,7 @@ def list_comments(run_id: RunId, as_json: Json = False) -> None:
 def add_comment(
     run_id: RunId, text: Annotated[str, typer.Argument(help="Plain text.", show_default=False)]
 ) -> None:
-    """Say something of a run, in your name.
+    """Comment on a run, in your name.
 
     Example:
 

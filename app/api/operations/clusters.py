@@ -48,5 +48,5 @@ def label_cluster(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredClust
 
 @router.delete("/clusters/{id:int}")
 def delete_cluster(caller: CurrentCaller, id: Id) -> StoredCluster:
-    """Take a kept cluster away for good; what it was. Plans made for it stay."""
+    """Delete a kept cluster for good; the answer is what it was. Plans made for it stay."""
     return caller.services().clusters.delete(id)

@@ -19,18 +19,18 @@ class NewComment:
 
 @router.get("/runs/{id:int}/comments")
 def list_comments(caller: CurrentCaller, id: Id) -> list[Comment]:
-    """What people say of a run, the oldest first."""
+    """The comments on a run, the oldest first."""
     caller.runs(id)
     return list(caller.services().comments.list(id))
 
 
 @router.post("/runs/{id:int}/comments", status_code=201)
 def add_comment(caller: CurrentCaller, id: Id, new: NewComment) -> Comment:
-    """Say something of a run, in your name."""
+    """Comment on a run, in your name."""
     return caller.services().comments.add(id, new.text)
 
 
 @router.delete("/comments/{id:int}")
 def delete_comment(caller: CurrentCaller, id: Id) -> Comment:
-    """Take a comment of yours away, or any one in a project that you manage; what it was."""
+    """Delete a comment of yours, or any in a project that you manage. The answer is what it was."""
     return caller.services().comments.delete(id)

@@ -19,7 +19,7 @@ Since = Annotated[float, Query(ge=0, le=1e12)]
 
 @router.get("/nodes")
 def list_nodes(caller: CurrentCaller) -> list[Node]:
-    """Every node, the freshest sign of life first."""
+    """Every node, the most recently seen first."""
     return list(caller.services().nodes.list())
 
 

@@ -207,7 +207,7 @@ def label_plan(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredPlan:
 
 @router.delete("/plans/{id:int}")
 def delete_plan(caller: CurrentCaller, id: Id) -> StoredPlan:
-    """Take a kept plan away for good; what it was. 409 where runs were launched by it."""
+    """Delete a kept plan for good; the answer is what it was. 409 where it has runs."""
     return caller.services().plans.delete(id)
 
 

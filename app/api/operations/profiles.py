@@ -96,7 +96,7 @@ def label_profile(caller: CurrentCaller, id: Id, new: KeptLabels) -> StoredProfi
 
 @router.delete("/profiles/{id:int}")
 def delete_profile(caller: CurrentCaller, id: Id) -> StoredProfile:
-    """Take a profile away for good; what it was. 409 where plans were made from it."""
+    """Delete a profile for good; the answer is what it was. 409 where plans were made from it."""
     return caller.services().profiles.delete(id)
 
 

@@ -77,7 +77,7 @@ def list_members(caller: CurrentCaller, id: Id) -> list[Member]:
 
 @router.post("/projects/{id:int}/members")
 def set_member_role(caller: CurrentCaller, id: Id, asked: Membership) -> list[Member]:
-    """Give somebody a role in a project, or take them out; its members."""
+    """Give somebody a role in a project, or remove them; the answer is its members."""
     projects = caller.services().projects
     projects.set_role(id, asked.name, asked.role)
     return list(projects.members(id))

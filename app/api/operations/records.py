@@ -88,8 +88,8 @@ def get_metric(
 def get_timeline(
     caller: CurrentCaller, id: Id, kind: TimelineKind = "measured", segment: Offset | None = None
 ) -> Columns:
-    """Who did what when, measured or predicted, in a segment (epoch, from 0; by default the last
-    one)."""
+    """The measured or predicted actions of every rank in a segment (epoch, from 0; by default the
+    last one)."""
     timeline = caller.runs(id).spans.timeline(id, kind, segment)
     if timeline is None:
         raise NotFound(

@@ -171,8 +171,8 @@ def list_checkpoints(caller: CurrentCaller, id: Id) -> list[Checkpoint]:
 
 @router.delete("/runs/{id:int}")
 def delete_run(caller: CurrentCaller, id: Id) -> Run:
-    """Take a run away for good with its log, metrics, timelines and files; what it was. 409 while
-    it has not ended."""
+    """Delete a run for good with its log, metrics, timelines and files; the answer is what it was.
+    409 while it has not ended."""
     return caller.services().runs.delete(id)
 
 

@@ -35,5 +35,5 @@ def save_view(caller: CurrentCaller, new: NewView) -> SavedView:
 
 @router.delete("/views/{id:int}")
 def delete_view(caller: CurrentCaller, id: Id) -> SavedView:
-    """Take a view away; what it was. Those that others keep for themselves are not found."""
+    """Delete a view; the answer is what it was. Others' private views are not found."""
     return caller.services().views.delete(id)
