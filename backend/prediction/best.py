@@ -37,9 +37,9 @@ def best(question: Question, watch: Watch, work: SearchWork) -> Prediction:
     simulations = Simulations(question, work.part(CANDIDATES))
     others = (found.plan for found in question.answered.values() if found)
     plans = list(every_plan(question, simulations.work))
-    own = map(question.savings[0].of, chain(own_plans(question), head_plans(question)))
-    saving = saving_plans(question, work)
-    seeds = (*own, *others, *saving)
+    least = question.savings[0].of
+    own, ahead = map(least, own_plans(question)), map(least, head_plans(question))
+    seeds = (*own, *others, *ahead, *saving_plans(question, work))  # of equals the first is named
     first = (replace(plan, planner="best") for plan in seeds)
     found = fastest("best", simulations, plans, watch, filter(question.admits, first))
     return Improving(replace(simulations, work=work), watch, found).run()
