@@ -21,3 +21,8 @@ def test_the_line_and_what_to_change_are_named(tmp_path: Path) -> None:
     found = uncut_row(BRANCH, uncut_file(tmp_path, BRANCH))
     assert "net.py, line 11: it decides by the values of a tensor (return self.b(" in found
     assert "Choose by torch.where" in found
+
+
+@pytest.mark.parametrize("name", list(UNCUT))
+def test_every_reason_names_the_line(name: str, tmp_path: Path) -> None:
+    assert "net.py, line 11: it" in uncut_row(name, uncut_file(tmp_path, name))

@@ -62,7 +62,7 @@ def _of_model(
         changed = unseen(before, model, sees_buffers=True) if captured else ()
     own = [each for each in changed if not _is_of_torch(model, each.module)]
     if own:
-        raise StateChanges(own)
+        raise StateChanges(model, own)
     return result
 
 

@@ -23,7 +23,9 @@ How a model's operations are found ([cuts](../guide/cuts.md)): by *stand-ins* (`
 Exceptions: tensors of convnext, fourier and mamba lie in memory in another order than their shape
 says.
 Behind a cut they do not, and kernels may round otherwise: two stages are within 1e-6 of one. Not in
-the tables: RWKV, which changes its weights where it evaluates, so that its body is one layer.
+the tables: RWKV, which changes its weights where it evaluates, so that its body is one layer; LED,
+which decides by values as Longformer does; and an `nn.LSTM` of several layers, which torch computes
+in one operation, so that it is one layer. Its note says what to write in its place.
 """
 CUT = "\n| model | what it is | found by | notes |\n|---|---|---|---|\n"
 

@@ -27,6 +27,11 @@ UNCUT = {
     "a count in the model's own attribute": _net(
         "self.n = 0", "self.n += 1; return self.b(self.a(x)) * (1 + self.n // 8)"
     ),
+    "a cache that the model's own forward fills": _net(
+        "self.mask = None",
+        "self.mask = torch.ones(8) if self.mask is None else self.mask; "
+        "return self.b(self.a(x) * self.mask)",
+    ),
     "random numbers of Python's": _net(
         "pass", "return self.b(self.a(x) * (2 if random.random() < 0.5 else 1))"
     ),

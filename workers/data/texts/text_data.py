@@ -113,8 +113,9 @@ class TextData:
         found = self._laid_out(documents, spec.text.packing, part)
         special = torch.tensor(sorted(vocabulary.special), dtype=torch.long)
         useful = ~torch.isin(found.tokens, special) if is_masked else found.labels >= 0
-        found = self._useful(found, found.only(useful), part)
-        common = (found, self.wanted, self._length, vocabulary.pad, self._varies)
+        kept = found.only(useful)
+        self._tell_useful(len(found), len(kept), part)
+        common = (kept, self.wanted, self._length, vocabulary.pad, self._varies)
         if not is_masked:
             return NextTokens(*common)
         mask = vocabulary.number("mask_token")
@@ -149,7 +150,7 @@ class TextData:
         sources, answers = (
             self._laid_out([pair[n] for pair in whole], False, part) for n in (0, 1)
         )
-        self._useful(self._laid_out([], False, ""), sources, part)
+        self._tell_useful(len(records), len(whole), part)
         vocabulary, start = self.vocabulary, self.request.definition.texts.start
         known = (start, vocabulary.number("bos_token"), vocabulary.pad)
         return Translations(
@@ -179,19 +180,18 @@ class TextData:
             )
         return found
 
-    def _useful(self, found: Stretches, kept: Stretches, part: str) -> Stretches:
-        """Raises `DataFailed` where nothing is left."""
-        if not len(kept):
+    def _tell_useful(self, count: int, kept: int, part: str) -> None:
+        """How many of `count` samples are left out. Raises `DataFailed` where none is kept."""
+        if not kept:
             raise DataFailed(
                 f"{self.name}: nothing to {part}: no sample has a token that counts in the loss",
                 "Give more text, a larger length, or let more than answers count.",
             )
-        if left := len(found) - len(kept):
+        if left := count - kept:
             self.notes.append(
-                f"{left} of {len(found)} samples to {part} have no token that counts in the loss: "
+                f"{left} of {count} samples to {part} have no token that counts in the loss: "
                 "left out."
             )
-        return kept
 
 
 def known_tokens(definition: LoadedDefinition) -> int | None:

@@ -9,6 +9,7 @@ from torch import nn
 from workers.definitions.module_state.hidden import are_tensors, hide
 from workers.definitions.module_state.module_state import Difference, ModuleState
 from workers.definitions.module_state.twin import twin
+from workers.definitions.module_state.writers import written_at
 
 MOST_NAMES = 3
 
@@ -18,13 +19,16 @@ Made = TypeVar("Made")
 class StateChanges(ValueError):
     """A forward may read what forwards change, where its trace does not see it."""
 
-    def __init__(self, differences: Sequence[Difference]) -> None:
+    def __init__(self, model: nn.Module, differences: Sequence[Difference]) -> None:
         self.differences = tuple(differences)
         names = names_of([each.path for each in differences])
-        what = f"changes {names}, which no trace sees; let register_buffer keep it"
+        place, line = written_at(model, differences)
+        code = f" ({line})" if line else ""
+        what = f"changes {names}, which no trace sees{code}; let register_buffer keep it"
         if all(each.is_random for each in differences):
-            what = f"draws from {names}, which no trace sees; draw by torch's own random operations"
-        super().__init__(f"its forward {what}")
+            what = f"draws from {names}, which no trace sees{code}; "
+            what += "draw by torch's own random operations"
+        super().__init__(f"{place}: its forward {what}" if place else f"its forward {what}")
 
 
 def names_of(names: Sequence[str]) -> str:
@@ -62,13 +66,13 @@ def traced_steadily(
     try:
         again = trace(learning), trace(learning.eval())
     except Exception as error:  # what is left of the first trace cannot be read by another
-        raise StateChanges([*dict.fromkeys(changed)]) from error
+        raise StateChanges(model, [*dict.fromkeys(changed)]) from error
     left = unseen(before, learning.train(), sees_buffers)
     is_steady = all(map(is_equal, made, again)) and not any(each.is_random for each in changed)
     if is_steady and left and are_tensors(left):
         left = [] if _are_unread(learning, left, trace, made, is_equal) else left
     if left or not is_steady:
-        raise StateChanges([*dict.fromkeys((*changed, *left))])
+        raise StateChanges(model, [*dict.fromkeys((*changed, *left))])
     return made[0], made[1]
 
 

@@ -12,6 +12,7 @@ from workers.definitions.module_state.module_state import Difference
 from workers.definitions.module_state.steady import StateChanges, names_of, traced_steadily
 from workers.definitions.module_state.twin import twin
 from workers.definitions.module_state.untouched import untouched
+from workers.definitions.module_state.writers import written_at
 from workers.definitions.tracing.opened import opened
 from workers.definitions.tracing.reasons import Untraceable, reason_of
 from workers.definitions.tracing.record import record
@@ -87,7 +88,7 @@ def symbolic(
     Submodules whose forward changes what a trace does not see are called as a whole. Raises
     `ValueError` and whatever the user's code raises where the trace would not be sound.
     """
-    keepers: dict[str, list[str]] = {}
+    keepers: dict[str, list[Difference]] = {}
     notes: list[str] = []
     model = twin(model)
     _take_constants(model)  # those of an earlier trace
@@ -97,7 +98,7 @@ def symbolic(
             owner, graph = _traced(model, inputs, whole)
             break
         except StateChanges as error:
-            _add_keepers(keepers, error.differences)
+            _add_keepers(keepers, error)
         except _Stopped as error:
             if tracing != "partly" or error.path in keepers:
                 raise _cause(keepers, error.cause) from None
@@ -105,14 +106,19 @@ def symbolic(
             notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
         except Exception as error:
             raise _cause(keepers, error) from None
-    kept = (KEPT_WHOLE.format(path=p, names=names_of(n)) for p, n in keepers.items() if n)
+    kept = (_kept_whole(model, path, found) for path, found in keepers.items() if found)
     return owner, graph, (*notes, *kept)
 
 
-def _cause(keepers: Mapping[str, list[str]], error: Exception) -> Exception:
+def _kept_whole(model: nn.Module, path: str, found: list[Difference]) -> str:
+    names, (place, _) = names_of([each.path for each in found]), written_at(model, found)
+    return KEPT_WHOLE.format(path=path, names=f"{names} ({place})" if place else names)
+
+
+def _cause(keepers: Mapping[str, list[Difference]], error: Exception) -> Exception:
     """Why the model's own forward cannot be traced: it may miss what a submodule that is kept
     whole would have left for it."""
-    names = [name for found in keepers.values() for name in found]
+    names = [each.path for found in keepers.values() for each in found]
     if not names or isinstance(error, Untraceable):
         return error
     told = f"it may read {names_of(names)}, which a submodule's forward changes"
@@ -166,9 +172,8 @@ def _check_constants(owner: nn.Module, graph: fx.Graph, inputs: tuple[Tensor, ..
         seen = record(runner.train(), tuple(tensor.clone() for tensor in inputs))
     changed = {str(node.target) for node, _ in seen.changes if node.op == "get_attr"} & constants
     if changed:
-        raise StateChanges(
-            [Difference(name, name.rpartition(".")[0], owner) for name in sorted(changed)]
-        )
+        found = [Difference(name, name.rpartition(".")[0], owner) for name in sorted(changed)]
+        raise StateChanges(owner, found)
 
 
 def _trace(model: nn.Module, tracer: _Tracer) -> _StandInTrace:
@@ -186,15 +191,16 @@ def _take_constants(model: nn.Module) -> dict[str, Any]:
     return {name: vars(model).pop(name) for name in names}
 
 
-def _add_keepers(keepers: dict[str, list[str]], differences: tuple[Difference, ...]) -> None:
-    """Note the modules that keep what differs; raises `StateChanges` again where that is no
-    submodule, or one that was not looked into."""
+def _add_keepers(keepers: dict[str, list[Difference]], error: StateChanges) -> None:
+    """Note the modules that keep what differs; raises the error again where that is no submodule,
+    or one that was not looked into."""
+    differences = error.differences
     owners = [each.module for each in differences]
     if not all(owners) or set(owners) <= keepers.keys():
-        raise StateChanges(differences)
+        raise error
     for each in differences:
         if each.module:
-            keepers.setdefault(each.module, []).append(each.path)
+            keepers.setdefault(each.module, []).append(each)
 
 
 def _named_state(model: nn.Module) -> Iterator[tuple[str, Tensor]]:

@@ -153,6 +153,13 @@ def test_a_decoder_is_given_its_answer_one_token_later(loaded, vocabulary) -> No
         assert begun == [1, *answer[:-1]]
 
 
+def test_the_log_counts_pairs_that_are_left_out_and_no_others(loaded) -> None:
+    more = "'decoder_input_ids': torch.zeros(n, 8, dtype=torch.long)"
+    lines = [{"source": "the cat", "target": "a bird"}] * 9
+    whole = loaded(lines, BY_NAME.format(more=more), task="seq2seq", length=16)
+    assert not any("left out" in note for note in whole.notes)
+
+
 def test_buckets_fill_up_samples_as_far_as_they_ask(loaded) -> None:
     part = loaded(LINES, buckets=(16, 64)).train
     assert part.lengths.tolist() == [len(row) for row in _tokens(part)]
