@@ -42,6 +42,7 @@ def fill_import(page: Page) -> None:
     form.get_by_test_id("stNumberInputField").fill(str(MICROBATCH))
     page.keyboard.press("Tab")
     expect(form.get_by_role("button", name="Import")).to_be_enabled()
+    settled(page)
 
 
 def choose_emulation(page: Page) -> None:
