@@ -4,9 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.slurm import Slurm
 from tests.slurm import slurm as started_slurm
+
+settings.register_profile("stageflow", deadline=None)  # a machine's load is not a fault
+settings.load_profile("stageflow")
 
 
 @pytest.fixture

@@ -88,9 +88,7 @@ def queries(way: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 def test_no_request_brings_out_a_fault_of_ours(
     served: Served, path: str, method: str, way: dict[str, Any]
 ) -> None:
-    @settings(
-        max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None
-    )
+    @settings(max_examples=25, suppress_health_check=list(HealthCheck), database=None)
     @given(st.integers(0, 7) | st.sampled_from(EDGES), words, queries(way), bodies(way))
     def one(number: int, word: str, query: dict[str, Any], body: Any) -> None:
         place = re.sub(r"{id}", str(number), path)
@@ -116,7 +114,7 @@ def _bytes(body: Any) -> bytes:
         return repr(body).encode(errors="replace")
 
 
-@settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, database=None, suppress_health_check=list(HealthCheck))
 @given(data=st.binary(max_size=200), query=st.text(max_size=40))
 def test_bytes_that_mean_nothing(served: Served, data: bytes, query: str) -> None:
     for path in ("/api/v1/runs", "/api/v1/plans/propose", "/api/v1/definitions"):

@@ -27,7 +27,6 @@ SCHEMA = schemathesis.openapi.from_dict(document())
 OPERATIONS = [found.ok() for found in SCHEMA.get_all_operations()]
 QUICK = settings(
     max_examples=8,
-    deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),

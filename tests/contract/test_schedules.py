@@ -136,7 +136,7 @@ def test_updates_apply_every_microbatch_of_a_training_schedule_in_order(member, 
 
 
 @MEMBERS
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     replicas=st.lists(st.integers(1, 4), min_size=1, max_size=4),
     batches=st.integers(1, 3),

@@ -21,9 +21,7 @@ WORDS = (
     *("1", "2", "2x8", "1,2", "1-1", "80%", "1GiB", "pipedream", "gpipe", "best", "mlp@1", "a@b"),
     *("default", "csv", "json", "\N{SNOWMAN}", "%s", "{}", "a:b", "http://127.0.0.1:1/"),
 )
-FEW = settings(
-    max_examples=30, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
+FEW = settings(max_examples=30, database=None, suppress_health_check=list(HealthCheck))
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -157,9 +157,7 @@ FILES = {
     "profile": Parser(read_profile, (write_profile(PROFILE),)),
     "trace": Parser(read_trace, (write_trace(TIMELINE).encode(),)),
 }
-QUICK = settings(
-    max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck)
-)
+QUICK = settings(max_examples=60, database=None, suppress_health_check=list(HealthCheck))
 
 
 def _bytes(text: str) -> bytes:

@@ -29,9 +29,7 @@ values = st.one_of(
     st.binary(max_size=40),
     st.sampled_from(WORDS).map(lambda word: os.fsencode(MARK + word)),
 )
-fuzzed = settings(
-    max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+fuzzed = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_unspoilt_they_are_read(engine: KubernetesEngine, api: Garbled) -> None:
     assert engine.room().free == 8
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 400), junk=st.sampled_from(JUNK))
 def test_one_value_of_another_shape(
     engine: KubernetesEngine, api: Garbled, number: int, junk: Any

@@ -3,7 +3,7 @@
 from math import prod
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from backend.cluster.cluster import MOST_DEVICES, Cluster, Device, Level
@@ -28,7 +28,6 @@ def test_a_device_may_be_left_out():
     assert read_cluster(ONE).device == Device()
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.builds(Level, st.integers(1, 64), st.floats(1, 1e12), st.floats(0, 1)),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.queries.outcomes import staleness
@@ -18,14 +18,12 @@ NAMES = [member.name for member in training_schedules()]
 TWO = Partition((Stage(0, 6, (0, 1)), Stage(6, len(seed.a_profile().layers), (2,))))
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.integers(1, 99)), max_size=MOST, unique=True))
 def test_what_is_written_is_read_back(drawn: list[tuple[str, int]]) -> None:
     pairs = [Pair("straight", name, b if SCHEDULES[name].batched else 1) for name, b in drawn]
     assert read_pairs(write_pairs(pairs)) == tuple(dict.fromkeys(pairs))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_no_link_breaks_the_page(text: str) -> None:
     for pair in read_pairs(text):

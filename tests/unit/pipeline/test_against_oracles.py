@@ -79,7 +79,7 @@ def partial_shape(replicas, batch, batches, num_pipelines, **counts):
         return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=cases(), seed=st.integers(0, 99))
 def test_columns_are_the_readable_programs_and_take_the_same_time(case, seed):
     member, shape = case
@@ -90,7 +90,7 @@ def test_columns_are_the_readable_programs_and_take_the_same_time(case, seed):
     assert simulate(columns, Uneven(seed)) == readable_simulate(program, Uneven(seed))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(case=cases())
 def test_ranks_hold_what_the_oracle_counts(case):
     member, shape = case
@@ -104,7 +104,7 @@ def test_ranks_hold_what_the_oracle_counts(case):
             assert found == oracle_held.live_versions(actions, stage)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     case=cases(),
     seed=st.integers(0, 99),

@@ -1,6 +1,6 @@
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
@@ -38,7 +38,6 @@ def test_no_spans_are_spans_too():
     assert decode(encode(Timeline.of(()))).spans == ()
 
 
-@settings(deadline=None)
 @given(st.lists(spans))
 def test_any_spans_come_back(some):
     assert decode(encode(Timeline.of(some))).spans == tuple(some)

@@ -90,7 +90,7 @@ def test_pipelines_wait_for_their_device():
     assert total(found)[Idle.COMMUNICATION] == total(found)[Idle.IMBALANCE] == 0
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     name=st.sampled_from(sorted(SCHEDULES)),
     replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (3, 1, 2), (2, 2)]),

@@ -73,7 +73,7 @@ def test_the_wire_goes_to_who_comes_first_in_time_not_to_the_lower_rank():
     assert found == {0: (3, 6), 1: (0, 3)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(["gpipe", "1f1b-flush", "pipedream", "zb-h2", "2bw"]),
     replicas=st.sampled_from([(2, 2), (1, 2, 1), (4, 4), (3, 1, 2)]),

@@ -164,7 +164,7 @@ def test_pipelines_share_one_reference():
     assert first == [2, 2, 1, 1, 1, 1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(sorted(SCHEDULES)),
     replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (2, 2)]),

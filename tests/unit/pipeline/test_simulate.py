@@ -145,7 +145,7 @@ def test_a_program_that_waits_for_ever_has_no_timeline():
         times("1,1", ["<1:g1.0", "1F0@0"], Flat())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     name=st.sampled_from(sorted(SCHEDULES)),
     replicas=st.sampled_from([(1,), (1, 1, 1), (2, 1), (1, 2), (3, 1, 2), (4,)]),

@@ -30,7 +30,7 @@ def squares(profile, stops):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(chains(7), st.integers(1, 4))
 def test_even_stages_have_the_smallest_sum_of_squares(profile, count):
     count = min(count, len(profile.layers))

@@ -55,7 +55,7 @@ def test_data_parallel_is_one_stage_everywhere():
     assert [(s.first, s.stop, s.devices) for s in stage] == [(0, 3, (0, 1, 2, 3, 4, 5))]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(profiles, clusters)
 def test_model_parallel_has_the_smallest_longest_stage(profile, cluster):
     partition = model_parallel(profile, cluster)
@@ -66,7 +66,7 @@ def test_model_parallel_has_the_smallest_longest_stage(profile, cluster):
     assert longest(profile, stops(partition)) == pytest.approx(best)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(profiles, clusters)
 def test_straight_is_the_best_of_all_straight_pipelines(profile, cluster):
     partition = straight(profile, cluster)

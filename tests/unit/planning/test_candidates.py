@@ -19,7 +19,7 @@ from backend.planning.pipedream.planner import optimum
 from backend.planning.plan import PlanDoesNotFit
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs(6))
 def test_every_downset_is_there_once_with_its_costs(profile):
     found = Candidates.of(profile, free=False)
@@ -36,7 +36,7 @@ def test_every_downset_is_there_once_with_its_costs(profile):
         assert sums == pytest.approx(found.low[:, column])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs(6), st.booleans(), st.integers(2, 12))
 def test_columns_and_cells_say_no_more_than_what_they_stand_for(profile, free, most):
     """An ideal is found in a column by its costs: its own lie between those of one, and no fewer
@@ -58,7 +58,7 @@ def test_columns_and_cells_say_no_more_than_what_they_stand_for(profile, free, m
             assert (inside & (alive <= exact.exchanged_bytes[column] + 1e-9)).any()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs(4), clusters(3) | clusters(2, 2), st.integers(1, 4))
 def test_the_bound_of_cells_is_below_every_plan(profile, cluster, most):
     """As few columns and cells as there may be: whatever is merged, no plan is lost."""
@@ -69,7 +69,7 @@ def test_the_bound_of_cells_is_below_every_plan(profile, cluster, most):
     assert feasible(space, best * (1 + 1e-9)) is not None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(4), clusters(3) | clusters(2, 2), st.sampled_from([None, 60.0, 150.0]))
 def test_too_many_cuts_give_a_plan_and_a_bound_around_the_best(profile, cluster, limit):
     """The same graphs with next to no room for cuts: plan and bound enclose brute force."""

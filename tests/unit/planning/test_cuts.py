@@ -1,7 +1,7 @@
 """A partition in a word: written, read back, and refused with the reason."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
@@ -17,7 +17,6 @@ def test_a_partition_is_one_short_word() -> None:
     assert write_cut(PLACED) == "14@0.2-20@1.3"
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=8, unique=True).map(sorted),
     st.data(),

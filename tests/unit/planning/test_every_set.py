@@ -31,7 +31,7 @@ def _cluster(levels, speeds, memory=()):
     return Cluster(tuple(Level(*level) for level in levels), each[0], each)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.integers(0, 2), min_size=8, max_size=8), st.booleans())
 def test_a_cut_is_charged_as_in_the_best_order_of_replicas(labels, is_deep):
     """Of the devices, 1 are in front of the cut and 2 behind it."""

@@ -22,7 +22,7 @@ def diamond(width: int, length: int) -> Profile:
     return Profile("diamond", ModelGraph(layers, tuple(sorted(edges))), 1)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs(6))
 def test_every_one_is_a_downset_and_all_are_there_while_they_are_few(profile):
     found = all_ideals(profile)
@@ -33,7 +33,7 @@ def test_every_one_is_a_downset_and_all_are_there_while_they_are_few(profile):
     assert found.complete
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs(6) | chains(6))
 def test_bytes_and_sums_are_those_of_the_layers_inside(profile):
     found = all_ideals(profile)

@@ -23,7 +23,7 @@ def every_ideal(profile):
     return Ideals(profile, members, complete=False)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs(6), st.integers(1, 12))
 def test_every_cut_is_in_a_cell_that_says_no_more_than_it_costs(profile, windows):
     found = least_cuts(profile, windows)
@@ -35,7 +35,7 @@ def test_every_cut_is_in_a_cell_that_says_no_more_than_it_costs(profile, windows
         assert (inside.all(axis=0) & (cells.exchanged_bytes <= alive)).any()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(graphs(6), st.integers(1, 12))
 def test_the_least_cut_of_each_cell_is_that_of_an_ideal(profile, windows):
     found = least_cuts(profile, windows)
@@ -44,7 +44,7 @@ def test_the_least_cut_of_each_cell_is_that_of_an_ideal(profile, windows):
     assert set(found.cells.exchanged_bytes) <= set(found.ideals.exchanged_bytes)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(graphs(4), clusters(3) | clusters(2, 2), st.integers(1, 4))
 def test_the_bound_is_below_every_plan(profile, cluster, windows):
     space = PlanSpace(least_cuts(profile, windows).cells, cluster, relaxed=True)

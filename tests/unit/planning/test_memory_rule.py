@@ -57,7 +57,7 @@ def test_on_straight_pipelines_the_rule_holds_what_the_schedule_promises(
         assert all(mine <= its for mine, its in zip(lower, promised, strict=True))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs(4), clusters(4), names, batches, st.integers(0, 400), st.booleans())
 def test_no_straight_pipeline_that_the_prediction_admits_is_refused(
     profile, cluster, name, batch, limit, recompute
@@ -73,7 +73,7 @@ EXACT = [name for name in NAMES if name != "pipedream-vertical-sync"]
 does not know yet: of replicated stages it counts a version too few at times."""
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     graphs(4),
     clusters(3),
@@ -112,7 +112,7 @@ def test_the_plan_is_the_best_of_those_that_the_prediction_admits(
     assert max(needs(profile, found.partition, name, batch, recompute, sharded)) <= limit
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(chains(4), clusters(4) | clusters(2, 2), batches, st.data())
 def test_on_unequal_devices_too_every_stage_fits_its_own(profile, cluster, batch, data):
     name = data.draw(st.sampled_from(EXACT))

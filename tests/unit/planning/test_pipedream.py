@@ -26,19 +26,19 @@ def check(profile, cluster, overlap=True):
     assert bottleneck(profile, cluster, found.partition, overlap) == pytest.approx(best)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(chains(5), clusters(4), st.booleans(), st.sampled_from([0.5, 1.0, 3.0]))
 def test_chains_on_one_level_equal_brute_force(profile, cluster, overlap, speed):
     check(profile, replace(cluster, device=Device(speed=speed)), overlap)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(graphs(5), clusters(3), st.booleans())
 def test_graphs_on_one_level_equal_brute_force(profile, cluster, overlap):
     check(profile, cluster, overlap)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(chains(4) | graphs(4), clusters(2, 3) | clusters(3, 2), st.booleans())
 def test_machines_are_never_worse_than_stages_in_the_order_of_devices(profile, cluster, overlap):
     """`every_plan` has those alone, and copies of them; `test_every_placement` has all."""
@@ -48,7 +48,7 @@ def test_machines_are_never_worse_than_stages_in_the_order_of_devices(profile, c
     assert bottleneck(profile, cluster, found.partition, overlap) <= found.seconds * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(chains(4), clusters(2, 2, 2))
 def test_three_levels_are_never_worse_than_what_two_can_say(profile, cluster):
     """Copies are written out for the innermost machines only, so the planner may be better."""
@@ -61,7 +61,7 @@ def test_three_levels_are_never_worse_than_what_two_can_say(profile, cluster):
 speeds = st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=6, max_size=6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(graphs(4), clusters(4) | clusters(2, 2), speeds)
 def test_unequal_devices_are_as_fast_as_brute_force_side_by_side(profile, cluster, speeds):
     devices = tuple(Device(speed=speed) for speed in speeds[: cluster.num_devices])
@@ -124,7 +124,7 @@ def needs(profile, plan):
     ]
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(graphs(4), clusters(4), st.integers(0, 400))
 def test_memory_is_kept_and_the_best_that_fits_is_found(profile, cluster, limit):
     fitting = [plan for plan in every_plan(profile, cluster) if max(needs(profile, plan)) <= limit]

@@ -19,7 +19,7 @@ def on(cluster: Cluster, count: int) -> Cluster:
     return replace(cluster, levels=(replace(cluster.levels[0], count=count),))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(chains(5), clusters(4))
 def test_on_one_level_the_paper_finds_the_best_plan_on_all_devices(profile, cluster):
     best = min(
@@ -30,7 +30,7 @@ def test_on_one_level_the_paper_finds_the_best_plan_on_all_devices(profile, clus
     assert bottleneck_of_the_paper(profile, cluster) == pytest.approx(best)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(chains(6), clusters(5))
 def test_on_one_level_ours_is_the_paper_s_on_the_best_number_of_devices(profile, cluster):
     counts = range(1, cluster.num_devices + 1)
@@ -38,7 +38,7 @@ def test_on_one_level_ours_is_the_paper_s_on_the_best_number_of_devices(profile,
     assert optimum(profile, cluster).seconds == pytest.approx(best)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(chains(5), clusters(3, 3))
 def test_on_machines_ours_is_never_slower(profile, cluster):
     """With links that are no faster outside a machine than in it. A stage of ours may span

@@ -64,7 +64,7 @@ def test_more_machines_never_slow_vgg_down(memory):
     assert seconds == sorted(seconds, reverse=True)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(chains(4), st.integers(1, 20), st.integers(1, 20), st.integers(60, 400))
 def test_adding_devices_never_slows_a_plan_down(profile, inside, between, memory):
     """Of 2 x 1, 2 x 2, 2 x 3 devices and of 1 x 2, 3 x 2; where none fits more devices may."""

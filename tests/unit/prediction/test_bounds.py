@@ -47,7 +47,7 @@ def questions(draw: st.DrawFn) -> Question:
     return Question(profile, draw(st.sampled_from(CLUSTERS)), batch=draw(st.integers(1, 8)))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(questions(), st.booleans(), st.booleans(), st.randoms(use_true_random=False))
 def test_no_simulation_is_faster_than_the_bound(question, recompute, shard_state, random):
     plans = list(every_plan(question))
@@ -61,7 +61,7 @@ def test_no_simulation_is_faster_than_the_bound(question, recompute, shard_state
         assert found.samples_per_second <= bound * (1 + 1e-9), asked
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(questions())
 def test_the_search_is_as_fast_as_the_fastest_of_all_candidates(question):
     """And faster where small steps from it lead on: what it answers is predicted alike."""

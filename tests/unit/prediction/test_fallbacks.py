@@ -76,7 +76,7 @@ def test_no_plan_that_may_follow_is_better(num, speeds, memory):
         assert here.plan is not None or "memory" in here.fault
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from([s.name for s in SCHEDULES.values() if s.trains]), st.integers(2, 4))
 def test_updates_stay_what_they_are(name, num):
     """Never from a synchronous rule to an asynchronous one, nor to other samples per update."""

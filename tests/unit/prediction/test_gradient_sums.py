@@ -127,7 +127,7 @@ def test_sums_of_two_stages_over_one_link_take_turns():
     assert apart == pytest.approx(5 / 2)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.lists(st.tuples(st.floats(0.1, 3), st.integers(0, 400)), min_size=2, max_size=5),
     st.sampled_from(["pipedream", "1f1b-flush", "gpipe", "zb-h1"]),

@@ -52,7 +52,7 @@ CLUSTERS = (
 )
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(3, 9), st.integers(0, 99), st.sampled_from(CLUSTERS), st.data())
 def test_what_repeats_goes_on_to_repeat(num_layers, seed, cluster, data):
     """The pace of a short segment is that in the middle of one that is much longer, and its share

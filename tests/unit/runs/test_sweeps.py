@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import prod
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput, NotFound
@@ -31,7 +31,6 @@ def test_a_grid_has_every_combination_once(sizes: list[int]) -> None:
     assert all(point[axis.name] in axis.values for point in points for axis in axes)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 99), st.integers(1, 40))
 def test_a_random_search_is_told_by_its_seed_and_stays_in_its_ranges(seed: int, draws: int) -> None:
     texts = ("lr=log:1e-4:0.1", "momentum=even:0.5:0.9", "seed=whole:0:3", "optimizer=sgd,adam")

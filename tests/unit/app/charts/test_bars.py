@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.charts.bars import KINDS, Bars, bars_of, read_bars, with_loading
@@ -72,7 +72,6 @@ def test_the_loading_of_data_is_drawn_beside_the_forwards_that_it_serves() -> No
     assert with_loading(bars, None) is bars
 
 
-@settings(deadline=None)
 @given(st.lists(ACTIONS, max_size=20))
 def test_every_action_is_read_as_it_was_written(actions: list[Action]) -> None:
     texts = [format_action(action) for action in actions]

@@ -3,7 +3,7 @@
 from math import isnan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from app.charts.bars import bars_of
@@ -97,7 +97,6 @@ def test_each_second_of_a_rank_has_a_cause():
     )
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(["pipedream", "1f1b-flush", "gpipe"]),
     st.lists(st.integers(1, 3), min_size=1, max_size=3),

@@ -19,7 +19,7 @@ def graphs(draw: st.DrawFn):
     return sizes, edges
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(graphs())
 def test_boxes_are_apart_and_lines_go_down_from_box_to_box(graph) -> None:
     sizes, edges = graph
@@ -38,7 +38,7 @@ def test_boxes_are_apart_and_lines_go_down_from_box_to_box(graph) -> None:
         assert all(a[1] <= b[1] + 1e-6 for a, b in pairwise(points))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs())
 def test_lines_pass_beside_the_boxes_of_other_layers(graph) -> None:
     sizes, edges = graph

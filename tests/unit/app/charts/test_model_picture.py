@@ -42,7 +42,7 @@ def contains(outer: Box, inner: Box) -> bool:
     return across and outer.y < inner.y and inner.y + inner.height < outer.y + outer.height
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(profiles())
 def test_boxes_hold_what_is_in_them_and_touch_nothing_else(case) -> None:
     found = picture(*case)
@@ -57,7 +57,7 @@ def test_boxes_hold_what_is_in_them_and_touch_nothing_else(case) -> None:
             assert beside or over
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(profiles())
 def test_every_edge_of_closed_boxes_meets_them(case) -> None:
     found, edges = picture(*case), case[0].graph.edges

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.data.cutting import Cutting
@@ -28,7 +28,6 @@ def order(count: int) -> torch.Tensor:
     return torch.randperm(count, generator=torch.Generator().manual_seed(count))
 
 
-@settings(deadline=None)
 @given(COUNTS, SIZES, UNITS)
 def test_without_a_smaller_last_round_all_microbatches_are_full(
     count: int, size: int, unit: int
@@ -39,7 +38,6 @@ def test_without_a_smaller_last_round_all_microbatches_are_full(
     assert len({int(n) for group, _ in groups for n in group}) == size * len(groups)
 
 
-@settings(deadline=None)
 @given(COUNTS, SIZES, UNITS)
 def test_a_kept_last_round_leaves_out_fewer_than_a_sample_per_microbatch(
     count: int, size: int, unit: int
@@ -55,7 +53,6 @@ def test_a_kept_last_round_leaves_out_fewer_than_a_sample_per_microbatch(
     assert min(sizes, default=1) >= 1
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), SIZES, UNITS, st.booleans())
 def test_a_microbatch_holds_samples_of_one_bucket(
     lengths: list[int], size: int, unit: int, keep: bool
@@ -77,7 +74,6 @@ def test_a_microbatch_holds_samples_of_one_bucket(
     assert len(taken) == len(set(taken))
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=40), SIZES, UNITS, st.booleans())
 def test_to_evaluate_every_sample_comes_once_in_full_microbatches(
     lengths: list[int], size: int, unit: int, is_ragged: bool
@@ -106,7 +102,6 @@ def test_padding_is_zero_before_the_model_and_left_out_of_the_loss() -> None:
     assert part.targets(numbers, 4).tolist() == [[10, 10, 10, -100], [0, -100, -100, -100]]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.floats(0, 0.99))
 def test_a_share_is_held_out_and_something_is_left_to_learn(count: int, share: float) -> None:
     found = divided(held(count), share, "numbers")

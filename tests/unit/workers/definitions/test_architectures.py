@@ -34,7 +34,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return prepared(tmp_path_factory.mktemp(request.param), request.param, "fine")
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_stages_equal_the_whole(case: Case, composed, data) -> None:
     whole, in_stages = composed

@@ -26,7 +26,7 @@ def case(small_name: str, small_zoo) -> Case:
     return definition, batch, prepare(definition, batch, seed=3)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_stages_equal_the_whole(case: Case, composed, data) -> None:
     whole, in_stages = composed

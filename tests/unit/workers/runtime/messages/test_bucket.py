@@ -1,7 +1,7 @@
 """Weights side by side: of one dtype, and in equal shards that are cut where vectors end."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.runtime.messages.bucket import ALIGNED, bucket_of, portions
@@ -21,7 +21,6 @@ def test_portions_are_of_one_dtype_and_each_weight_is_in_one() -> None:
     assert [len(part) for part in alone] == [40, 0]
 
 
-@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 200), max_size=6),
     replicas=st.integers(1, 4),

@@ -1,7 +1,7 @@
 """An epoch is a function of its seed and number, wherever it begins."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from workers.data.cutting import Cutting
@@ -17,7 +17,6 @@ def samples(epoch: Epoch) -> list[int]:
     return [int(x) for k in rest for x in epoch.inputs(k)]
 
 
-@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 500), st.integers(1, 7), st.booleans())
 def test_a_shuffle_is_a_function_of_seed_and_epoch(
     seed: int, number: int, size: int, keep: bool
@@ -32,7 +31,6 @@ def test_a_shuffle_is_a_function_of_seed_and_epoch(
         assert epoch.form(k) == (len(epoch.inputs(k)), None)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 9), st.integers(0, 10))
 def test_it_goes_on_from_any_microbatch(number: int, first: int) -> None:
     whole = Epoch.shuffled(NUMBERS, Cutting(4), 1, number)

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.optim.lr_scheduler import LinearLR, LRScheduler, OneCycleLR, StepLR
 from transformers import (
@@ -74,7 +74,6 @@ def theirs(make: Callable[[torch.optim.Optimizer], LRScheduler], updates: int) -
     return found
 
 
-@settings(deadline=None)
 @given(st.integers(0, 9), st.integers(1, 12))
 def test_after_a_warm_up_in_updates_rates_are_those_of_transformers(warm: int, total: int) -> None:
     made = {

@@ -25,7 +25,7 @@ def test_it_doubles_after_many_updates_and_has_bounds() -> None:
     assert (high.value, low.value) == (MOST, LEAST)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.booleans(), max_size=12))
 def test_it_moves_as_torchs_scaler_does(finite: list[bool]) -> None:
     weight = torch.nn.Parameter(torch.zeros(1))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.planning.optimizers import OPTIMIZERS
@@ -56,7 +56,6 @@ def first(kind: torch.dtype = torch.float64) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("name", THEIRS)
-@settings(deadline=None)
 @given(
     seed=st.integers(0, 1000),
     in_place=st.lists(st.booleans(), min_size=1, max_size=6),

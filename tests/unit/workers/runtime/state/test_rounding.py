@@ -42,7 +42,7 @@ def same(mine: Weights, other: Weights) -> bool:
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", ROUNDING)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 1000), awaited=st.lists(st.booleans(), min_size=1, max_size=5))
 def test_each_update_is_float32s_rounded_once(name, optimizer, seed, awaited):
     """The oracle: the plain rule on float32 copies, and a rounding of all that is kept."""

@@ -117,7 +117,7 @@ def whole(each: list[Weights], tensors_of: Callable[[Weights], list[torch.Tensor
 
 @pytest.mark.parametrize("optimizer", [n for n, o in OPTIMIZERS.items() if o.is_elementwise])
 @pytest.mark.parametrize("name", STATE_PRECISIONS)
-@settings(deadline=None, max_examples=6)
+@settings(max_examples=6)
 @given(size=st.integers(2, 4), steps=st.lists(st.booleans(), min_size=1, max_size=4))
 def test_weights_and_state_are_those_without_sharding_to_the_last_bit(name, optimizer, size, steps):
     alone = train(held(name, optimizer), steps)

@@ -289,5 +289,5 @@ class EveryRecordOnce(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-EveryRecordOnce.TestCase.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+EveryRecordOnce.TestCase.settings = settings(max_examples=60, stateful_step_count=20)
 TestEveryRecordOnce = EveryRecordOnce.TestCase

@@ -378,7 +378,7 @@ ANSWERS: dict[Any, type[Any]] = {
 
 
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_whatever_happens_the_ranks_are_ended_once_and_then_it_is_over(data: st.DataObject):
     """As the loop goes: of the instructions that wait, one is answered; its answer, or an
     interruption, is legal; every round brings the end or another such instruction."""
@@ -406,7 +406,7 @@ def test_whatever_happens_the_ranks_are_ended_once_and_then_it_is_over(data: st.
 
 
 @given(data=st.data(), phase=st.sampled_from(Phase), kind=st.sampled_from(list(LEGAL)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_events_out_of_their_phase_are_refused(data: st.DataObject, phase: Phase, kind: type[Any]):
     state = AttemptState(phase, RankStates(2, 0.0), ending=CANCELLED)
     event = event_of(kind, data.draw, 1.0)
