@@ -1,6 +1,7 @@
 """What a setting may hold, beyond its type."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -42,8 +43,10 @@ def url(text: str) -> str:
     return text
 
 
-TRACKERS = ("tensorboard", "mlflow", "wandb")
-"""The kinds of experiment trackers."""
+TRACKER = re.compile(
+    r"tensorboard|mlflow\+(https?|sqlite|file)://.+|wandb://.+|wandb\+(https?|offline)://.+"
+)
+"""The address of an experiment tracker."""
 
 
 def tracker_kind(address: str) -> str:
@@ -54,7 +57,7 @@ def tracker_kind(address: str) -> str:
 def tracker_addresses(text: str) -> str:
     """Addresses of trackers, one of a kind. Raises `ValueError`, without a word of them."""
     kinds = [tracker_kind(url(word)) for word in text.split()]
-    if set(kinds) - set(TRACKERS):
+    if not all(map(TRACKER.fullmatch, text.split())):
         raise ValueError(
             "no tracker; there are tensorboard, mlflow+http://HOST:PORT and wandb://KEY@/PROJECT"
         )

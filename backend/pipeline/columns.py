@@ -10,6 +10,7 @@ from backend.pipeline.kinds import FACTS, Bools, Ints, Is, Kind
 from backend.pipeline.notation import parse_action
 from backend.pipeline.rows import Rows
 from backend.pipeline.timeline import Timeline
+from backend.units import count_text
 
 SCHEMA = pa.schema(
     [
@@ -107,7 +108,9 @@ def _timeline(batch: pa.RecordBatch, rows: Rows) -> Timeline:
 def _numbers(batch: pa.RecordBatch, name: str) -> Ints:
     column = batch.column(name)
     if column.null_count:
-        raise InvalidInput(f"these spans have {column.null_count} empty cells in {name}")
+        raise InvalidInput(
+            f"these spans have {count_text(column.null_count, 'empty cell')} in {name}"
+        )
     return np.asarray(column.to_numpy().astype(np.int64))
 
 
@@ -145,5 +148,5 @@ def _rows_of_text(batch: pa.RecordBatch) -> Rows:
 def _picked(column: Any, values: Ints) -> Ints:
     """The value of each cell of a dictionary column."""
     if column.null_count:
-        raise InvalidInput(f"these spans have {column.null_count} empty cells")
+        raise InvalidInput(f"these spans have {count_text(column.null_count, 'empty cell')}")
     return np.asarray(values[column.indices.to_numpy()])

@@ -242,7 +242,8 @@ def _reasons(question: Question, prediction: Prediction) -> Iterator[str]:
         split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
         yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
     if plan.partition.chunks == 1:
-        yield from sensitivity(profile, cluster, plan, question.optimizer)
+        simulated = question.predict if plan.planner == "best" else None
+        yield from sensitivity(profile, cluster, plan, question.optimizer, simulated)
 
 
 def _most_held(question: Question, plan: Plan) -> str:

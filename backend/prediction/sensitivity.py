@@ -1,22 +1,33 @@
 """What moving one layer to a neighbouring stage would change: the reasons behind a partition."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
+from backend.errors import StageflowError
 from backend.planning.memory import check_memory, memory_parts, smallest_devices
 from backend.planning.plan import Plan, PlanDoesNotFit, Stage
 from backend.prediction.bottleneck import busiest, loads
 from backend.prediction.durations import PlanDurations
+from backend.prediction.prediction import Prediction
 from backend.prediction.shapes import steady_shape
 from backend.profiles.profile import Profile
 from backend.units import bytes_text, seconds_text
 
+Simulated = Callable[[Plan], Prediction]
 
-def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) -> tuple[str, ...]:
+
+def sensitivity(
+    profile: Profile,
+    cluster: Cluster,
+    plan: Plan,
+    optimizer: str,
+    simulated: Simulated | None = None,
+) -> tuple[str, ...]:
     """A sentence for each side of the slowest stage: how the bottleneck (the most loaded stage,
     link or host) and the bytes over the cut change with one layer less, and whether that still
-    fits the devices' memory. None for a single stage."""
+    fits the devices' memory; the rates where the bottleneck falls and the plan is no faster when it
+    is `simulated`. None for a single stage."""
     partition = plan.partition
     ordered = profile.in_order(partition.order)
     stages = partition.stages
@@ -29,11 +40,13 @@ def sensitivity(profile: Profile, cluster: Cluster, plan: Plan, optimizer: str) 
         moved = replace(plan, partition=replace(partition, stages=changed))
         layer, sent, more = _moved(ordered, stages[worst], is_first=other < worst)
         then = busiest(_durations(profile, cluster, moved), moved, steady_shape(moved))
+        but = _too_much(profile, cluster, moved, optimizer)
+        if not but and simulated and then < now:
+            but = _slower(simulated, plan, moved)
         found.append(
             f"Moving layer {layer} to stage {other} would send {_than_now(sent, more)} "
             f"{'each way' if ordered.graph.is_two_way else 'forward'} per microbatch and "
-            f"{_changes(seconds_text(now), seconds_text(then))}"
-            f"{_too_much(profile, cluster, moved, optimizer)}."
+            f"{_changes(seconds_text(now), seconds_text(then))}{but}."
         )
     return tuple(found)
 
@@ -63,6 +76,17 @@ def _too_much(profile: Profile, cluster: Cluster, moved: Plan, optimizer: str) -
     except PlanDoesNotFit as fault:
         return f", but {fault}"
     return ""
+
+
+def _slower(simulated: Simulated, plan: Plan, moved: Plan) -> str:
+    """The rates of both, where `moved` is no faster."""
+    try:
+        now, then = (simulated(each).samples_per_second for each in (plan, moved))
+    except StageflowError as fault:
+        return f", but {fault}"
+    if then > now:
+        return ""
+    return f"; simulated it is no faster: {then:,.0f} in place of {now:,.0f} samples/s"
 
 
 def _moved(profile: Profile, stage: Stage, is_first: bool) -> tuple[str, int, int]:

@@ -101,3 +101,25 @@ def test_a_folder_of_files_gives_what_no_variable_gives(
     monkeypatch.setenv("STAGEFLOW_SECRETS", str(tmp_path / "nowhere"))
     with pytest.raises(InvalidInput, match="no such folder"):
         load_settings()
+
+
+@pytest.mark.parametrize("word", ["tensorboard:/x", "wandb:/y", "mlflow:5000", "mlflow+ftp://x"])
+def test_an_address_of_no_tracker_is_refused_at_the_start(word: str, home: Path, monkeypatch):
+    monkeypatch.setenv("STAGEFLOW_TRACKERS", f"mlflow+http://h:5000?experiment=E {word}")
+    with pytest.raises(InvalidInput, match="STAGEFLOW_TRACKERS") as caught:
+        load_settings()
+    assert "mlflow+http://HOST:PORT" in f"{caught.value} {caught.value.advice}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tensorboard mlflow+sqlite:////srv/mlflow.db wandb+offline:///digits",
+        "wandb://key@host/entity/project",
+        "mlflow+https://ann:secret@host",
+    ],
+)
+def test_addresses_of_trackers_are_taken(text: str, home: Path, monkeypatch):
+    monkeypatch.setenv("STAGEFLOW_TRACKERS", text)
+    assert load_settings().trackers == text

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from backend.runs.request.spec import DataSpec
+from backend.units import count_text
 from workers.data.errors import DataFailed
 from workers.data.fitted import FittedColumns
 from workers.data.pictures import Pictures, Size, size_of
@@ -199,6 +200,7 @@ def _check_full(column: Any, name: str, file: str) -> None:
         raise DataFailed(f"{file} has no rows", "Give a file with samples.")
     if column.null_count:
         raise DataFailed(
-            f"{file}: column {name!r} has {column.null_count} empty cells of {len(column)}",
+            f"{file}: column {name!r} has {count_text(column.null_count, 'empty cell')} "
+            f"of {len(column):,}",
             "Fill them (--fill puts the mean there), remove these rows, or choose other columns.",
         )

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from backend.runs.request.text_spec import TextTask
+
 
 @dataclass(frozen=True, slots=True)
 class TextInputs:
@@ -9,9 +11,11 @@ class TextInputs:
     vocabulary  how many tokens it knows; None = not said
     longest     most tokens of a sample, likewise
     start       what a decoder begins with, likewise
+    task        what it learns, likewise: a `TextTask`
     """
 
     names: tuple[str, ...] = ()
     vocabulary: int | None = None
     longest: int | None = None
     start: int | None = None
+    task: TextTask | None = None

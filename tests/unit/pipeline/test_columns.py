@@ -98,7 +98,7 @@ def test_spans_of_the_first_format_are_read():
         ("stage", -1, "no stage"),
         ("microbatch", -1, "no microbatch"),
         ("rank", -2, "below 0"),
-        ("version", None, "1 empty cells"),
+        ("version", None, "1 empty cell"),
     ],
 )
 def test_columns_that_no_timeline_has_are_refused(name, value, message):

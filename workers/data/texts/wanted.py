@@ -50,7 +50,13 @@ class WantedInputs:
 
 def wanted(definition: LoadedDefinition, task: TextTask) -> WantedInputs:
     """As its example has them; without an example tokens alone, and of a decoder too. Raises
-    `DataFailed`."""
+    `DataFailed`, also where the model learns another task."""
+    learned = definition.texts.task
+    if learned not in (None, task):
+        raise DataFailed(
+            f"the model is made for the task {learned}, and the texts for {task}",
+            f"Choose {learned} (--task {learned}), or a model of the other kind (--set task=...).",
+        )
     names = definition.texts.names or _USUAL[task]
     try:
         inputs = definition.example(2)[0] if definition.has_example else None

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from backend.definitions.forms import task_of
 from backend.errors import first_line
+from backend.runs.request.text_spec import TextTask
 from workers.definitions.adapters import Adapters, adapt
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.definition import Loss, Values
@@ -26,6 +27,11 @@ from workers.definitions.units import Granularity
 LENGTH = 128
 BEHIND_PADDING = ("roberta", "longformer", "mpnet", "camembert", "xmod", "luke", "esm", "ibert")
 """Models, by a part of their type, whose positions begin behind those of the padding token."""
+LEARNED: Mapping[str, TextTask] = {
+    "causal-lm": "causal",
+    "masked-lm": "masked",
+    "seq2seq-lm": "seq2seq",
+}
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ class HuggingFaceConfig:
             getattr(text, "vocab_size", None),
             _known(self.config),
             getattr(self.config, "decoder_start_token_id", None),
+            LEARNED.get(self.task),
         )
 
     def model(self, seed: int = 0) -> nn.Module:

@@ -66,7 +66,7 @@ def test_fractions_are_standardised_by_the_samples_to_train_on(loaded) -> None:
 @pytest.mark.parametrize(
     ("example", "more", "said"),
     [
-        (ONE.format(width=4), {"fill": False}, "'size' has 1 empty cells of 5.*"),
+        (ONE.format(width=4), {"fill": False}, "'size' has 1 empty cell of 5.*"),
         (ONE.format(width=9), {}, "gives 4 values per sample"),
         ("torch.zeros(n, 1, dtype=torch.long), torch.ones(n)", {}, "takes 1 input"),
         (TWO, {"train": "colour,size,kind\nred,,oak\n"}, "'size' has no number in the samples"),

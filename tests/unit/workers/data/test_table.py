@@ -63,7 +63,7 @@ def test_pictures_are_decoded_when_they_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"x": [1.0, None, 3.0], "y": [0, 1, 2]}, "'x' has 1 empty cells of 3"),
+        ({"x": [1.0, None, 3.0], "y": [0, 1, 2]}, "'x' has 1 empty cell of 3"),
         ({"x": [1.0, float("nan"), 3.0], "y": [0, 1, 2]}, "1 of 3 samples hold NaN .* sample 1"),
         ({"x": [date(2020, 1, 1)] * 3, "y": [0, 1, 2]}, "'x' holds date32.*, not numbers"),
         ({"y": [0, 1, 2]}, "has 1 columns: too few"),

@@ -1,15 +1,20 @@
 """Tokens, labels and masks beside transformers' own, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerFast
 
+from backend.runs.request.spec import DataSpec
+from backend.runs.request.text_spec import TextSpec
 from tests.words import TEMPLATE, TEXTS, word_tokenizer
+from workers.data.catalog import load
 from workers.data.drawn import generator_of, of_epoch
 from workers.data.errors import DataFailed
 from workers.data.texts.token_splits import HiddenTokens
+from workers.definitions.loader import load as load_definition
 
 LINES = [{"text": text} for text in TEXTS]
 IGNORED = -100
@@ -223,3 +228,17 @@ def test_what_cannot_be_learned_from_is_refused_with_advice(loaded, lines, more,
     with pytest.raises(DataFailed, match=said) as caught:
         loaded(lines, **more)
     assert caught.value.advice
+
+
+@pytest.mark.parametrize("task", ["masked", "seq2seq"])
+def test_a_causal_model_learns_no_other_task(vocabulary, tmp_path: Path, task: str) -> None:
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1, "n_positions": 16, "vocab_size": 400}
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], **sizes})
+    )
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"source": "a b", "target": "b a"}\n' * 16)
+    spec = DataSpec("jsonl", path=str(lines), length=8, text=TextSpec("words", task))
+    with pytest.raises(DataFailed, match=f"made for the task causal, and the texts for {task}"):
+        load(spec, load_definition(config), str(lines), str(tmp_path / "words"))
