@@ -20,6 +20,7 @@ from backend.profiles.profile import Profile
 from backend.runs.sweeps.sweep import SweepSpec
 from tests.api.asking import JSON, ask, method_of
 from tests.api.matrix import MACHINES, ROOT, TABLES, WHO, Place, commands
+from tests.app.seed import NODE
 from tests.app.test_resume import PART
 from tests.unit.profiles.test_traces import rank
 from tests.unit.profiles.traces_by_hand import on_a_gpu
@@ -95,7 +96,7 @@ def path_of(operation: Operation, place: Place) -> str:
     number = numbers.get(str(operation.tags[0]), 0)
     files = place.inside.runs.artifacts.list(place.found.succeeded)
     name = files[0].name if operation.name == "get_artifact" and files else "loss"
-    name = PART if operation.name == "get_checkpoint_file" else name
+    name = {"get_checkpoint_file": PART, "get_node_use": NODE}.get(operation.name, name)
     path = operation.path.replace("{id:int}", str(number)).replace("{other:int}", str(number))
     return path.replace("{name:path}", name).replace("{name}", name)
 
