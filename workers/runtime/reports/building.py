@@ -14,7 +14,7 @@ from workers.runtime.failures import failed
 from workers.runtime.reports.reporter import Reporter
 
 NOTICE = 60.0
-"""Seconds between two notices of where it is."""
+"""Most seconds between two notices of where it is; there is one before the end in any case."""
 FRAMES = 12
 """The innermost ones, of which a notice tells."""
 PLACE = 150  # characters
@@ -32,8 +32,8 @@ class BuildTookTooLong(StageflowError):
 @contextmanager
 def building(reporter: Reporter, job: Job) -> Iterator[None]:
     """What is done inside, in this thread, makes or traces the model, as far as the reporter's
-    `started`. Every minute a notice says where it is; after `job.build_seconds` the process tells
-    a failure with the stack, and ends."""
+    `started`. Every minute, and after half of a limit below two, a notice says where it is; after
+    `job.build_seconds` the process tells a failure with the stack, and ends."""
     over = threading.Event()
     asked = reporter, job.build_seconds, threading.get_ident(), over
     threading.Thread(target=_watch, args=asked, daemon=True).start()
@@ -45,7 +45,8 @@ def building(reporter: Reporter, job: Job) -> Iterator[None]:
 
 def _watch(reporter: Reporter, limit: float, thread: int, over: threading.Event) -> None:
     spent = 0.0
-    while not over.wait(pause := min(NOTICE, limit - spent)):
+    every = min(NOTICE, limit / 2)
+    while not over.wait(pause := min(every, limit - spent)):
         if reporter.has_started.is_set():
             return
         spent += pause
