@@ -23,9 +23,9 @@ SLEEPS = """
 import subprocess, sys, time
 child = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
 subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
-def model():
+def model(): ...
+def example(batch):
     time.sleep(600)
-def example(batch): ...
 """
 QUICK = """
 import torch
