@@ -65,7 +65,8 @@ ATTEMPTS = """
         print("oom", hard_to_kill())
         for each in (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK):
             print("socket", family(each))
-        threads = [threading.Thread(target=print, args=("thread",)) for _ in range(2)]
+        threads = [threading.Thread(target=print, args=("thread\\n",), kwargs={"end": ""})
+                   for _ in range(2)]  # each line at once
         [thread.start() for thread in threads], [thread.join() for thread in threads]
         with multiprocessing.get_context("fork").Pool(2) as pool:
             print("pool", pool.map(abs, (-1, -2)))
