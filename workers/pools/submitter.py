@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
@@ -66,9 +65,13 @@ class Submitter:
         self._foretold, found = time.monotonic(), []
         for machines, devices in room.shapes():
             order = JobOrder(f"stageflow-{self._pool}-when", 0, machines, devices, ("true",))
-            with suppress(OrderRefused):
-                if expected := self._engine.estimate(order):
-                    found.append(ForetoldStart(machines, devices, expected, datetime.now(UTC)))
+            try:
+                expected = self._engine.estimate(order)
+            except OrderRefused as fault:
+                log.info("no start of %d machines is foretold: %s", machines, fault)
+                continue
+            if expected:
+                found.append(ForetoldStart(machines, devices, expected, datetime.now(UTC)))
         self._starts = tuple(found)
 
     def _measuring(self, test: LinkTest) -> str:

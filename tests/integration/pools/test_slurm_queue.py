@@ -9,14 +9,18 @@ from backend.runs.states import RunState
 from tests.integration.hosts.slow_training import MODEL
 from tests.integration.pools.conftest import in_slurm
 from tests.integration.pools.rig import PoolRig
-from tests.slurm import Slurm
+from tests.slurm import Slurm, wait
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def test_a_cancelled_run_leaves_nothing_in_slurm(slurm_rig: PoolRig, slurm: Slurm) -> None:
+def test_a_cancelled_run_leaves_nothing_in_slurm(
+    slurm_rig: PoolRig, slurm: Slurm, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "stageflow")  # why a start is not foretold
     rig = slurm_rig
-    rig.wait(lambda: foretold(rig) == [(1, 1), (1, 4), (2, 4), (4, 4)])  # asked again each minute
+    shapes = [(1, 1), (1, 4), (2, 4), (4, 4)]
+    wait(lambda: foretold(rig) == shapes, lambda: (rig.pool(), slurm.command("sinfo", "-N")), 200)
     run = rig.submit(rig.training(2))
     rig.wait(lambda: len(rig.curve(run.id)) > 3)
     waiting = rig.submit(rig.training(1, pool=PoolSpec("gpu", 4, devices=4)))
