@@ -139,7 +139,11 @@ def test_what_replicas_have_is_not_trained_again(new_hosts, sequential):
     is_as_sequential(hosts, run.id, sequential)
 
 
-def test_it_takes_the_larger_plan_again_at_a_checkpoint(hosts, spec: TrainSpec, sequential):
+def test_it_takes_the_larger_plan_again_at_a_checkpoint(hosts, sequential):
+    """The training lasts longer than a host takes to come back."""
+    slower = MODEL.replace(b"sleep(0.004)", b"sleep(0.015)")
+    assert slower != MODEL
+    spec = stored(hosts, slower, lambda num: (range(num), range(num, 2 * num)))
     run = hosts.backend.runs.submit(spec)
     hosts.wait(lambda: hosts.backend.runs.checkpoints.list(run.id))
     hosts.kill("host-1")
