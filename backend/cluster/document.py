@@ -9,9 +9,8 @@ from typing import Any
 import yaml
 
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.cluster.presets import preset
+from backend.cluster.presets import name_and_count, preset
 from backend.errors import InvalidInput
-from backend.whole import is_whole
 
 EXAMPLE = """\
 levels:
@@ -32,9 +31,8 @@ def read_cluster(text: str) -> Cluster:
     the line of a syntax error or the name of the wrong field, and what to write instead.
     """
     found = _parse(text)
-    name, _, count = found.partition(":") if isinstance(found, str) else ("", "", "")
-    if is_whole(count):
-        return preset(name, int(count))
+    if isinstance(found, str) and (asked := name_and_count(found)):
+        return preset(*asked)
     top = _mapping("cluster", found, {"levels", "device"})
     levels = top.get("levels")
     if not isinstance(levels, list) or not levels:

@@ -136,8 +136,14 @@ PRESETS: dict[str, Preset] = {
 
 def named_preset(text: str) -> tuple[str, int] | None:
     """A preset and its count, written as "cluster-a:4"; None where `text` is something else."""
-    name, colon, count = text.strip().partition(":")
-    return (name, int(count)) if name in PRESETS and colon and is_whole(count) else None
+    found = name_and_count(text)
+    return found if found and found[0] in PRESETS else None
+
+
+def name_and_count(text: str) -> tuple[str, int] | None:
+    """The same, whether there is a preset of that name or not."""
+    name, _, count = text.strip().partition(":")
+    return (name, int(count)) if is_whole(count) else None
 
 
 def preset_of(cluster: Cluster) -> tuple[str, int] | None:

@@ -42,7 +42,7 @@ def fastest(
     race.enter(dict.fromkeys(map(least.of, plans)))
     for done in count():
         watch.progress(name, done, done + len(race.queue))
-        if race.is_over(done) or watch.stop():
+        if race.is_over() or watch.stop():
             break
         race.run(*heappop(race.queue)[1:])
     if race.found:
@@ -56,6 +56,7 @@ class Race:
     """Plans by their negative bounds and their numbers, those that were simulated left out.
 
     ways    numbers that a plan takes: its own, and one for each way of `others` to save memory
+    shrinks whether what does not fit is entered in smaller microbatches too
     found   the best so far
     fault   why the first one that does not fit or run does not
     """
@@ -93,8 +94,8 @@ class Race:
             if not is_settled or self.simulations.is_cheap(plan):
                 self.run(number, plan)
 
-    def is_over(self, done: int) -> bool:
-        """Whether no plan that is left is better, or the work is spent on `done` of them."""
+    def is_over(self) -> bool:
+        """Whether no plan that is left is better, or the work is spent."""
         if self.is_settled():
             return True
         work = self.simulations.work

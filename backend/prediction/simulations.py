@@ -18,6 +18,7 @@ from backend.prediction.steady import forwards
 PREDICTING, FORWARD, STAGE = 300.0, 20.0, 20.0
 """Work of a prediction: once, per forward that is simulated, and per stage."""
 CHEAP = 0.01
+"""Share of the work that is left, below which a simulation is worth a try."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Simulations:
         return found
 
     def is_cheap(self, plan: Plan) -> bool:
-        """Whether simulating `plan` takes a small share of the work that is left."""
+        """Whether simulating `plan` takes at most `CHEAP` of the work."""
         try:
             count = forwards(plan, steady_shape(plan))
         except StageflowError:
