@@ -4,6 +4,7 @@ without, as the user who calls. It needs no systemd, no munge, no accounting and
 import json
 import os
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -107,9 +108,10 @@ class Slurm:
         if _version() >= (24, 5):  # which do not start without; older ones do not know it
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
-    def start(self, name: str) -> None:
+    def start(self, name: str, *options: str) -> None:
         """A daemon, the first time or again."""
         program, *more = (name,) if name == CONTROLLER else ("slurmd", "-N", name)
+        more.extend(options)
         out = self.folder / "log" / f"{name}.out"
         command = [out, _program(program), "-D", "-f", self.conf, *more]
         assert self._keeper.stdin
@@ -149,9 +151,18 @@ class Slurm:
         wait(is_saved, self.logs)
 
     def clear(self) -> None:
-        """All jobs away."""
+        """All jobs away, and their GPUs free: where a job ends after its controller came back and
+        before its machine registers, 22.05 counts its GPUs as used until it begins anew."""
         self.command("scancel", "-u", str(os.getuid()))
         self.until_idle()
+        if self.has_gpus_in_use():
+            self.kill(CONTROLLER)
+            self.start(CONTROLLER, "-c")  # it forgets what it knew of jobs
+            wait(lambda: self.is_idle() and not self.has_gpus_in_use(), self.logs)
+
+    def has_gpus_in_use(self) -> bool:
+        used = self.command("sinfo", "-h", "-N", "-O", "GresUsed:64")
+        return bool(re.search(r"gpu\S*:[1-9]", used))
 
     def logs(self) -> str:
         files = sorted((self.folder / "log").iterdir())

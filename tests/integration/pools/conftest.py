@@ -52,7 +52,7 @@ def new_pool(tmp_path: Path) -> Iterator[Callable[..., PoolRig]]:
 def slurm_rig(new_pool: Callable[..., PoolRig], slurm: Slurm) -> PoolRig:
     """With somebody who submits, in a partition without jobs. The lease outlasts any load of this
     machine."""
-    slurm.until_idle()
+    slurm.clear()
     rig = new_pool(in_slurm, lease=30)
     rig.begin()
     return rig
