@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush, heapreplace
+from heapq import heappop, heappush, heappushpop, heapreplace
 from math import inf
 
 import numpy as np
@@ -68,8 +68,10 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     parked: dict[int, int] = {}
     ready = [(0.0, rank) for rank in range(count)]
     parts_end, parts_done = [-inf] * count, [0] * count
-    while ready:
-        now, rank = heappop(ready)
+    again: tuple[float, int] | None = None
+    while again or ready:
+        now, rank = heappushpop(ready, again) if again else heappop(ready)
+        again = None
         node = at[rank]
         if node == bounds[rank + 1]:
             continue
@@ -79,19 +81,22 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             began, end = begun[-2 - need], parts_end[rank]
             while parts_done[rank] < len(parts) and end <= now:
                 part = parts[parts_done[rank]]
-                begin = max(end, began - part.before, *(free[link] for link, _ in links))
+                begin = max(end, began - part.before)
+                for link, _ in links:
+                    if free[link] > begin:
+                        begin = free[link]
                 for link, share in links:
                     free[link] = begin + share * part.seconds
                 end = begin + part.seconds
                 parts_done[rank] += 1
             parts_end[rank] = end
             if parts_done[rank] < len(parts):
-                heappush(ready, (end, rank))
+                again = end, rank
                 continue
             parts_end[rank], parts_done[rank] = -inf, 0
             starts[node], ends[node] = began, max(began, end)
             stage[rank], at[rank], clock[rank] = RECEIVE, node + 1, ends[node]
-            heappush(ready, (clock[rank], rank))
+            again = clock[rank], rank
             continue
         if stage[rank] == RECEIVE:
             if need >= 0 and arrivals[need] < 0.0:
@@ -104,7 +109,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                 if alone[node]:
                     ends[node] = clock[rank]
                     stage[rank], at[rank] = RECEIVE, node + 1
-                heappush(ready, (clock[rank], rank))
+                again = clock[rank], rank
                 continue
         if stage[rank] == SEND:
             ends[node] = now
@@ -122,7 +127,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
                 other = parked.pop(give)
                 heappush(ready, (clock[other], other))
             stage[rank], at[rank] = RECEIVE, node + 1
-            heappush(ready, (now, rank))
+            again = now, rank
             continue
         if need < -1:
             collective = -2 - need
@@ -156,7 +161,7 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
             stage[rank] = SEND
         else:
             stage[rank], at[rank] = RECEIVE, node + 1
-        heappush(ready, (clock[rank], rank))
+        again = clock[rank], rank
     return Walked(
         ends=np.array(ends),
         arrivals=np.array(arrivals),
