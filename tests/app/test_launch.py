@@ -172,9 +172,7 @@ def test_pictures_are_augmented_and_a_wrong_word_starts_nothing(
     page.selectbox(key="data").set_value("digits").run()
     page.text_input(key="augment").set_value("crop=1, turn=2").run()
     assert "not augmented by turn" in page.error[0].value
-    before = len(backend.runs.list().runs)
-    button(page, "Start run").click().run()
-    assert len(backend.runs.list().runs) == before
+    assert button(page, "Start run").disabled
     page.text_input(key="augment").set_value("crop=1, flip").run()
     page.text_input(key="normalise").set_value("0.3 / 0.4").run()
     button(page, "Start run").click().run()
@@ -183,14 +181,48 @@ def test_pictures_are_augmented_and_a_wrong_word_starts_nothing(
     assert spec.data.pictures == PictureSpec(1, True, mean=(0.3,), deviation=(0.4,))
 
 
+def test_what_cannot_be_read_is_told_below_its_field_and_starts_nothing(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    wrong = {
+        "betas": ("0.9", "Betas of '0.9' are not two numbers"),
+        "eps": ("-1", "AdamW with eps -1"),
+        "groups": ("head", "'head' is no group of weights"),
+        "buckets": ("8, x", "A bucket of 'x' is not a length"),
+        "template": ("{% for", "The chat template cannot be read"),
+        "watch": ("=", "No metric is named '='"),
+    }
+    asked = {"optimizer": "adamw", "data": "JSON lines", "path": "a.jsonl", "tokenizer": "words"}
+    asked["target-loss"] = "1.5"
+    page = open_page(Page.LAUNCH, plan=seeded.plan, patience=2, target=90, **asked)
+    for key, (text, _) in wrong.items():
+        page.text_input(key=key).set_value(text)
+    page.number_input(key="warm-up").set_value(1.0)
+    page.number_input(key="warm-up-updates").set_value(5)
+    page.selectbox(key="clip-by").set_value("stage").run()
+    said = "\n".join(found.value for found in page.error)
+    more = ("Two targets", "A warm-up of 5 updates and 1 epochs", "no largest norm is given")
+    assert [words for _, words in wrong.values() if words not in said] == []
+    assert [words for words in more if words not in said] == []
+    assert button(page, "Start run").disabled
+    assert [page.text_input(key=key).value for key in wrong] == [text for text, _ in wrong.values()]
+    for key in wrong:
+        page.text_input(key=key).set_value("accuracy" if key == "watch" else "")
+    page.number_input(key="warm-up").set_value(0.0)
+    page.number_input(key="target").set_value(0.0)
+    page.selectbox(key="clip-by").set_value("model").run()
+    assert not page.error
+    assert not button(page, "Start run").disabled
+
+
 def test_precision_and_clipping_are_chosen(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
     page = open_page(Page.LAUNCH, plan=seeded.plan, clip="0.5")
     page.selectbox(key="precision").set_value("float16")
     page.selectbox(key="decay").set_value("cosine").run()
-    button(page, "Start run").click().run()
     assert "never flushes" in page.error[0].value
+    assert button(page, "Start run").disabled
     page.number_input(key="clip").set_value(0.0)
     page.selectbox(key="precision").set_value("bfloat16").run()
     button(page, "Start run").click().run()

@@ -62,7 +62,7 @@ def test_how_weights_are_updated(stageflow: Command, database: None, home: Path)
     begin = ("run", "--plan", str(plan.id), "--detach", "--json")
     for words, said in (
         ("--group head", "'head' is no group of weights"),
-        ("--betas 0.9", "--betas 0.9 is not two numbers"),
+        ("--betas 0.9", "betas of '0.9' are not two numbers"),
         ("--optimizer sgd --betas 0.9,0.99", "SGD with betas 0.9 and 0.99"),
         ("--clip 1", "Clip by each stage's own norm"),
     ):

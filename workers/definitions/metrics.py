@@ -2,7 +2,6 @@
 samples."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from backend.runs.events import HELD_OUT_LOSS
+from backend.runs.request.metric_names import METRIC_NAME, METRIC_NAMES
 
 Metrics = Callable[[Any, Any], Mapping[str, Any]]
 """Of the model's output and the targets, as a loss takes them."""
@@ -17,7 +17,6 @@ Metrics = Callable[[Any, Any], Mapping[str, Any]]
 Sums = dict[str, tuple[float, float]]
 """By name a sum and what it is divided by."""
 
-NAME = re.compile(r"[A-Za-z0-9][\w .:@%+-]{0,39}")
 MOST = 32
 OWN = ("loss", HELD_OUT_LOSS, "throughput")
 """Names that mean the same in every run."""
@@ -83,10 +82,9 @@ def _number(name: str, value: Any) -> float:
 
 
 def _checked(name: Any) -> str:
-    if not isinstance(name, str) or not NAME.fullmatch(name) or name in OWN:
+    if not isinstance(name, str) or not METRIC_NAME.fullmatch(name) or name in OWN:
         raise ValueError(
-            f"a metric cannot be named {name!r}: use up to 40 letters, digits, spaces or ._:@%+-, "
-            f"and none of {', '.join(OWN)}"
+            f"a metric cannot be named {name!r}: use {METRIC_NAMES}, and none of {', '.join(OWN)}"
         )
     return name
 

@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from backend.errors import InvalidInput
 from backend.runs.request.data_forms import FORMS
+from backend.runs.request.data_text import read_buckets, words
 from backend.runs.request.sample_specs import TableSpec, pictures_as_told
 from backend.runs.request.spec import DataSpec
 from backend.runs.request.text_spec import TextSpec, TextTask
-from backend.whole import is_whole
 
 
 def data_spec(
@@ -65,23 +64,13 @@ def data_spec(
     return DataSpec(
         name,
         path=path,
-        inputs=_words(inputs),
-        targets=_words(targets),
+        inputs=words(inputs),
+        targets=words(targets),
         held_out=held_out,
         length=length,
         last=last,
-        buckets=tuple(map(_length, _words(buckets))),
+        buckets=read_buckets(buckets),
         text=TextSpec(tokenizer, task, packing, answers, written, masked),
         pictures=pictures_as_told(augment, normalise),
         table=TableSpec(fill, standardise),
     )
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _length(word: str) -> int:
-    if not is_whole(word):
-        raise InvalidInput(f"--buckets {word} is not a length", "For example: --buckets 16,32,64")
-    return int(word)

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import typer
 
-from backend.errors import InvalidInput
 from backend.planning.optimizers import OptimizerName
 from backend.runs.request.groups import read_groups
+from backend.runs.request.optimizer_checks import with_betas
 from backend.runs.request.optimizer_spec import OptimizerSpec, RateDecay
 
 
@@ -56,7 +56,7 @@ def optimizer_spec(
     ] = 0.0,
 ) -> OptimizerSpec:
     """How weights are updated. Raises `InvalidInput`."""
-    return OptimizerSpec(
+    chosen = OptimizerSpec(
         optimizer,
         learning_rate,
         momentum,
@@ -65,20 +65,10 @@ def optimizer_spec(
         warm_up,
         decay,
         warm_up_updates=warm_up_updates,
-        betas=_betas(betas),
         eps=eps,
         decayed=decayed,
         groups=read_groups(groups or ()),
         ema=ema,
         clip_by=clip_by,
     )
-
-
-def _betas(text: str) -> tuple[float, float] | None:
-    if not text:
-        return None
-    try:
-        first, second = map(float, text.split(","))
-    except ValueError:
-        raise InvalidInput(f"--betas {text} is not two numbers", "For example: 0.9,0.95") from None
-    return first, second
+    return with_betas(chosen, betas)

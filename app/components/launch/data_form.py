@@ -7,9 +7,9 @@ from app.components.launch.samples_form import pictures_form, text_form
 from app.formats import sentence
 from app.session.state import Param
 from backend.runs.request.data_forms import FORMS
+from backend.runs.request.data_text import read_buckets, words
 from backend.runs.request.sample_specs import TableSpec
 from backend.runs.request.spec import DataSpec
-from backend.whole import is_whole
 
 DEFAULT = "the model's default"
 NAMES = {"": DEFAULT} | {name: form.title for name, form in FORMS.items()}
@@ -36,16 +36,6 @@ def data_form(spec: DataSpec, fields: Fields) -> DataSpec:
             f"{sentence(form.path)}, inside a folder that the node's STAGEFLOW_DATA names",
         )
     return _chosen(fields, spec, name, path)
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Names separated by commas."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def lengths(text: str) -> tuple[int, ...]:
-    """Numbers separated by commas, what is none left out."""
-    return tuple(int(word) for word in words(text) if is_whole(word))
 
 
 def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
@@ -76,7 +66,8 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
             targets = words(fields.text("Targets", ", ".join(targets), Param.TARGETS, usual))
         note = "For samples of different lengths: what they are padded to, such as 16, 32, 64"
         told = ", ".join(map(str, spec.buckets))
-        buckets = lengths(fields.text("Buckets", told, Param.BUCKETS, note))
+        told = fields.text("Buckets", told, Param.BUCKETS, note)
+        buckets = fields.read(lambda: read_buckets(told), spec.buckets)
     return DataSpec(
         name,
         path=path.strip(),

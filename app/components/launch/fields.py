@@ -1,19 +1,35 @@
 """Widgets of the forms that ask for a run."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import streamlit as st
 
+from app.formats import plain, sentence
 from app.session.state import Param, bound
+from backend.errors import InvalidInput
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """`bound`: the values are in the URL; otherwise they last for the page."""
+    """`bound`: the values are in the URL; otherwise they last for the page. `faults`: of what
+    cannot be read, with which no run starts."""
 
     bound: bool
+    faults: list[str] = field(default_factory=list)
+
+    def read(self, reader: Callable[[], T], otherwise: T) -> T:
+        """What `reader` gives. Where it raises `InvalidInput`, the reason stands below the field
+        that was drawn last."""
+        try:
+            return reader()
+        except InvalidInput as fault:
+            self.faults.append(sentence(str(fault)))
+            st.error(plain(f"{sentence(str(fault))}. {fault.advice}"))
+            return otherwise
 
     def text(self, label: str, value: str, param: Param, note: str = "", **look: Any) -> str:
         return str(st.text_input(label, value, help=note or None, **look, **self._key(param)))

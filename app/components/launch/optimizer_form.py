@@ -8,11 +8,15 @@ import streamlit as st
 
 from app.components.launch.fields import Fields
 from app.components.launch.rate_picture import rate_picture
-from app.formats import plain
 from app.session.state import Param
-from backend.errors import InvalidInput
 from backend.planning.optimizers import OPTIMIZERS
 from backend.runs.request.groups import groups_text, read_groups
+from backend.runs.request.optimizer_checks import (
+    check_clipping,
+    check_warm_up,
+    with_betas,
+    with_eps,
+)
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import TrainSpec
 
@@ -39,16 +43,17 @@ def optimizer_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         picture = st.container()
         left, right = st.columns(2)
     with left:
-        rule = _groups(_decay(_rate(rule, fields), fields), fields)
+        rule = _groups(_decay(_rate(rule, spec, fields), fields), fields)
     with right:
-        rule = _average(_clipping(_constants(rule, fields), fields), fields)
+        rule = _clipping(_constants(rule, fields), fields, spec.plan.schedule)
+        rule = _average(rule, fields)
     chosen = replace(spec, optimizer=rule)
     with picture:
         rate_picture(chosen)
     return chosen
 
 
-def _rate(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+def _rate(rule: OptimizerSpec, spec: TrainSpec, fields: Fields) -> OptimizerSpec:
     decay = fields.choice("Rate", DECAYS, rule.decay, Param.DECAY)
     epochs = fields.real("Warm-up, epochs", rule.warm_up, Param.WARM_UP)
     updates = fields.whole(
@@ -58,7 +63,9 @@ def _rate(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
         "In place of epochs, as transformers counts them: the first update has a rate of 0",
         least=0,
     )
-    return replace(rule, decay=cast(Any, decay), warm_up=epochs, warm_up_updates=updates)
+    rule = replace(rule, decay=cast(Any, decay), warm_up=epochs, warm_up_updates=updates)
+    fields.read(lambda: check_warm_up(rule, spec.epochs, spec.stop.updates), None)
+    return rule
 
 
 def _decay(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
@@ -76,29 +83,27 @@ def _groups(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
         "NAMES=FACTOR,DECAY, with ; between them. A module's path stands for all below it",
         placeholder="head=10; *.bias=2,0",
     )
-    try:
-        return replace(rule, groups=read_groups(text.split(";")))
-    except InvalidInput as fault:
-        st.error(plain(f"{fault}. {fault.advice}"))
-        return rule
+    groups = fields.read(lambda: read_groups(text.split(";")), rule.groups)
+    return replace(rule, groups=groups)
 
 
 def _constants(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
     """What the chosen rule has; what only another one has is left out."""
-    kind, betas, eps, momentum = OPTIMIZERS[rule.name], None, None, rule.momentum
+    kind, chosen = OPTIMIZERS[rule.name], replace(rule, betas=None, eps=None)
     if rule.name == "momentum":
         momentum = fields.real("Momentum", rule.momentum, Param.MOMENTUM, most=0.9999)
+        chosen = replace(chosen, momentum=momentum)
     if kind.betas is not None:
-        betas = _two(
-            fields.text("Betas", _said(rule.betas), Param.BETAS, placeholder=_said(kind.betas))
-        )
+        betas = fields.text("Betas", _said(rule.betas), Param.BETAS, placeholder=_said(kind.betas))
+        chosen = fields.read(lambda: with_betas(chosen, betas), chosen)
     if kind.eps is not None:
-        own = _said((rule.eps,) if rule.eps else None)
-        eps = _number(fields.text("Eps", own, Param.EPS, placeholder=f"{kind.eps:g}"))
-    return replace(rule, momentum=momentum, betas=betas, eps=eps)
+        eps = _said((rule.eps,) if rule.eps else None)
+        eps = fields.text("Eps", eps, Param.EPS, placeholder=f"{kind.eps:g}")
+        chosen = fields.read(lambda: with_eps(chosen, eps), chosen)
+    return chosen
 
 
-def _clipping(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
+def _clipping(rule: OptimizerSpec, fields: Fields, schedule_name: str) -> OptimizerSpec:
     clip = fields.real(
         "Clip gradients at", rule.clip_norm or 0.0, Param.CLIP, "The most of a norm; 0 = never"
     )
@@ -109,7 +114,9 @@ def _clipping(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
         Param.CLIP_BY,
         "Schedules that never drain have no gradient norm of the whole model",
     )
-    return replace(rule, clip_norm=clip or None, clip_by=cast(Any, by if clip else "model"))
+    rule = replace(rule, clip_norm=clip or None, clip_by=cast(Any, by))
+    fields.read(lambda: check_clipping(rule, schedule_name), None)
+    return rule
 
 
 def _average(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
@@ -127,25 +134,3 @@ def _average(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
 
 def _said(numbers: Sequence[float] | None) -> str:
     return ", ".join(f"{number:g}" for number in numbers or ())
-
-
-def _two(text: str) -> tuple[float, float] | None:
-    """None where the usual ones are wanted."""
-    if not text.strip():
-        return None
-    try:
-        first, second = map(float, text.split(","))
-    except ValueError:
-        st.error("Betas are two numbers, such as 0.9, 0.95.")
-        return None
-    return first, second
-
-
-def _number(text: str) -> float | None:
-    if not text.strip():
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        st.error("Eps is a number, such as 1e-8.")
-        return None

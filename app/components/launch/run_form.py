@@ -10,7 +10,7 @@ from app.components.launch.fields import Fields
 from app.components.launch.sweep_form import sweep_form
 from app.components.launch.training_form import training_form
 from app.components.shell.allowed import closed, why_not
-from app.formats import count
+from app.formats import count, plain
 from app.session import state
 from app.session.state import Page, Param
 from backend.errors import InvalidInput
@@ -32,14 +32,16 @@ def run_form(
     the plan is not stored yet; the values are in the URL where it is.
     """
     fields = Fields(bound=save_plan is None)
-    sweep, fault = None, ""
+    sweep = None
     name = fields.text("Name", name, Param.NAME, max_chars=120)
     if isinstance(spec, ProfileSpec):
         spec = _profiling_form(spec, fields)
     else:
         spec = training_form(spec, fields)
-        sweep, fault = sweep_form(spec, fields)
-    barred = why_not() or fault or None
+        sweep = sweep_form(spec, fields)
+    if fields.faults:
+        st.caption(plain(f"Set this right first: {'; '.join(fields.faults)}."))
+    barred = why_not() or next(iter(fields.faults), None)
     label = f"Start {count(len(sweep.points()), 'run')}" if sweep else "Start run"
     if st.button(label, type="primary", icon=":material/play_arrow:", **closed(barred)):
         if save_plan is not None and isinstance(spec, TrainSpec):

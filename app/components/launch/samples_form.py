@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.components.launch.fields import Fields
 from app.session.state import Param
-from backend.errors import InvalidInput
+from backend.runs.request.chat_template import check_template
 from backend.runs.request.data_forms import DataForm
 from backend.runs.request.sample_specs import PictureSpec, pictures_as_told, told
 from backend.runs.request.text_spec import TextSpec, TextTask
@@ -43,6 +43,7 @@ def text_form(spec: TextSpec, fields: Fields, form: DataForm) -> TextSpec:
             answers = fields.switch("Loss on answers only", spec.answers, Param.ANSWERS, note)
         note = "Jinja; empty = the tokenizer's own"
         template = fields.text("Chat template", spec.template, Param.TEMPLATE, note)
+        fields.read(lambda: check_template(template), None)
     if task == "masked":
         with right:
             masked = fields.real(
@@ -63,8 +64,4 @@ def pictures_form(spec: PictureSpec, fields: Fields, form: DataForm | None) -> P
     with right:
         note = "Means and deviations of the channels: 0.5 0.4 0.4 / 0.2 0.2 0.2"
         normalise = fields.text("Normalisation", normalise, Param.NORMALISE, note)
-    try:
-        return pictures_as_told(augment, normalise)
-    except InvalidInput as problem:
-        st.error(f"{problem}. {problem.advice}")
-        return PictureSpec(crop=-1)  # no run starts with it
+    return fields.read(lambda: pictures_as_told(augment, normalise), spec)

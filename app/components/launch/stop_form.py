@@ -8,6 +8,7 @@ import streamlit as st
 from app.components.launch.fields import Fields
 from app.session.state import Param
 from backend.runs.request.spec import StopSpec, TrainSpec
+from backend.runs.request.stopping import check_stop
 
 BETTER = {"": "usual for the metric", "larger": "larger", "smaller": "smaller"}
 
@@ -51,4 +52,6 @@ def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             "Beside the newest ones, by the metric on the left",
         )
     chosen = StopSpec(patience, metric.strip(), cast(Any, better), updates, seconds)
+    with left:
+        fields.read(lambda: check_stop(chosen, keeps), None)
     return replace(spec, stop=chosen, checkpoints=replace(spec.checkpoints, best=keeps))

@@ -8,7 +8,6 @@ from app.components.launch.fields import Fields
 from app.components.launch.stop_form import BETTER
 from app.formats import count, plain
 from app.session.state import Param, bound
-from backend.errors import InvalidInput
 from backend.runs.request.spec import TrainSpec
 from backend.runs.sweeps.axes import HINT, read_axis
 from backend.runs.sweeps.sweep import Early, SweepSpec
@@ -20,9 +19,8 @@ NOTE = (
 )
 
 
-def sweep_form(spec: TrainSpec, fields: Fields) -> tuple[SweepSpec | None, str]:
-    """The sweep that is asked for, None where nothing varies; and why it cannot be, "" where it
-    can."""
+def sweep_form(spec: TrainSpec, fields: Fields) -> SweepSpec | None:
+    """The sweep that is asked for; None where nothing varies, or it cannot be."""
     with st.expander("Sweep: many runs over values of settings"):
         left, right = st.columns(2)
     with left:
@@ -37,15 +35,20 @@ def sweep_form(spec: TrainSpec, fields: Fields) -> tuple[SweepSpec | None, str]:
         early = _early(fields)
     lines = [line for line in (text or "").splitlines() if line.strip()]
     if not lines:
-        return None, ""
-    try:
-        sweep = SweepSpec(spec, tuple(map(read_axis, lines)), draws, spec.seed, early)
-        told = count(len(sweep.points()), "run")
-    except InvalidInput as fault:
-        st.error(plain(f"{fault}. {fault.advice}"))
-        return None, f"{fault}."
-    st.caption(f"{told} will be queued, as one sweep.")
-    return sweep, ""
+        return None
+    sweep = fields.read(
+        lambda: _counted(SweepSpec(spec, tuple(map(read_axis, lines)), draws, spec.seed, early)),
+        None,
+    )
+    if sweep is not None:
+        st.caption(f"{count(len(sweep.points()), 'run')} will be queued, as one sweep.")
+    return sweep
+
+
+def _counted(sweep: SweepSpec) -> SweepSpec:
+    """The sweep, whose settings can be varied so. Raises `InvalidInput`."""
+    sweep.points()
+    return sweep
 
 
 def _early(fields: Fields) -> Early:

@@ -16,6 +16,7 @@ from app.session.state import Param
 from backend.planning.optimizers import OPTIMIZERS
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.request.spec import TrainSpec
+from backend.runs.request.stopping import check_targets
 
 PRECISIONS = {
     "float32": "float32",
@@ -78,8 +79,11 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         target_accuracy=accuracy / 100 if accuracy else None,
         target_loss=loss or None,
         evaluate=evaluate,
-        data=data_form(spec.data, fields),
     )
+    with right:
+        fields.read(lambda: check_targets(chosen), None)
+    with st.container():  # one place of the page, so that what is open below stays open
+        chosen = replace(chosen, data=data_form(spec.data, fields))
     chosen = optimizer_form(stop_form(chosen, fields), fields)
     return tracker_form(place_form(_precision_form(chosen, fields)), fields)
 

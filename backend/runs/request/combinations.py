@@ -1,14 +1,13 @@
 """What a training run cannot combine, refused before it is stored, with the reason."""
 
-from math import isfinite, lcm
+from math import lcm
 
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
-from backend.runs.request.groups import check_group
-from backend.runs.request.optimizer_spec import OptimizerSpec
+from backend.runs.request.optimizer_checks import check_clipping, check_optimizer
 from backend.runs.request.spec import TrainSpec
 
 
@@ -16,9 +15,8 @@ def check_combinations(spec: TrainSpec) -> None:
     """Raises `InvalidInput` where the schedule, shape, optimizer and precision of `spec` do not
     go together."""
     _check_schedule(spec)
-    _check_optimizer(spec.optimizer)
-    _check_rule(spec.optimizer)
-    _check_clipping(spec)
+    check_optimizer(spec.optimizer)
+    check_clipping(spec.optimizer, spec.plan.schedule)
     _check_precision(spec)
     _check_state_precision(spec)
     _check_elasticity(spec)
@@ -51,61 +49,6 @@ def _check_schedule(spec: TrainSpec) -> None:
             recompute=plan.recompute,
         )
     )
-
-
-def _check_optimizer(optimizer: OptimizerSpec) -> None:
-    if not (isfinite(optimizer.learning_rate) and optimizer.learning_rate > 0):
-        raise InvalidInput(f"learning rate {optimizer.learning_rate:g} is not above 0", "Try 0.01.")
-    if not 0 <= optimizer.momentum < 1:
-        raise InvalidInput(f"momentum {optimizer.momentum:g} is not in 0 up to 1", "Try 0.9.")
-    if not (isfinite(optimizer.weight_decay) and optimizer.weight_decay >= 0):
-        raise InvalidInput(f"weight decay {optimizer.weight_decay:g} is below 0", "Try 0.0001.")
-    if not (isfinite(optimizer.warm_up) and optimizer.warm_up >= 0):
-        raise InvalidInput(f"a warm-up of {optimizer.warm_up:g} epochs is below 0", "Try 1.")
-    if not (optimizer.decay_epochs > 0 and 0 < optimizer.decay_factor <= 1):
-        raise InvalidInput(
-            f"a decay by {optimizer.decay_factor:g} every {optimizer.decay_epochs:g} epochs",
-            "Use a factor above 0 and at most 1, and more than 0 epochs.",
-        )
-
-
-def _check_rule(optimizer: OptimizerSpec) -> None:
-    """What some rules have and others have not, and what concerns some of the weights."""
-    kind, betas, eps = optimizer_named(optimizer.name), optimizer.betas, optimizer.eps
-    if betas is not None and (kind.betas is None or not all(0 <= beta < 1 for beta in betas)):
-        raise InvalidInput(
-            f"{kind.title} with betas {betas[0]:g} and {betas[1]:g}",
-            "Adam, AdamW and Lion have two betas, in 0 up to 1.",
-        )
-    if eps is not None and (kind.eps is None or not (isfinite(eps) and eps > 0)):
-        raise InvalidInput(f"{kind.title} with eps {eps:g}", "Adam and AdamW have one, above 0.")
-    if optimizer.warm_up_updates < 0 or (optimizer.warm_up_updates and optimizer.warm_up):
-        raise InvalidInput(
-            f"a warm-up of {optimizer.warm_up_updates} updates and {optimizer.warm_up:g} epochs",
-            "Give one of them.",
-        )
-    if not 0 <= optimizer.ema < 1:
-        raise InvalidInput(
-            f"averaged weights of which {optimizer.ema:g} stay at each update",
-            "Use a share below 1, such as 0.999, or 0 for no average.",
-        )
-    for group in optimizer.groups:
-        check_group(group)
-
-
-def _check_clipping(spec: TrainSpec) -> None:
-    most = spec.optimizer.clip_norm
-    if most is None:
-        return
-    if not (isfinite(most) and most > 0):
-        raise InvalidInput(f"gradients cannot be clipped to a norm of {most:g}", "Try 1.")
-    if spec.optimizer.clip_by == "model" and not schedule(spec.plan.schedule).flushes:
-        raise InvalidInput(
-            f"schedule {spec.plan.schedule!r} never flushes, so the gradients of all stages are "
-            "never known at the same time, nor is their norm",
-            "Clip by each stage's own norm, use a schedule that flushes, such as '1f1b-flush', or "
-            "no clipping.",
-        )
 
 
 def _check_precision(spec: TrainSpec) -> None:

@@ -60,7 +60,7 @@ def pictures_as_told(augment: str, normalise: str) -> PictureSpec:
         raise InvalidInput(f"crop={crop:g} is no whole number of pixels", ADVICE)
     if found.get("flip"):
         raise InvalidInput(f"flip={found['flip']}: flip takes no number", ADVICE)
-    return PictureSpec(
+    spec = PictureSpec(
         int(crop),
         "flip" in found,
         _number("jitter", found.get("jitter", "0")),
@@ -68,6 +68,8 @@ def pictures_as_told(augment: str, normalise: str) -> PictureSpec:
         _numbers(mean),
         _numbers(deviation),
     )
+    check_pictures(spec)
+    return spec
 
 
 def told(spec: PictureSpec) -> tuple[str, str]:

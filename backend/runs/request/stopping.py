@@ -1,12 +1,53 @@
 """When a training ends before its last epoch, from what its evaluations have said."""
 
 from collections.abc import Sequence
+from math import inf, isfinite
 
+from backend.errors import InvalidInput
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
-from backend.runs.request.spec import StopSpec
+from backend.runs.request.metric_names import METRIC_NAME, METRIC_NAMES
+from backend.runs.request.spec import StopSpec, TrainSpec
 
 KNOWN = {HELD_OUT_LOSS: False, PERPLEXITY: False, ACCURACY: True}
 """Of these metrics it is known whether more is better."""
+
+
+def check_targets(spec: TrainSpec) -> None:
+    """Raises `InvalidInput`."""
+    if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:
+        raise InvalidInput(
+            f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
+            "0.95 means 95 % of the held-out samples.",
+        )
+    if spec.target_loss is not None and not (isfinite(spec.target_loss) and spec.target_loss > 0):
+        raise InvalidInput(
+            f"target loss {spec.target_loss:g} is not above 0",
+            "It is the mean loss of the held-out samples; a perplexity p is a loss of ln p.",
+        )
+    if spec.target_loss is not None and spec.target_accuracy is not None:
+        raise InvalidInput(
+            f"two targets, accuracy {spec.target_accuracy:g} and loss {spec.target_loss:g}",
+            "Stop at one of them.",
+        )
+
+
+def check_stop(stop: StopSpec, keeps_best: bool) -> None:
+    """Raises `InvalidInput`."""
+    if min(stop.patience, stop.updates) < 0 or not 0 <= stop.seconds < inf:
+        raise InvalidInput(
+            f"a patience of {stop.patience} evaluations, {stop.updates} updates or "
+            f"{stop.seconds:g} s is below 0",
+            "Give numbers above 0, or 0 to end for another reason alone.",
+        )
+    if not (stop.patience or keeps_best):
+        return
+    if not METRIC_NAME.fullmatch(stop.metric):
+        raise InvalidInput(f"no metric is named {stop.metric!r}", f"A name has {METRIC_NAMES}.")
+    if is_larger_better(stop) is None:
+        raise InvalidInput(
+            f"it is not known which values of {stop.metric!r} are better",
+            "Say larger or smaller (Better values, --better).",
+        )
 
 
 def is_larger_better(stop: StopSpec) -> bool | None:

@@ -1,13 +1,12 @@
 """What must hold of the data that a run asks for, as far as it is known without them."""
 
 from backend.errors import InvalidInput
+from backend.runs.request.chat_template import check_template
 from backend.runs.request.data_forms import FORMS
+from backend.runs.request.data_text import check_lengths
 from backend.runs.request.sample_specs import TableSpec, check_pictures
 from backend.runs.request.spec import DataSpec
 from backend.runs.request.text_spec import TextSpec
-
-MAX_TEMPLATE = 65536
-"""Characters of a chat template, which is kept with the run."""
 
 
 def validate_data(data: DataSpec) -> None:
@@ -27,11 +26,7 @@ def validate_data(data: DataSpec) -> None:
         raise InvalidInput(
             f"{data.held_out:g} of the samples cannot be held out", "Use a share from 0 to 0.99."
         )
-    if data.length < 0 or list(data.buckets) != sorted({b for b in data.buckets if b > 0}):
-        raise InvalidInput(
-            f"length {data.length}, buckets {', '.join(map(str, data.buckets))}",
-            "Lengths are above 0, and buckets ascend, such as 16, 32, 64.",
-        )
+    check_lengths(data.length, data.buckets)
     check_pictures(data.pictures)
     _validate_table(data)
     if data.text.tokenizer:
@@ -73,11 +68,7 @@ def _validate_text(data: DataSpec) -> None:
         raise InvalidInput(
             f"{text.masked:g} of the tokens cannot be hidden", "Use a share such as 0.15."
         )
-    if len(text.template) > MAX_TEMPLATE:
-        raise InvalidInput(
-            f"a chat template of {len(text.template)} characters",
-            f"Put it beside the tokenizer (chat_template.jinja), or keep it below {MAX_TEMPLATE}.",
-        )
+    check_template(text.template)
     if text.packing and (text.task == "seq2seq" or data.buckets):
         raise InvalidInput(
             "packed samples are all of one length, and each holds one stream of texts",

@@ -13,14 +13,14 @@ from backend.profiles.what_if import at_microbatch, kept_in
 from backend.runs.dispatch.placement import shares
 from backend.runs.pools.pool import fewest_devices
 from backend.runs.request.combinations import check_combinations
+from backend.runs.request.optimizer_checks import check_warm_up
 from backend.runs.request.spec import (
     CheckpointSpec,
     ProfileSpec,
     RunSpec,
-    StopSpec,
     TrainSpec,
 )
-from backend.runs.request.stopping import is_larger_better
+from backend.runs.request.stopping import check_stop, check_targets
 from backend.services.runs.data_validation import validate_data
 from backend.services.runs.stores import Stores
 
@@ -51,27 +51,13 @@ def _validate_training(spec: TrainSpec) -> None:
     _at_least_one("round", spec.round)
     _at_least_one("samples", spec.data.samples)
     _validate_checkpoints(spec.checkpoints)
-    _validate_stop(spec.stop, spec.checkpoints.best)
+    check_stop(spec.stop, spec.checkpoints.best)
     if spec.evaluate < 0:
         raise InvalidInput(
             f"an evaluation every {spec.evaluate} updates cannot be made",
             "Give a number above 0, or 0 for the end of each epoch alone.",
         )
-    if spec.target_accuracy is not None and not 0 < spec.target_accuracy <= 1:
-        raise InvalidInput(
-            f"target accuracy {spec.target_accuracy:g} is not above 0 and at most 1",
-            "0.95 means 95 % of the held-out samples.",
-        )
-    if spec.target_loss is not None and not (isfinite(spec.target_loss) and spec.target_loss > 0):
-        raise InvalidInput(
-            f"target loss {spec.target_loss:g} is not above 0",
-            "It is the mean loss of the held-out samples; a perplexity p is a loss of ln p.",
-        )
-    if spec.target_loss is not None and spec.target_accuracy is not None:
-        raise InvalidInput(
-            f"two targets, accuracy {spec.target_accuracy:g} and loss {spec.target_loss:g}",
-            "Stop at one of them.",
-        )
+    check_targets(spec)
     validate_data(spec.data)
 
 
@@ -150,43 +136,11 @@ def _validate_checkpoints(spec: CheckpointSpec) -> None:
         )
 
 
-def _validate_stop(stop: StopSpec, keeps_best: bool) -> None:
-    if min(stop.patience, stop.updates) < 0 or not 0 <= stop.seconds < inf:
-        raise InvalidInput(
-            f"a patience of {stop.patience} evaluations, {stop.updates} updates or "
-            f"{stop.seconds:g} s is below 0",
-            "Give numbers above 0, or 0 to end for another reason alone.",
-        )
-    if (stop.patience or keeps_best) and is_larger_better(stop) is None:
-        raise InvalidInput(
-            f"it is not known which values of {stop.metric!r} are better",
-            "Say larger or smaller (--better).",
-        )
-
-
-def _validate_optimizer(spec: TrainSpec) -> None:
-    """What would be asked for in vain."""
-    rule, most = spec.optimizer, spec.stop.updates
-    if rule.clip_by == "stage" and rule.clip_norm is None:
-        raise InvalidInput(
-            "gradients are to be clipped by each stage's own norm, and no largest norm is given",
-            "Give one (`--clip 1`), or leave out by which norm they are clipped.",
-        )
-    if rule.warm_up > spec.epochs or 0 < most < rule.warm_up_updates:
-        epochs = f"{rule.warm_up:g} epochs of {spec.epochs}"
-        updates = f"{rule.warm_up_updates} updates of {most}"
-        raise InvalidInput(
-            f"the learning rate would never be reached: it rises for "
-            f"{epochs if rule.warm_up else updates}",
-            "Warm up for less, or train for longer.",
-        )
-
-
 def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
     _at_least_one("microbatch", spec.plan.microbatch)
     _at_least_one("batch", spec.plan.batch)
     check_combinations(spec)
-    _validate_optimizer(spec)
+    check_warm_up(spec.optimizer, spec.epochs, spec.stop.updates)
     if spec.plan_id is None:
         return
     stored = stores.plans.get(spec.plan_id)
