@@ -7,7 +7,11 @@ from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
-from backend.runs.request.optimizer_checks import check_clipping, check_optimizer
+from backend.runs.request.optimizer_checks import (
+    check_clipping,
+    check_optimizer,
+    check_warm_up,
+)
 from backend.runs.request.spec import TrainSpec
 
 
@@ -16,6 +20,7 @@ def check_combinations(spec: TrainSpec) -> None:
     go together."""
     _check_schedule(spec)
     check_optimizer(spec.optimizer)
+    check_warm_up(spec.optimizer, spec.epochs, spec.stop.updates)
     check_clipping(spec.optimizer, spec.plan.schedule)
     _check_precision(spec)
     _check_state_precision(spec)

@@ -13,7 +13,6 @@ from backend.profiles.what_if import at_microbatch, kept_in
 from backend.runs.dispatch.placement import shares
 from backend.runs.pools.pool import fewest_devices
 from backend.runs.request.combinations import check_combinations
-from backend.runs.request.optimizer_checks import check_warm_up
 from backend.runs.request.spec import (
     CheckpointSpec,
     ProfileSpec,
@@ -140,7 +139,6 @@ def _validate_plan(spec: TrainSpec, stores: Stores) -> None:
     _at_least_one("microbatch", spec.plan.microbatch)
     _at_least_one("batch", spec.plan.batch)
     check_combinations(spec)
-    check_warm_up(spec.optimizer, spec.epochs, spec.stop.updates)
     if spec.plan_id is None:
         return
     stored = stores.plans.get(spec.plan_id)
