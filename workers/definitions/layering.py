@@ -18,7 +18,8 @@ from workers.definitions.tracing.unpacking import unpack
 from workers.definitions.units import Granularity, Units
 
 BELONGS_TOGETHER = (
-    f"{ONE_LAYER}: what is kept whole, or belongs together, holds all of its weights."
+    f"{ONE_LAYER}: what is kept whole, or belongs together, holds all of its weights. "
+    "It trains in one stage, whose replicas share the samples."
 )
 
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import torch
 
-from backend.errors import first_line
 from backend.profiles.profile import Tracing
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.layers import LayeredModel
 from workers.definitions.prepare import outlined
 from workers.definitions.samples import Samples
+from workers.definitions.tracing.reasons import reason_of
 
 WHOLE = "In a training every rank makes the whole model before it keeps its stages: {}."
 
@@ -24,7 +24,8 @@ def traced_again(
     try:
         again = outlined(definition, inputs, layered.tracing, 0, device, layered.granularity)
     except Exception as error:  # the factory is the user's, and shapes have no values
-        return "", (WHOLE.format(first_line(error).rstrip(".")),)
+        reason = reason_of(error)
+        return "", (f"{WHOLE.format(reason)} {reason.advice}".rstrip(),)
     if _facts(again) != _facts(layered):
         return "", (WHOLE.format("its layers depend on values, not on shapes alone"),)
     return layered.tracing, ()

@@ -38,10 +38,44 @@ _CAUSES: tuple[tuple[str, tuple[str, str]], ...] = (
         ("it asks for a tensor's length by len()", "Write x.shape[0] in place of len(x)."),
     ),
     (
+        "aten.nonzero",
+        (
+            "how much it computes depends on the values of a tensor",
+            "Choose by torch.where with three arguments, or multiply by a mask.",
+        ),
+    ),
+    (
+        "not installed as a submodule",
+        (
+            "it calls a module that the traced part does not hold",
+            "Keep the module in an attribute of the one that calls it.",
+        ),
+    ),
+    (
+        "torch.finfo() requires",
+        (
+            "it asks for the data type of a tensor that is not computed yet",
+            "Read the data type off a parameter, such as self.weight.dtype.",
+        ),
+    ),
+    *(
+        (
+            f"{maker}() takes ",
+            (
+                "it makes a tensor of a size that is not known yet",
+                "Make it like another tensor, by torch.ones_like, zeros_like or x.new_ones.",
+            ),
+        )
+        for maker in ("ones", "zeros", "empty")
+    ),
+    (
         "attribute assignment",
         ("it assigns an attribute", "Let register_buffer keep what later forwards read."),
     ),
 )
+
+
+OF_LIBRARY = "That is code of {}: there is nothing for you to change."
 
 
 class Untraceable(ValueError):
@@ -73,10 +107,12 @@ def reason_of(error: Exception) -> Reason:
     known = next((cause for sign, cause in _CAUSES if sign in said), None)
     own = [f for f in extract_tb(error.__traceback__) if _is_own(f)]
     place = f"{Path(own[-1].filename).name}, line {own[-1].lineno}" if own else ""
+    library = _library(own[-1]) if own else ""
+    advice = OF_LIBRARY.format(library) if library else known[1] if known else ""
     if known is None:
-        return Reason(place, first_line(error).rstrip("."))
+        return Reason(place, first_line(error).rstrip("."), advice)
     line = _line(own[-1]) if own else ""
-    return Reason(place, known[0] + (f" ({line})" if line else ""), known[1])
+    return Reason(place, known[0] + (f" ({line})" if line else ""), advice)
 
 
 def _is_own(frame: FrameSummary) -> bool:
@@ -87,6 +123,12 @@ def _is_own(frame: FrameSummary) -> bool:
     if _TOOLS.search(frame.filename):
         return False
     return "site-packages" in file.parts or not frame.filename.startswith(_STANDARD)
+
+
+def _library(frame: FrameSummary) -> str:
+    """The package that the frame is of; "" of a person's own file."""
+    parts = Path(frame.filename).parts
+    return parts[parts.index("site-packages") + 1] if "site-packages" in parts else ""
 
 
 def _line(frame: FrameSummary) -> str:

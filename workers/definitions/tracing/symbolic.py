@@ -103,7 +103,10 @@ def symbolic(
             if tracing != "partly" or error.path in keepers:
                 raise _cause(keepers, error.cause) from None
             keepers[error.path] = []
-            notes.append(NOT_PASSED.format(path=error.path, reason=reason_of(error.cause)))
+            reason = reason_of(error.cause)
+            told = NOT_PASSED.format(path=error.path, reason=reason)
+            is_new = reason.advice and not any(reason.advice in note for note in notes)
+            notes.append(f"{told} {reason.advice}" if is_new else told)
         except Exception as error:
             raise _cause(keepers, error) from None
     kept = (_kept_whole(model, path, found) for path, found in keepers.items() if found)

@@ -1,13 +1,16 @@
 """What a forward does besides plain operations, and what is then kept whole."""
 
+import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 
 from tests.unit.workers.definitions.linears import Linears, names, of
 from workers.definitions.cut import cut
 from workers.definitions.layering import layered
 from workers.definitions.module_state.untouched import untouched
+from workers.definitions.tracing.reasons import reason_of
 
 
 def test_a_branch_on_values_makes_one_layer_with_a_note() -> None:
@@ -143,3 +146,15 @@ def test_untouched_restores_buffers_mode_and_random_state() -> None:
     assert model.training
     assert torch.equal(model.running_mean, mean)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_what_only_values_can_size_is_told_by_the_line_not_by_the_operation() -> None:
+    with FakeTensorMode() as shapes, pytest.raises(RuntimeError) as caught:
+        shapes.from_tensor(torch.ones(3)).nonzero()
+    reason = reason_of(caught.value)
+    assert reason.text == (
+        "how much it computes depends on the values of a tensor "
+        "(shapes.from_tensor(torch.ones(3)).nonzero())"
+    )
+    assert "aten" not in reason.text + reason.advice
+    assert "torch.where" in reason.advice
