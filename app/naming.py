@@ -65,6 +65,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"microbatch {plan.microbatch}": plan.microbatch != microbatch,
         f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
         f"{plan.num_pipelines} pipelines": plan.num_pipelines > 1,
+        f"run ahead {plan.run_ahead}": plan.run_ahead > 0,
         "recomputed": plan.recompute,
         "sharded state": plan.shard_state,
     }

@@ -89,6 +89,12 @@ def options(
     pipelines: Annotated[
         int, typer.Option(help="Maximum number of parallel pipelines of AvgPipe per device.")
     ] = 3,
+    run_ahead: Annotated[
+        int | None,
+        typer.Option(
+            help="Further microbatches in flight per hop where nothing drains (by simulation)."
+        ),
+    ] = None,
     target: Annotated[
         str,
         typer.Option("--on", help="The profile on another device, by its peaks (a100, h100...)."),
@@ -128,6 +134,7 @@ def options(
         pipelines=pipelines,
         update_times=update_times,
         search_on=search_on,
+        run_ahead=run_ahead,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -186,6 +193,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "shard_state": plan.shard_state,
         "lanes": plan.num_pipelines,
         "advance": plan.advance,
+        "run_ahead": plan.run_ahead,
         "chunks": plan.partition.chunks,
         "order": chosen["partition"]["order"],
         "stages": [

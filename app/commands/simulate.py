@@ -40,6 +40,9 @@ def simulate(
         int, typer.Option(min=1, help="Stages per pipeline rank, which share its seconds evenly.")
     ] = 1,
     advance: Annotated[int, typer.Option(min=0, help="How far afp runs ahead of 1F1B.")] = 1,
+    run_ahead: Annotated[
+        int, typer.Option(help="Further microbatches in flight per hop, where nothing drains.")
+    ] = 0,
     trace: Annotated[
         Path | None, typer.Option(help="Write the timeline as a Chrome trace for Perfetto.")
     ] = None,
@@ -61,7 +64,7 @@ def simulate(
             raise InvalidInput(
                 f"--{name} {seconds} is not a number of seconds", "For example: 0.018"
             )
-    shape = uniform_shape(schedule, pipeline_size, num_microbatches, chunks, advance)
+    shape = uniform_shape(schedule, pipeline_size, num_microbatches, chunks, advance, run_ahead)
     durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
     check(program)
@@ -88,6 +91,7 @@ def figures(program: Program, timeline: Timeline, bubble_rate: float) -> dict[st
         "batch": shape.batch,
         "chunks": shape.chunks,
         "advance": shape.advance,
+        "run_ahead": shape.run_ahead,
         "makespan": cost_seconds(timeline),
         "bubble_rate": bubble_rate,
         "causes": {str(idle): seconds for idle, seconds in total(causes).items()},

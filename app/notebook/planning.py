@@ -154,6 +154,7 @@ def plan(
     chunks: int = 2,
     pipelines: int = 3,
     update_times: int = 1,
+    run_ahead: int | None = None,
     also: Sequence[Given] = (),
     **conditions: Any,
 ) -> NotebookPlan:
@@ -164,6 +165,7 @@ def plan(
     planner     "" for all; schedule "" for the planner's own
     microbatches   per update of a schedule that drains
     cut         by hand in the place of a planner: "14x3-20x1"
+    run_ahead   further microbatches in flight per hop; None for what simulation finds faster
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision
 
@@ -182,6 +184,7 @@ def plan(
         chunks=chunks,
         pipelines=pipelines,
         update_times=update_times,
+        run_ahead=run_ahead,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
     best, *others = [cut_by_hand(question, cut)] if cut else rank(question)

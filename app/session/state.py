@@ -148,6 +148,7 @@ class Param(StrEnum):
     CHUNKS = "chunks"
     PIPELINES = "pipelines"
     UPDATE_TIMES = "update-times"
+    RUN_AHEAD = "run-ahead"
     SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"

@@ -115,6 +115,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
         "microbatch": plan.microbatch,
         "microbatches per minibatch": plan.batch,
         "samples per update": samples_per_update(plan),
+        "run ahead": plan.run_ahead,
         "recomputation": plan.recompute,
         "sharded state": plan.shard_state,
         "throughput": found.samples_per_second,

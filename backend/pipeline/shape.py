@@ -11,6 +11,8 @@ from pydantic import Field
 
 from backend.errors import InvalidInput
 
+MOST_RUN_AHEAD = 64
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -27,6 +29,8 @@ class Shape:
     num_pipelines     whole pipelines on the same devices (AvgPipe); one rank is one process, and
                       the ranks of all pipelines with equal coordinates share a device
     recompute         whether forwards keep their inputs alone and run once more before the backward
+    run_ahead         further microbatches in flight per hop under a schedule that never drains:
+                      0 is 1F1B's warm-up
     one_way           stages to which no gradient comes back, as nothing up to them is trained:
                       their backwards wait for nothing and do nothing
 
@@ -44,6 +48,7 @@ class Shape:
     num_pipelines: Annotated[int, Field(alias="lanes")] = 1
     recompute: bool = False
     one_way: tuple[int, ...] = ()
+    run_ahead: int = 0
 
     def __post_init__(self) -> None:
         if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
@@ -51,6 +56,11 @@ class Shape:
         if self.num_pipelines < 1 or self.advance < 0:
             raise InvalidInput(
                 f"{self.num_pipelines} pipelines with an advance of {self.advance} are no shape"
+            )
+        if not 0 <= self.run_ahead <= MOST_RUN_AHEAD:
+            raise InvalidInput(
+                f"a run ahead of {self.run_ahead} is no number of microbatches per hop",
+                advice=f"Give 0 to {MOST_RUN_AHEAD}.",
             )
         if (
             self.batch < 1
@@ -218,6 +228,10 @@ class RankCoordinates:
         return self.shape.advance
 
     @property
+    def run_ahead(self) -> int:
+        return self.shape.run_ahead
+
+    @property
     def batch_here(self) -> int:
         """Most microbatches that this rank gets of one batch."""
         return -(-self.shape.batch // self.replicas_here)
@@ -247,4 +261,5 @@ class RankCoordinates:
     def at_input(self) -> int:
         """Forwards ahead at the input stage, over all its replicas."""
         first = self.shape.replicas[0]
-        return -(-self.shape.num_devices // first) * first
+        rounds = -(-self.shape.num_devices // first)
+        return (rounds + self.run_ahead * (rounds - 1)) * first

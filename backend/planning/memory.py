@@ -214,6 +214,7 @@ class MemoryRule:
     precision  of the state, as the profile has it
     sharded    over the replicas of a stage is its state
     process    bytes that a rank's process holds beside its stages
+    run_ahead  further microbatches in flight per hop
     """
 
     limit: float
@@ -225,12 +226,13 @@ class MemoryRule:
     precision: str = "float32"
     sharded: bool = False
     process: float = 0.0
+    run_ahead: int = 0
 
     def holds(self, replicas: int, after: int) -> tuple[int, int]:
         """Microbatches in flight and weight versions of one of `replicas` with `after` devices
         behind."""
         before = max(0, self.total - replicas - after)
-        at = StageDepth.of(before, replicas, after, self.batch)
+        at = StageDepth.of(before, replicas, after, self.batch, run_ahead=self.run_ahead)
         return self.schedule.in_flight(at), self.schedule.live(at)
 
     def bounds(self, most: int, after: int) -> Bounds:
@@ -290,6 +292,7 @@ class MemoryRule:
         `memory_bytes` counts it."""
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
         shape = Shape(partition.replicas, segment, self.batch, chunks=partition.chunks)
+        shape = replace(shape, run_ahead=self.run_ahead)
         plan = Plan("", partition, self.schedule.name, 1, self.batch, self.recompute)
         plan = replace(plan, shard_state=self.sharded)
         needs = memory_bytes(profile, plan, shape, self.optimizer)

@@ -110,6 +110,7 @@ class Plan:
     recompute      forwards keep their inputs alone and run once more before the backward
     num_pipelines  whole pipelines on the same devices (AvgPipe)
     advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
+    run_ahead      further microbatches in flight per hop, under a schedule that never drains
     shard_state    each replica of a stage keeps a part of its optimizer's state and masters, and
                    updates that part of the weights for all of them (ZeRO-1)
     """
@@ -123,6 +124,7 @@ class Plan:
     num_pipelines: Annotated[int, Field(alias="lanes")] = 1
     advance: int = 1
     shard_state: bool = False
+    run_ahead: int = 0
 
     @property
     def label(self) -> str:

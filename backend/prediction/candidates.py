@@ -144,7 +144,7 @@ def double_buffered(question: Question, partitions: Iterable[Partition]) -> Iter
             yield [
                 Plan("pipedream-2bw", cut, rule.name, size, batch if rule.batched else 1)
                 for cut in cuts
-                if batch >= rule.least_batch(cut.replicas)
+                if batch >= rule.least_batch(cut.replicas, question.run_ahead or 0)
             ]
         size //= 2
 

@@ -39,6 +39,8 @@ class PlanInputs(Protocol):
     def optimizer(self) -> str: ...
     @property
     def shard_state(self) -> MemorySaving: ...
+    @property
+    def run_ahead(self) -> int | None: ...
 
 
 def memory_constrained_partition(
@@ -111,6 +113,7 @@ def memory_rule(asked: PlanInputs, schedule: str, savings: Savings = NONE) -> Me
         precision=asked.profile.state_precision,
         sharded=savings.shard_state,
         process=asked.profile.process_bytes,
+        run_ahead=asked.run_ahead or 0,
     )
 
 

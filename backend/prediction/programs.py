@@ -105,6 +105,7 @@ def plan_of(program: Program, profile: Profile, cluster: Cluster) -> Plan:
         shape.recompute,
         shape.num_pipelines,
         shape.advance,
+        run_ahead=shape.run_ahead,
     )
 
 

@@ -12,6 +12,7 @@ from backend.pipeline.schedules.catalog import executable_schedules
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.pipedream import PIPEDREAM
+from backend.pipeline.shape import MOST_RUN_AHEAD
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
@@ -61,6 +62,8 @@ class Question:
     gain       what two pipelines on a device compute more than one (`gain_of_sharing`); 1: nothing
     further    profiles of the same layers at other microbatch sizes; at a size that nobody
                measured times are in proportion
+    run_ahead  further microbatches in flight per hop under schedules that take some; None: as many
+               as simulation finds faster
     like       `best` answers with a plan by which a training by this one may go on
     """
 
@@ -79,6 +82,7 @@ class Question:
     like: Plan | None = None
     update_times: int = 1
     search_on: bool = False
+    run_ahead: int | None = None
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -92,6 +96,7 @@ class Question:
         _within("batch", self.batch, 1, 2**31)
         _within("update_times", self.update_times, 1, MOST_UPDATE_TIMES)
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
+        self._check_run_ahead()
         _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
         names = [layer.name for layer in self.profile.layers]
         for profile in self.further:
@@ -114,6 +119,14 @@ class Question:
                 "Leave sharding out: it keeps a row and a column of each matrix alone.",
             )
         object.__setattr__(self, "shard_state", MemorySaving.NEVER)
+
+    def _check_run_ahead(self) -> None:
+        """Whether the schedule, where one is asked for, runs ahead."""
+        if self.run_ahead is None:
+            return
+        _within("run_ahead", self.run_ahead, 0, MOST_RUN_AHEAD)
+        if self.schedule and self.run_ahead:
+            schedule_named(self.schedule).check_run_ahead(self.run_ahead)
 
     def under(
         self,
@@ -178,7 +191,7 @@ class Question:
 
     def admits(self, plan: Plan) -> bool:
         """Whether a training by the plan that is given may go on by `plan`."""
-        return self.like is None or goes_on_from(plan, self.like)
+        return self.like is None or goes_on_from(self.asked(plan), self.like)
 
     def plan(self, planner: str, partition: Partition) -> Plan:
         """`partition` under the schedule that is asked for, or its planner's own."""
@@ -227,6 +240,12 @@ class Question:
         """What each planner that was asked answered, by its name; None where it had no plan."""
         return {}
 
+    def asked(self, plan: Plan) -> Plan:
+        """`plan` as far ahead as is asked for, or as the plan by which the training began."""
+        wanted = self.like.run_ahead if self.like else self.run_ahead
+        takes = schedule_named(plan.schedule).runs_ahead
+        return replace(plan, run_ahead=wanted) if wanted is not None and takes else plan
+
     @property
     def savings(self) -> tuple[Savings, ...]:
         """The ways to save memory that may be taken together, the fewest ways first."""
@@ -242,7 +261,7 @@ class Question:
         of those that fit."""
         least, *others = self.savings
         try:
-            return self.predict(plan(least))
+            return self.predict(self.asked(plan(least)))
         except (PlanDoesNotFit, WorkSpent) as fault:
             found = [each for savings in others if (each := self._fitting(plan, savings))]
             if not found:
@@ -251,7 +270,7 @@ class Question:
 
     def _fitting(self, plan: Callable[[Savings], Plan], savings: Savings) -> Prediction | None:
         try:
-            return self.predict(plan(savings))
+            return self.predict(self.asked(plan(savings)))
         except (PlanDoesNotFit, WorkSpent):
             return None
 

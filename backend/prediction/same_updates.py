@@ -18,12 +18,14 @@ class UpdateRule:
     num_pipelines  pipelines with weights of their own, which are averaged
     microbatch     samples that a layer sees at once, as batch norm's statistics do
     per_update     microbatches of an update, of each of the profile's layers
+    run_ahead      where weights are the older the further it runs ahead
     """
 
     rule: str
     num_pipelines: int
     microbatch: int
     per_update: tuple[int, ...]
+    run_ahead: int = 0
 
 
 def alike(one: str, other: str) -> bool:
@@ -60,6 +62,7 @@ def updates_of(plan: Plan) -> UpdateRule:
         plan.num_pipelines,
         plan.microbatch,
         tuple(per_update),
+        plan.run_ahead if member.grows_older else 0,
     )
 
 

@@ -22,6 +22,7 @@ from backend.prediction.candidates import (
 )
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.run_ahead import ahead
 from backend.prediction.simulations import PREDICTING, Simulations
 from backend.prediction.watch import UNWATCHED, Watch
 
@@ -45,7 +46,8 @@ def search(
     for number, sized in enumerate(sizes):
         sized.answered[name] = None
         try:
-            prediction = _sized(name, sized, watch, work.part(1 / (len(sizes) - number)))
+            part = work.part(1 / (len(sizes) - number))
+            prediction = ahead(sized, _sized(name, sized, watch, part), part)
         except StageflowError as error:
             fault = fault or error
         else:

@@ -10,7 +10,8 @@ from backend.planning.plan import Partition, Plan
 from backend.profiles.profile import Profile
 
 FILLS = 8
-"""A simulated segment has at least 8 microbatches per device and two units; the steady state
+"""A simulated segment has at least 8 microbatches per device and two units, more where it runs
+ahead; the steady state
 is read from its second half (ours; a test holds it against a segment four times as long)."""
 
 
@@ -66,7 +67,7 @@ def training_shape(plan: Plan, num_microbatches: int) -> Shape:
 def steady_shape(plan: Plan) -> Shape:
     """The shape of a segment that is long enough to show the steady state."""
     unit = microbatch_unit(plan)
-    units = max(2, -(-FILLS * plan.partition.num_devices // unit))
+    units = max(2, -(-FILLS * plan.partition.num_devices * (1 + plan.run_ahead) // unit))
     return _shape(plan, unit * (units + units % 2))
 
 
@@ -86,4 +87,5 @@ def _shape(plan: Plan, num_microbatches: int) -> Shape:
         advance=plan.advance,
         num_pipelines=plan.num_pipelines,
         recompute=plan.recompute,
+        run_ahead=plan.run_ahead,
     )

@@ -31,7 +31,8 @@ class Simulations:
     found: dict[Plan, Prediction] = field(default_factory=dict)
 
     def predicted(self, plan: Plan) -> Prediction:
-        """`plan` simulated. Raises as `Question.predict`."""
+        """`plan` simulated, as far ahead as is asked for. Raises as `Question.predict`."""
+        plan = self.question.asked(plan)
         key = replace(plan, planner="")
         if known := self.found.get(key):
             return replace(known, plan=plan)
@@ -65,7 +66,7 @@ class Simulations:
         def found(plan: Plan) -> float:
             kind = drains(plan.schedule), schedule_named(plan.schedule).delay is not None
             name = alike.setdefault(kind, plan.schedule) if kind[0] else ""
-            return counted(replace(plan, schedule=name, planner="", advance=1))
+            return counted(replace(plan, schedule=name, planner="", advance=1, run_ahead=0))
 
         counted = cache(self._bound)
         return found

@@ -96,7 +96,9 @@ def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:
     """Microbatches of the segments that are simulated, one after another, each about twice as long
     as the one before: the pipeline filled twice where no update drains it, some units, and up to
     the whole or `LONGEST`; where the whole is small, also four times as many."""
-    size = unit * (5 if is_drained else 4 + -(-2 * whole.num_devices // unit))
+    size = unit * (
+        5 if is_drained else 4 + -(-2 * whole.num_devices * (1 + whole.run_ahead) // unit)
+    )
     found = []
     while 2 * size <= whole.num_microbatches:
         found.append(size)

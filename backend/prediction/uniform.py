@@ -1,7 +1,7 @@
 """A pipeline of equal stages, costed by hand: what `stageflow simulate` asks about."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.pipeline.actions import (
     Backward,
@@ -65,16 +65,24 @@ class UniformDurations:
 
 
 def uniform_shape(
-    name: str, pipeline_size: int, num_microbatches: int, chunks: int = 1, advance: int = 1
+    name: str,
+    pipeline_size: int,
+    num_microbatches: int,
+    chunks: int = 1,
+    advance: int = 1,
+    run_ahead: int = 0,
 ) -> Shape:
     """A straight pipeline: one batch of `num_microbatches` where it flushes; else updates as
     often as `name` allows (after every microbatch; with 2bw after as many as pipeline ranks, where
-    these divide the microbatches)."""
+    these divide the microbatches, or as it runs ahead)."""
     member = schedule(name)
     batch = num_microbatches if member.batched else 1
-    if member.batched and not member.flushes and num_microbatches % pipeline_size == 0:
-        batch = pipeline_size
-    return Shape((1,) * pipeline_size, num_microbatches, batch, chunks, advance)
+    straight = (1,) * pipeline_size
+    if member.batched and not member.flushes:
+        least = member.least_batch(straight, run_ahead)
+        batch = least if num_microbatches % least == 0 else batch
+    shape = Shape(straight, num_microbatches, batch, chunks, advance)
+    return replace(shape, run_ahead=run_ahead)
 
 
 def simulate_uniform(

@@ -4,7 +4,7 @@ A contestant is made once and then trains so many microbatches per call; every r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -190,7 +190,8 @@ class _Contiguous(torch.autograd.Function):
 
 
 class Ours:
-    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too."""
+    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too, and
+    "2bw ahead 1" is 2bw that runs ahead by 1."""
 
     def __init__(self, race: Race, name: str) -> None:
         self.race, world, definition = race, race.world, race.definition()
@@ -204,7 +205,8 @@ class Ours:
 
     def _shape(self, microbatches: int) -> Shape:
         partition = self.plan.partition
-        return Shape(partition.replicas, microbatches, self.batch, chunks=partition.chunks)
+        shape = Shape(partition.replicas, microbatches, self.batch, chunks=partition.chunks)
+        return replace(shape, run_ahead=self.plan.run_ahead)
 
     def prepare(self, microbatches: int) -> None:
         """Make the program and everything else that an epoch begins with."""
@@ -244,7 +246,9 @@ def _plan(race: Race, name: str) -> Plan:
     stages = tuple(
         Stage(bounds[n], bounds[n + 1], (n % race.world.size,)) for n in range(len(bounds) - 1)
     )
-    return Plan("bench", Partition(stages, chunks=chunks), name, race.microbatch, race.batch)
+    schedule, _, ahead = name.partition(" ahead ")
+    plan = Plan("bench", Partition(stages, chunks=chunks), schedule, race.microbatch, race.batch)
+    return replace(plan, run_ahead=int(ahead or 0))
 
 
 def _steady(race: Race, spans: Sequence, microbatches: int) -> tuple[float, float]:

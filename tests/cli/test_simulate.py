@@ -37,6 +37,20 @@ def test_interleaving_divides_the_bubble_by_its_chunks(stageflow):
     assert said.json["in_flight"] == [11, 9, 7, 5]
 
 
+def test_running_ahead_of_1f1b(stageflow):
+    times = ("--pipeline-size", "2", "--microbatches", "40", "--forward", "1", "--backward", "2")
+    spent = []
+    for ahead, held in ((0, [2, 1]), (1, [3, 1])):
+        more = ("--schedule", "pipedream", "--run-ahead", str(ahead), "--transfer", "1.5")
+        told = stageflow("simulate", *times, *more, "--json").json
+        assert (told["run_ahead"], told["in_flight"], told["versions"]) == (ahead, held, held)
+        spent.append(told["makespan"])
+    assert spent[1] < 0.75 * spent[0]
+    said = stageflow("simulate", *times, "--run-ahead", "1")
+    assert said.code == 1
+    assert "takes no further microbatches in flight" in said.err
+
+
 def test_the_advance_of_afp(stageflow):
     for advance, held in ((0, [4, 3, 2, 1]), (1, [7, 5, 3, 1]), (2, [10, 7, 4, 1])):
         said = stageflow(

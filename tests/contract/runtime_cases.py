@@ -92,6 +92,7 @@ class Case:
     last: str = "drop"
     state: str = "float32"
     sharded: bool = False
+    run_ahead: int = 0
 
     @property
     def name(self) -> str:
@@ -101,6 +102,7 @@ class Case:
         ] * self.recompute
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
         more += [self.state] * self.is_rounded + ["sharded"] * self.sharded
+        more += [f"ahead{self.run_ahead}"] * (self.run_ahead > 0)
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -189,6 +191,7 @@ class Case:
             recompute=self.recompute,
             num_pipelines=self.num_pipelines,
             shard_state=self.sharded,
+            run_ahead=self.run_ahead,
         )
         optimizer = OptimizerSpec(self.optimizer, self.rate, **self.asked)
         data = DataSpec(last=self.last)
@@ -307,6 +310,9 @@ def _further() -> Iterator[Case]:
     yield Case("chain", "1f1b-flush", "lion", (1, 1), extra="groups", state="bfloat16-state32")
     yield Case("residual", "pipedream", "adam", (1, 2), extra="one cycle")
     yield Case("noisy", "zb-h1", "sgd", (1, 1), extra="root")
+    yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
+    yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
+    yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)
 
 
 CASES = tuple(dict.fromkeys(_all()))

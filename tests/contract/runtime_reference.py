@@ -2,10 +2,11 @@
 
 It knows no program and no executor: plain autograd, torch's own optimizers, and a list of
 weight versions per stage. Which version microbatch k (from 0) meets at stage s of r_s replicas,
-where d_s = ceil(sum of r from s on / r_s) are in flight and m make a batch:
+where w_s = d_s + a (d_s - 1) are in flight, d_s = ceil(sum of r from s on / r_s), of a pipeline
+that runs ahead by a, and m make a batch:
 
     flush           floor(k / m): the newest
-    stashing        max(0, floor(k / r_s) - d_s + 1)               PipeDream, section 3.3
+    stashing        max(0, floor(k / r_s) - w_s + 1)               PipeDream, section 3.3
     vertical sync   the version that has learned from no more than the input stage's
     naive           forward as stashing, backward floor(k / r_s)
     2bw             max(0, floor(k / m) - 1)                       2BW, section 3.1
@@ -171,9 +172,15 @@ class _Pipeline:
         if self.case.schedule not in STASHING:
             return turn // self.case.batch
         if self.case.schedule == "pipedream-vertical-sync":
-            learned = max(0, turn // replicas[0] + 1 + -sum(replicas) // replicas[0])
+            learned = max(0, turn // replicas[0] + 1 - self._in_flight(0))
             return learned * replicas[0] // r
-        return max(0, turn // r + 1 + -sum(replicas[stage:]) // r)
+        return max(0, turn // r + 1 - self._in_flight(stage))
+
+    def _in_flight(self, stage: int) -> int:
+        """w_s."""
+        replicas = self.case.stage_replicas
+        rounds = -(-sum(replicas[stage:]) // replicas[stage])
+        return rounds + self.case.run_ahead * (rounds - 1)
 
     def _gradients(self, epoch: Epoch, microbatch: int, turn: int) -> tuple[float, float, Weights]:
         """The share of a full microbatch, the loss, the gradients of that share of it."""

@@ -87,6 +87,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"chunks": 3},
         {"pipelines": 1},
         {"update_times": 3},
+        {"run_ahead": 0},
         {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
@@ -154,6 +155,7 @@ class Doors:
             "also": [kept.id for kept in wanted.further],
             "lanes_took": wanted.took,
             "update_times": wanted.update_times,
+            "run_ahead": wanted.run_ahead,
             "search_on": wanted.search_on,
         } | more
 
@@ -168,6 +170,7 @@ class Doors:
             *("--state-precision", wanted.state_precision),
             *("--shard-state", wanted.shard_state.value),
             *("--update-times", str(wanted.update_times)),
+            *(() if wanted.run_ahead is None else ("--run-ahead", str(wanted.run_ahead))),
             *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
@@ -207,7 +210,7 @@ def command(*words: str) -> Any:
 def in_notebook(wanted: Wanted) -> list[Answer]:
     """The plan of a notebook that asks the same, and its alternatives."""
     same = ("planner", "schedule", "memory", "optimizer", "chunks", "pipelines", "device")
-    same += ("measured_on", "precision", "took", "state_precision", "update_times")
+    same += ("measured_on", "precision", "took", "state_precision", "update_times", "run_ahead")
     best = stageflow.plan(
         wanted.stored.profile,
         wanted.cluster,
@@ -248,6 +251,7 @@ OF_PLAN = (
     "shard_state",
     "lanes",
     "advance",
+    "run_ahead",
 )
 
 

@@ -42,6 +42,8 @@ SHAPES = [
     *STRAIGHT,
     *(replace(shape, recompute=True) for shape in STRAIGHT[1::3]),
     *(replace(shape, advance=advance) for shape in STRAIGHT[2::4] for advance in (0, 3)),
+    *(replace(shape, run_ahead=ahead) for shape in STRAIGHT[1::3] for ahead in (1, 2)),
+    Shape((3, 1, 2), 48, 24, run_ahead=1),
     Shape((1, 1, 1), 24, 4, num_pipelines=3),
     Shape((2, 1), 24, 4, num_pipelines=2, recompute=True),
     Shape((1, 1), 8, 4, chunks=2),

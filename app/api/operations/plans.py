@@ -60,6 +60,8 @@ class PlanRequest:
     chunks       stages on a device under a schedule that interleaves
     update_times how many times the samples of `batch` microbatches an update may take
     search_on    the search may take thirty times its usual work (minutes)
+    run_ahead    further microbatches in flight per hop under a schedule that never drains; null for
+                 as many as simulation finds faster
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
@@ -90,6 +92,7 @@ class PlanRequest:
     shard_state: MemorySaving = MemorySaving.AUTO
     update_times: int = 1
     search_on: bool = False
+    run_ahead: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +245,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         pipelines=asked.pipelines,
         update_times=asked.update_times,
         search_on=asked.search_on,
+        run_ahead=asked.run_ahead,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -13,6 +13,7 @@ from app.session.state import Param, bound
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
+from backend.prediction.run_ahead import MOST_TRIED
 from backend.profiles.devices import DEVICES, Precision
 from backend.profiles.state_precision import STATE_PRECISIONS
 from backend.runs.profiles import StoredProfile
@@ -112,7 +113,21 @@ def _updates() -> dict[str, Any]:
         "updates are faster, and learn otherwise. 1: no more than the microbatches per update.",
         width="stretch",
     )
-    return {"update_times": times, "search_on": state.text(Param.SEARCH_ON) == "1"}
+    run_ahead = pick(
+        "Run ahead",
+        ["", *map(str, range(MOST_TRIED + 1))],
+        Param.RUN_AHEAD,
+        str,
+        lambda number: f"{number} per hop" if number else "as far as it is faster",
+        help="Microbatches in flight beyond 1F1B's at each hop, under schedules that never drain: "
+        "slow links are hidden, for more activations, and under PipeDream older weights.",
+    )
+    ahead = int(run_ahead) if run_ahead else None
+    return {
+        "run_ahead": ahead,
+        "update_times": times,
+        "search_on": state.text(Param.SEARCH_ON) == "1",
+    }
 
 
 def _pipelines() -> dict[str, Any]:

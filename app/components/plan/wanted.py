@@ -26,6 +26,7 @@ class Wanted:
     device    a name of `backend.profiles.devices`: the profile as that device would run it, from
               `measured_on`, in `precision`; "" for as it was measured
     took      seconds per microbatch of one pipeline on a device, and of each of two there
+    run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
     averaged  whether an average of the weights is kept beside
     """
 
@@ -49,6 +50,7 @@ class Wanted:
     update_times: int = 1
     search_on: bool = False
     averaged: bool = False
+    run_ahead: int | None = None
 
     @property
     def question(self) -> Question:
@@ -66,6 +68,7 @@ class Wanted:
             pipelines=self.pipelines,
             update_times=self.update_times,
             search_on=self.search_on,
+            run_ahead=self.run_ahead,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -103,6 +106,7 @@ class Wanted:
             Param.CHUNKS: self.chunks,
             Param.PIPELINES: self.pipelines,
             Param.UPDATE_TIMES: self.update_times,
+            Param.RUN_AHEAD: None if self.run_ahead is None else str(self.run_ahead),
             Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
@@ -139,6 +143,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"up to {wanted.pipelines} parallel pipelines"
         case "update_times":
             return f"updates of up to {wanted.update_times} times the samples"
+        case "run_ahead":
+            return f"run ahead {wanted.run_ahead}"
         case "search_on":
             return "longer search"
         case "took":

@@ -117,6 +117,9 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
             f"{plan.num_pipelines} on the same devices" if plan.num_pipelines > 1 else "one",
         ),
     ]
+    if rule.runs_ahead and len(cut.stages) > 1:
+        further = count(plan.run_ahead, "further microbatch", "further microbatches")
+        found.append(("Run ahead", f"{further} per hop" if plan.run_ahead else "as 1F1B"))
     if max(cut.replicas) > 1:
         sharded = "sharded over the replicas of a stage" if plan.shard_state else "whole on each"
         found.append(("Optimizer's state", sharded))

@@ -6,7 +6,7 @@
     ...
 
 The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=,
-recompute=1 and one-way=0,1. Blank lines and what follows a # are skipped when reading.
+run-ahead=, recompute=1 and one-way=0,1. Blank lines and what follows a # are skipped when reading.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,7 @@ COUNTS = {
     "advance": "advance",
     "pipelines": "num_pipelines",
     "recompute": "recompute",
+    "run-ahead": "run_ahead",
 }
 """How the shape's fields besides the replicas are written."""
 ALWAYS = ("microbatches", "batch", "chunks")

@@ -4,16 +4,14 @@ Last but one of many pipeline ranks, advance 1: F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 st
 """
 
 from backend.pipeline.schedules.depth import Depth
+from backend.pipeline.schedules.flush import further
 from backend.pipeline.schedules.schedule import Schedule
 
 
 def warm_up(at: Depth) -> int:
-    """d + a (d - 1) forwards, d as in 1F1B and a the advance of the shape.
-
-    On a straight pipeline (p-s) + a (p-1-s): 7, 5, 3, 1 for four pipeline ranks and a = 1, as the
-    paper's figures show; the formula for any a, and for replicas, is ours.
-    """
-    return at.in_flight + at.advance * (at.in_flight - 1)
+    """As many further forwards as the advance of the shape: 7, 5, 3, 1 for four pipeline ranks and
+    an advance of 1, as the paper's figures show; the formula for any, and for replicas, is ours."""
+    return further(at, at.advance)
 
 
 AFP = Schedule(

@@ -15,7 +15,8 @@ class Depth(Protocol):
     batch_here   most microbatches of one batch that a rank here gets
     segment_here microbatches of the whole segment that a rank here gets
     num_batches  batches of the segment
-    at_input     what 1F1B has in flight at the input stage, over all its replicas
+    at_input     the warm-up of the input stage, over all its replicas
+    run_ahead    further microbatches in flight per hop (see `Shape`)
     """
 
     @property
@@ -42,6 +43,8 @@ class Depth(Protocol):
     def chunks(self) -> int: ...
     @property
     def advance(self) -> int: ...
+    @property
+    def run_ahead(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +63,22 @@ class StageDepth:
     pipeline_size: int = 1
     chunks: int = 1
     advance: int = 1
+    run_ahead: int = 0
 
     @staticmethod
     def of(
-        before: int, replicas: int, after: int, batch: int = 1, advance: int = 1
+        before: int, replicas: int, after: int, batch: int = 1, advance: int = 1, run_ahead: int = 0
     ) -> "StageDepth":
         """A stage of `replicas` devices with `before` devices before it and `after` behind,
-        under batches of `batch` microbatches."""
+        under batches of `batch` microbatches. How far the input stage runs ahead depends on its
+        replicas, which are not known: `at_input` is no more than that."""
         total = before + replicas + after
         return StageDepth(
             in_flight=1 - (-after // replicas),
             depth=-(-total // replicas),
             batch_here=-(-batch // replicas),
-            at_input=total,
+            at_input=total + run_ahead * after,
             replicas_here=replicas,
             advance=advance,
+            run_ahead=run_ahead,
         )

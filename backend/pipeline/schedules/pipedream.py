@@ -1,19 +1,25 @@
 """PipeDream: 1F1B that never drains, a step after every backward; three ways with versions.
 
-Last but one of many pipeline ranks: F0 F1 B0 step F2 B1 step F3 B2 step B3 step.
+Last but one of many pipeline ranks: F0 F1 B0 step F2 B1 step F3 B2 step B3 step; run ahead 1:
+F0 F1 F2 B0 step F3 B1 step B2 step B3 step.
 """
 
 from dataclasses import replace
 
 from backend.pipeline.schedules.depth import Depth
-from backend.pipeline.schedules.flush import warm_up
+from backend.pipeline.schedules.flush import further
 from backend.pipeline.schedules.schedule import Schedule, once_per_round, one_version
 from backend.pipeline.versions import current, from_the_input
 
 
+def warm_up(at: Depth) -> int:
+    """1F1B's forwards, and as many further ones per hop as the shape runs ahead (ours)."""
+    return further(at, at.run_ahead)
+
+
 def one_per_microbatch(at: Depth) -> int:
     """A version is kept for each microbatch in flight."""
-    return min(at.in_flight, at.segment_here)
+    return min(warm_up(at), at.segment_here)
 
 
 def live_with_vertical_sync(at: Depth) -> int:
@@ -33,6 +39,7 @@ PIPEDREAM = Schedule(
     live=one_per_microbatch,
     flushes=False,
     batched=False,
+    runs_ahead=True,
 )
 VERTICAL_SYNC = replace(
     PIPEDREAM,

@@ -35,7 +35,7 @@ def any_shape(shape: Shape) -> None:
     """Nothing is refused."""
 
 
-def any_batch(replicas: tuple[int, ...]) -> int:
+def any_batch(replicas: tuple[int, ...], run_ahead: int) -> int:
     """One microbatch is enough."""
     return 1
 
@@ -58,9 +58,11 @@ class Schedule:
     consistent    whether each backward must read its forward's version; False for comparison
     executable    whether the runtime of the workers runs it
     admits        raises `InvalidInput` with the numbers where a shape is not for it
-    least_batch   fewest microbatches of an update that it admits for given replicas
+    least_batch   fewest microbatches of an update that it admits for given replicas and run ahead
     parallel      whether a planner should try several pipelines on the same devices
     advances      advances (see `Shape`) that a planner should try
+    runs_ahead    whether it takes further microbatches in flight per hop (`Shape.run_ahead`)
+    grows_older   whether weights are the older the further it runs ahead
     """
 
     name: str
@@ -79,9 +81,11 @@ class Schedule:
     consistent: bool = True
     executable: bool = True
     admits: Callable[[Shape], None] = any_shape
-    least_batch: Callable[[tuple[int, ...]], int] = any_batch
+    least_batch: Callable[[tuple[int, ...], int], int] = any_batch
     parallel: bool = False
     advances: tuple[int, ...] = (1,)
+    runs_ahead: bool = False
+    grows_older: bool = True
 
     @property
     def averages(self) -> bool:
@@ -109,6 +113,15 @@ class Schedule:
         """Most of them that have their inputs' half of the backward and not their weights'."""
         return min(self.delay(at) + 1, self.in_flight(at)) if self.delay else 0
 
+    def check_run_ahead(self, run_ahead: int) -> None:
+        """Raises `InvalidInput` where it should run further ahead and does not."""
+        if run_ahead and not self.runs_ahead:
+            raise InvalidInput(
+                f"schedule {self.name!r} takes no further microbatches in flight, and {run_ahead} "
+                "per hop are asked for",
+                advice="Run ahead by 0, or use a schedule that never drains, such as 'pipedream'.",
+            )
+
     def check(self, shape: Shape) -> None:
         """Raises `InvalidInput` where `shape` is not one for this schedule."""
         if shape.chunks > 1 and not self.chunked:
@@ -122,4 +135,5 @@ class Schedule:
                 "average after every flush",
                 advice="Use one pipeline, or a schedule that flushes, such as 'afp'.",
             )
+        self.check_run_ahead(shape.run_ahead)
         self.admits(shape)

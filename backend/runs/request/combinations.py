@@ -52,6 +52,7 @@ def _check_schedule(spec: TrainSpec) -> None:
             advance=plan.advance,
             num_pipelines=plan.num_pipelines,
             recompute=plan.recompute,
+            run_ahead=plan.run_ahead,
         )
     )
 

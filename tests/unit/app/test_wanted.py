@@ -44,6 +44,7 @@ def test_every_field_reaches_the_question():
         further=(stored(HALF, 2),),
         state_precision="bfloat16-masters",
         update_times=4,
+        run_ahead=0,
         search_on=True,
         averaged=True,
     )
@@ -59,6 +60,7 @@ def test_every_field_reaches_the_question():
         chunks=3,
         pipelines=2,
         update_times=4,
+        run_ahead=0,
         search_on=True,
         further=(HALF,),
     )
@@ -68,7 +70,7 @@ def test_every_field_reaches_the_question():
     assert {device.memory for device in wanted.question.cluster.each} == {4e9}
     assert set(wanted.options) == {
         *("optimizer", "memory", "recompute", "chunks", "pipelines", "took", "further"),
-        *("state_precision", "shard_state", "update_times", "search_on", "averaged"),
+        *("state_precision", "shard_state", "update_times", "search_on", "averaged", "run_ahead"),
     }
 
 

@@ -147,7 +147,7 @@ def test_data_parallelism_is_once_as_fast_as_itself_and_sends_what_it_sends():
 
 
 def test_the_reasons_name_the_stage_and_what_moving_a_layer_costs():
-    lines = answer("model-parallel").reasons
+    lines = answer("model-parallel", run_ahead=0).reasons
     assert "bottleneck" in lines[0]
     assert lines[1].startswith("Waiting adds")
     assert "holds most" in lines[2]

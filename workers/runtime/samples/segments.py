@@ -70,6 +70,7 @@ def epoch_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
         advance=plan.advance,
         num_pipelines=plan.num_pipelines,
         recompute=plan.recompute,
+        run_ahead=plan.run_ahead,
     )
 
 
