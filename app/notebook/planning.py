@@ -196,16 +196,13 @@ def simulate(plan: NotebookPlan, schedule: str = "", microbatches: int = 0) -> N
     """The same partition under another schedule, or with another number of microbatches per
     update (where the schedule drains). Raises `InvalidInput`."""
     name = schedule or plan.plan.schedule
-    if not schedule_named(name).batched:
-        if microbatches > 1:
-            raise InvalidInput(
-                f"schedule {name!r} updates after every microbatch, not after {microbatches}",
-                "Leave the number out, or choose a schedule that drains, such as 1f1b-flush.",
-            )
-        batch = 1
-    else:
-        batch = microbatches or (plan.plan.batch if plan.plan.batch > 1 else plan.question.batch)
-    changed = replace(plan.plan, planner=BY_HAND, schedule=name, batch=batch)
+    if not schedule_named(name).batched and microbatches > 1:
+        raise InvalidInput(
+            f"schedule {name!r} updates after every microbatch, not after {microbatches}",
+            "Leave the number out, or choose a schedule that drains, such as 1f1b-flush.",
+        )
+    usual = plan.plan.batch if plan.plan.batch > 1 else plan.question.batch
+    changed = replace(plan.plan.under(name, microbatches or usual), planner=BY_HAND)
     return replace(plan, answer=by_hand(plan.question, changed), others=())
 
 

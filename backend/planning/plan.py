@@ -1,13 +1,14 @@
 """A plan: which layers form which stage, how often it is replicated, on which devices."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
+from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
@@ -125,6 +126,17 @@ class Plan:
     advance: int = 1
     shard_state: bool = False
     run_ahead: int = 0
+
+    def under(self, schedule: str, batch: int) -> "Plan":
+        """The same under another schedule: with `batch` microbatches per update where that has
+        batches, and as far ahead where it runs ahead."""
+        rule = schedule_named(schedule)
+        return replace(
+            self,
+            schedule=schedule,
+            batch=batch if rule.batched else 1,
+            run_ahead=self.run_ahead if rule.runs_ahead else 0,
+        )
 
     @property
     def label(self) -> str:

@@ -11,21 +11,16 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.baselines import data_parallel
 from backend.planning.catalog import SEARCHES
 from backend.planning.cuts import BY_HAND, read_cut
-from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
-from backend.prediction.bottleneck import explain, waits
-from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
+from backend.prediction.reasons import reasons
 from backend.prediction.same_updates import samples_per_update
 from backend.prediction.search import first_found, search
-from backend.prediction.sensitivity import sensitivity
-from backend.prediction.shapes import steady_shape
 from backend.prediction.watch import UNWATCHED, Watch
-from backend.profiles.profile import ONE_LAYER
-from backend.units import bytes_text, percent_text
+from backend.units import percent_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +189,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         _bytes_for(prediction, parallel),
         (samples * least + update) / cluster.speed_at_once / question.gain,
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
-        tuple(_reasons(question, prediction)),
+        tuple(reasons(question, prediction)),
         seconds,
     )
 
@@ -210,79 +205,6 @@ def _answer(name: str, question: Question, watch: Watch, work: SearchWork) -> An
     prediction = search(name, question, watch, work)
     found = judge(question, prediction, time.process_time() - start)
     return replace(found, is_short=work.is_short, stopped=work.stopped)
-
-
-def _reasons(question: Question, prediction: Prediction) -> Iterator[str]:
-    """Why there is no cut where the model is one layer, what the bottleneck is, what is held, what
-    memory made of the plan, and, where it does not interleave, what moving its layers would cost.
-    """
-    plan, cluster = prediction.plan, question.cluster
-    profile, shape = question.profile_of(plan), steady_shape(plan)
-    durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
-    if len(profile.layers) == 1 and cluster.num_devices > 1:
-        yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
-    yield explain(durations, plan, shape)
-    each = prediction.seconds_per_minibatch / plan.batch
-    if waiting := waits(durations, plan, shape, each):
-        yield waiting
-    if idle := cluster.num_devices - plan.partition.num_devices:
-        yield f"{idle} of {cluster.num_devices} devices have no work."
-    yield _most_held(question, plan)
-    yield from _ran_ahead(question, plan)
-    if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
-        yield f"Activations are computed again before the backward, since without that {fault}."
-    if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):
-        yield f"The optimizer's state is sharded over the replicas, since without that {fault}."
-    size = question.profile.microbatch  # an update of each: they are not split
-    stashing = replace(plan, schedule=PIPEDREAM.name, microbatch=size, batch=1, num_pipelines=1)
-    if (
-        not question.schedule
-        and plan.partition.chunks == 1
-        and (fault := _excess(question, stashing))
-    ):
-        split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
-        yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
-    if plan.partition.chunks == 1:
-        simulated = question.predict if plan.planner == "best" else None
-        yield from sensitivity(profile, cluster, plan, question.optimizer, simulated)
-
-
-def _most_held(question: Question, plan: Plan) -> str:
-    """Which stage's devices hold most, and of what."""
-    profile = question.at(plan.microbatch)
-    held = memory_parts(profile, plan, steady_shape(plan), question.optimizer)
-    stage = max(range(len(held)), key=lambda each: held[each].total)
-    most = held[stage]
-    return f"Stage {stage} holds most, {bytes_text(most.total)}: {parts_text(most)}."
-
-
-def _ran_ahead(question: Question, plan: Plan) -> Iterator[str]:
-    """What the further microbatches in flight buy and cost, beside the same plan without them."""
-    if not plan.run_ahead:
-        return
-    mine = question.predict(plan)
-    try:
-        plain = question.predict(replace(plan, run_ahead=0))
-    except StageflowError:
-        return
-    gain = mine.samples_per_second / (plain.samples_per_second or 1.0) - 1
-    more = max(mine.memory_bytes) - max(plain.memory_bytes)
-    yield (
-        f"It runs ahead by {plan.run_ahead} per hop: {percent_text(gain)} more samples/s than "
-        f"without, for {bytes_text(more)} more memory at the peak, {max(mine.versions)} instead of "
-        f"{max(plain.versions)} weight versions and {mine.staleness} instead of {plain.staleness} "
-        "updates of staleness."
-    )
-
-
-def _excess(question: Question, plan: Plan) -> PlanDoesNotFit | None:
-    """Why `plan` does not fit the memory; None where it does."""
-    held = memory_parts(question.at(plan.microbatch), plan, steady_shape(plan), question.optimizer)
-    try:
-        check_memory(held, smallest_devices(question.cluster, plan.partition))
-    except PlanDoesNotFit as fault:
-        return fault
-    return None
 
 
 def _data_parallel(question: Question, plan: Plan) -> Prediction | None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from backend.codec import from_plain, to_plain
 from backend.errors import InvalidInput
-from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.plan import Plan
 from backend.runs.request.optimizer_spec import OptimizerSpec
 from backend.runs.request.spec import TrainSpec
@@ -56,9 +55,7 @@ def varied(base: TrainSpec, values: Mapping[str, Value], plan_of: PlanOf) -> Tra
 
 def under(plan: Plan, schedule: str) -> Plan:
     """The same partition under another schedule, with a batch that it can have."""
-    if not schedule_named(schedule).batched:
-        return replace(plan, schedule=schedule, batch=1)
-    return replace(plan, schedule=schedule, batch=plan.batch if plan.batch > 1 else BATCH)
+    return plan.under(schedule, plan.batch if plan.batch > 1 else BATCH)
 
 
 def read_axis(text: str) -> SweepAxis:
