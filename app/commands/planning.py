@@ -92,7 +92,8 @@ def options(
     run_ahead: Annotated[
         int | None,
         typer.Option(
-            help="Further microbatches in flight per hop where nothing drains (by simulation)."
+            help="Further microbatches in flight per hop of a schedule that never drains (default: "
+            "as many as simulation finds faster)."
         ),
     ] = None,
     target: Annotated[

@@ -41,7 +41,10 @@ def simulate(
     ] = 1,
     advance: Annotated[int, typer.Option(min=0, help="How far afp runs ahead of 1F1B.")] = 1,
     run_ahead: Annotated[
-        int, typer.Option(help="Further microbatches in flight per hop, where nothing drains.")
+        int,
+        typer.Option(
+            help="Further microbatches in flight per hop of a schedule that never drains."
+        ),
     ] = 0,
     trace: Annotated[
         Path | None, typer.Option(help="Write the timeline as a Chrome trace for Perfetto.")
