@@ -96,7 +96,7 @@ class Tour:
             self.fault = fault
         except Exception:
             log.exception("the example failed")
-            self.fault = StageflowError("the example failed; the server's log says how")
+            self.fault = StageflowError("the example failed; the server's log says why")
 
     def _carried(self, spec: ProfileSpec | TrainSpec, name: str) -> Run:
         """The run once it has ended."""

@@ -6,6 +6,8 @@ from functools import wraps
 from math import isfinite
 from typing import Concatenate, ParamSpec
 
+from backend.units import duration_text
+
 SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
 P = ParamSpec("P")
@@ -50,17 +52,8 @@ def time_unit(extent: float) -> tuple[float, str]:
 
 @of_numbers
 def duration(value: float) -> str:
-    """A long time in its two largest parts: "42 s", "1 min 12 s", "2 h 05 min", "3 d 4 h"."""
-    whole = round(value)
-    if whole < 60:
-        return f"{whole}{SPACE}s"
-    minutes, rest = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes}{SPACE}min{SPACE}{rest:02d}{SPACE}s"
-    hours, rest = divmod(minutes, 60)
-    if hours < 24:
-        return f"{hours}{SPACE}h{SPACE}{rest:02d}{SPACE}min"
-    return f"{hours // 24}{SPACE}d{SPACE}{hours % 24}{SPACE}h"
+    """`duration_text`, on one line."""
+    return duration_text(value).replace(" ", SPACE)
 
 
 def clock(ahead: float) -> str:

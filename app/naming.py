@@ -134,8 +134,8 @@ def traced_words(found: TracedRun) -> str:
     )
     return (
         f"{seconds(found.makespan)} measured, {seconds(found.predicted_makespan)} predicted "
-        f"({change(found.makespan, found.predicted_makespan)}); bubble {percent(found.bubble)} "
-        f"for {percent(found.predicted_bubble)}; "
+        f"({change(found.makespan, found.predicted_makespan)}); bubble {percent(found.bubble)}, "
+        f"predicted {percent(found.predicted_bubble)}; "
         + (f"slower than predicted: {slow}" if slow else "no rank is slow")
     )
 
@@ -257,7 +257,7 @@ def filter_words(wanted: RunFilter) -> str:
     said = {
         " or ".join(wanted.states): bool(wanted.states),
         f"{wanted.kind} runs": bool(wanted.kind),
-        f"name, note or tag has {wanted.text}": bool(wanted.text),
+        f"name, note or tag contains {wanted.text}": bool(wanted.text),
         f"model {wanted.definition_id}": wanted.definition_id is not None,
         f"plan {wanted.plan_id}": wanted.plan_id is not None,
         f"of {wanted.owner}": bool(wanted.owner),

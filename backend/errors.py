@@ -26,6 +26,11 @@ class InvalidInput(StageflowError):
     """A value that a person gave and that cannot be used as it is."""
 
 
+def listed(page: str, command: str) -> str:
+    """Where people find the ids and names that there are, in the browser and in a terminal."""
+    return f"List them: page {page}, or stageflow {command}"
+
+
 def first_line(fault: object) -> str:
     """The first line of an error's text; the name of its class where it has none."""
     return next(iter(str(fault).strip().splitlines()), type(fault).__name__)

@@ -9,6 +9,20 @@ def seconds_text(seconds: float) -> str:
     return f"{_three_digits(seconds * 1e6)} µs"
 
 
+def duration_text(seconds: float) -> str:
+    """A long time in its two largest parts: "42 s", "1 min 12 s", "2 h 05 min", "3 d 4 h"."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, rest = divmod(minutes, 60)
+    if hours < 24:
+        return f"{hours} h {rest:02d} min"
+    return f"{hours // 24} d {hours % 24} h"
+
+
 def bytes_text(count: float) -> str:
     """Three digits and a binary unit: "21.0 MiB", "1.40 GiB"."""
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):

@@ -20,8 +20,8 @@ def file_of(*media: str) -> dict[str, Any]:
 def ranged_file_of(*media: str) -> dict[str, Any]:
     """The same, where a part of the file may be asked for, as `kept_file` answers."""
     options = file_of(*media)
-    part = {"description": "A part of it", "content": {m: {} for m in media}}
-    beyond = {"description": "It has no such part"}
+    part = {"description": "A part of the file", "content": {m: {} for m in media}}
+    beyond = {"description": "The file has no such part"}
     return options | {"responses": {**options["responses"], 206: part, 416: beyond}}
 
 

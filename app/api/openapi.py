@@ -24,9 +24,9 @@ from app.api.problems import MEDIA
 from app.version import stageflow_version
 
 DESCRIPTION = (
-    "Everything that the pages do. Seconds, bytes, Unix times or ISO 8601 with a zone. Errors "
-    "are JSON with what is wrong and what to do. Send 'Authorization: Bearer TOKEN' where "
-    "STAGEFLOW_API_TOKEN is set."
+    "Everything that the pages do. Times are in seconds, sizes in bytes, moments Unix times or ISO "
+    "8601 with a zone. Errors are JSON with what is wrong and what to do. Send 'Authorization: "
+    "Bearer TOKEN' where STAGEFLOW_API_TOKEN is set."
 )
 NOUNS = (
     *(definitions, profiles, clusters, plans, programs, runs, comments, views, records),

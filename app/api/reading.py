@@ -11,6 +11,7 @@ from app.api.fields import MAX_ID
 from app.api.problems import Refused
 from backend.codec import keys
 from backend.errors import InvalidInput, NotFound
+from backend.units import bytes_text
 
 JSON = "application/json"
 MAX_BODY = 8 * 1024 * 1024
@@ -38,11 +39,11 @@ async def checked(request: Request, parameters: Sequence[str], body: Any) -> Req
     that its query may hold. Raises `NotFound`, `InvalidInput` and `Refused` (400, 413, 415)."""
     for value in request.path_params.values():
         if isinstance(value, int) and not 0 < value <= MAX_ID:
-            raise NotFound(f"there is no number {value}", f"Ids go from 1 to {MAX_ID}.")
+            raise NotFound(f"{value} is not an id", f"Ids go from 1 to {MAX_ID}.")
     for name in request.query_params:
         if name not in parameters:
             known = ", ".join(parameters) or "none"
-            raise InvalidInput(f"no parameter {name[:100]!r}", f"There are: {known}.")
+            raise InvalidInput(f"no parameter {name[:100]!r}", f"Known parameters: {known}.")
     return request if body is None else await _parsed(request, body)
 
 
@@ -70,7 +71,7 @@ async def limited_body(request: Request, most: int) -> bytes:
     async for chunk in request.stream():
         data += chunk
         if len(data) > most:
-            raise Refused(413, f"the body is larger than {most:,} bytes", "Send less.")
+            raise Refused(413, f"the body is larger than {bytes_text(most)}", "Send less.")
     return bytes(data)
 
 
@@ -81,7 +82,7 @@ def _check_fields(kind: type, plain: Any) -> None:
     known = keys(kind)
     for name in plain:
         if name not in known:
-            raise InvalidInput(f"no field {name[:100]!r}", f"There are: {', '.join(known)}.")
+            raise InvalidInput(f"no field {name[:100]!r}", f"Known fields: {', '.join(known)}.")
 
 
 def _check_values(plain: Any, depth: int = 0) -> None:

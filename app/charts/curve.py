@@ -11,6 +11,8 @@ from app.charts.palette import CURVE, NEUTRAL
 
 X, Y = "minibatch", "value"
 FEW = 30
+PERCENTS = "format(100 * datum.value, '~r') + '\u00a0%'"
+"""How an axis of shares is labelled, as `app.formats.percent` writes them."""
 ONCE = [{"window": [{"op": "row_number", "as": "row"}]}, {"filter": "datum.row == 1"}]
 """What is drawn then is drawn once, and not for each point."""
 LINE, ROWS = 14, 4
@@ -28,10 +30,10 @@ def curve(
 ) -> dict[str, Any]:
     """How to draw them: a line, dots when they are few, `target` as a dashed level; `share`
     writes percents. `marks`: what changed at which minibatch, as upright lines with words."""
-    value = {"format": ".0%"} if share else {}
+    value = {"labelExpr": PERCENTS} if share else {}
     whole = {"grid": False, "tickMinStep": 1, "format": ",.0f", "tickCount": 6, "labelFlush": True}
     encoding = {
-        "x": {"field": X, "type": "quantitative", "axis": whole},
+        "x": {"field": X, "type": "quantitative", "axis": whole, "scale": {"nice": False}},
         "y": {
             "field": Y,
             "type": "quantitative",

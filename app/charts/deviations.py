@@ -11,7 +11,7 @@ from app.charts.bars import KINDS, Bars
 from app.charts.canvas import WORDS, partners
 from backend.pipeline.kinds import FACTS, Form
 
-DATA, CHECKPOINT, WAITING, IDLE = "data", "checkpoint", "waiting", "idle"
+DATA, CHECKPOINT, WAITING, IDLE = "loading data", "checkpoint", "waiting", "idle"
 CAUSES = {f.letter: f.word for f in FACTS.values() if f.form is not Form.SEND} | {"<": WAITING}
 """What a rank's second was spent on: per kind the word for it; beside them `DATA`, `CHECKPOINT`
 and `IDLE`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.charts import palette
+from app.charts.curve import PERCENTS
 
 X, Y, SMOOTHED, RUN = "x", "value", "smoothed", "run"
 SERIES = tuple((colour, dash) for dash in ([1, 0], [5, 3]) for colour in palette.SERIES)
@@ -98,7 +99,7 @@ def _height(field: str, share: bool, log: bool) -> dict[str, Any]:
         "field": field,
         "type": "quantitative",
         "title": None,
-        "axis": {"format": ".0%"} if share else {},
+        "axis": {"labelExpr": PERCENTS} if share else {},
         "scale": {"type": "log"} if log else {"zero": False},
     }
 

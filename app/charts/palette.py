@@ -42,7 +42,6 @@ COLOURS = {
     "receive": COMMUNICATION,
     "all-reduce": SYNCHRONISATION,
     "averaging": SYNCHRONISATION,
-    "data": DATA,
     "checkpoint": CHECKPOINT,
     "waiting": NEUTRAL,
     "idle": IDLE,

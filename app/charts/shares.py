@@ -21,7 +21,7 @@ IDLE: dict[Idle, str] = {
 }
 """Greys, as idle time is in a timeline, but for what waits for an action of another colour."""
 HATCHED: dict[str, str] = {Idle.IMBALANCE: "/", Idle.SHARING: "."}
-NAME = 34  # characters
+NAME = 40  # characters
 AnyCause = TypeVar("AnyCause", bound=str)
 
 

@@ -17,6 +17,11 @@ CELLS, FEWEST = 2400, 40
 """About so many in a picture, and at least so many for each device."""
 ROW, AXIS = 22, 50  # pixels
 LETTERS = 34
+MOMENT = (
+    "timeFormat(datum.value, seconds(datum.value) ? '%H:%M:%S'"
+    " : hours(datum.value) || minutes(datum.value) ? '%H:%M' : '%d %b')"
+)
+"""A tick of the axis, by the 24-hour clock as all times of the pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,7 @@ def _label(
 
 def use_chart(num_devices: int) -> dict[str, Any]:
     """How to draw the cells."""
-    axis = {"grid": False, "title": None, "tickCount": 5, "labelFlush": True}
+    axis = {"grid": False, "title": None, "tickCount": 5, "labelFlush": True, "labelExpr": MOMENT}
     hover = [
         {"field": DEVICE, "type": "nominal", "title": "device, now"},
         {"field": START, "type": "temporal", "title": "at", "format": "%H:%M:%S"},

@@ -15,7 +15,7 @@ from backend.storage.backup.manifest import Manifest
 from backend.storage.backup.moving import move as move_rows
 from backend.storage.backup.restoring import restore as restore_from
 
-Replace = Annotated[bool, typer.Option("--replace", help="Lose what is in that database now.")]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite what is in that database now.")]
 app = typer.Typer(help="The database: its schema revision and upgrades.", no_args_is_help=True)
 
 
@@ -65,7 +65,10 @@ def move(
     """
     moved = move_rows(load_settings(), to, replace)
     print_table("", ["table", "rows"], [[name, kept.rows] for name, kept in moved.items()])
-    out.print("Compared: every row is there. Set STAGEFLOW_DATABASE_URL to it, on every machine.")
+    out.print(
+        "Compared: every row is there. Set STAGEFLOW_DATABASE_URL to the new database, on every "
+        "machine."
+    )
 
 
 def _told(manifest: Manifest) -> str:

@@ -27,7 +27,7 @@ def print_command(backend: Backend, spec: RunSpec, folder: Path) -> None:
     """Fill the folder, which must be new or empty, and print the line for a shell. Raises
     `InvalidInput`, and what `submit` raises."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(f"{folder} is no empty folder", "Give the path of a new one.")
+        raise InvalidInput(f"{folder} is not an empty folder", "Give the path of a new one.")
     checked = to_json(RunSpec, backend.runs.checked(spec))
     told = subprocess.run(
         launch.agent_command("workers.by_hand", str(folder.absolute())),

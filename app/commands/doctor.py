@@ -136,7 +136,9 @@ def _pools(settings: Settings) -> Finding:
     faults = [
         f"{pool.name} {pool.fault or 'is silent'}" for pool in pools if pool.fault or not pool.alive
     ]
-    free = ", ".join(f"{p.name}: {p.room.free} of {p.room.total} devices free" for p in pools)
+    free = ", ".join(
+        f"{p.name}: {p.room.free} of {formats.count(p.room.total, 'device')} free" for p in pools
+    )
     return Finding(
         "pools",
         not faults,

@@ -64,7 +64,7 @@ def runs(
     if not rows:
         return out.print("No runs yet. Start one: stageflow demo")
     print_table(
-        f"{page.total} runs",
+        formats.count(page.total, "run"),
         ["id", "name", "kind", "state", "plan", "accuracy", "per minibatch", "created"],
         [
             [
@@ -281,8 +281,8 @@ def attempts(run_id: RunId, as_json: Json = False) -> None:
     if as_json:
         return print_json(found)
     print_table(
-        f"run {run_id}: {len(found)} attempts",
-        ["attempt", "node", "started", "from step", "plan", "outcome", "reason"],
+        f"run {run_id}: {formats.count(len(found), 'attempt')}",
+        ["attempt", "node", "started", "from update", "plan", "outcome", "reason"],
         [
             [
                 one.number,

@@ -154,7 +154,7 @@ def _profiled(backend: Backend, spec: ProfileSpec, name: str, fresh: bool) -> St
     with node_agent(backend, spec.pool):
         kept = () if fresh else backend.profiles.measured(spec, backend.nodes.list())
         if kept:
-            err.print(f"profile {kept[-1].id} has been measured already; --fresh measures again")
+            err.print(f"profile {kept[-1].id} exists already; --fresh measures again")
             return kept[-1]
         run = follow(backend, submit(backend, spec, f"profile {name}"))
     assert run.summary.profile_id is not None
@@ -282,7 +282,9 @@ def resume(
     backend = connect()
     resumed = backend.runs.resume(run_id, plan_id, epochs, best=best, learning_rate=rate)
     if detach:
-        return print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} waits")
+        return (
+            print_json({"id": resumed.id}) if as_json else out.print(f"run {resumed.id} is queued")
+        )
     with node_agent(backend, resumed.spec.pool):
         final = follow(backend, resumed)
     return show(final.id, as_json)

@@ -12,7 +12,7 @@ from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import PlanOptions, options, plain
 from app.exports.answers import HEAD, row
-from app.formats import between, seconds
+from app.formats import between, count, seconds
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
@@ -71,7 +71,7 @@ def plan(
     if as_json:
         plans = [plain(question.profile, each) for each in answers]
         return print_json({"plan_id": plan_id, **plans[0], "fallbacks": found, "plans": plans})
-    title = f"plans for {question.profile.name} on {question.cluster.num_devices} devices"
+    title = f"plans for {question.profile.name} on {_devices(question)}"
     print_table(title, HEAD, map(row, answers))
     if likely := between(answers[0].prediction.seconds_range, seconds):
         out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
@@ -148,8 +148,12 @@ def compare(asked: PlanOptions, as_json: Json = False) -> None:
         ]
         plans = [plain(question.profile, answer) for answer in answers]
         return print_json({"plans": plans, "refused": faults})
-    title = f"{question.profile.name} on {question.cluster.num_devices} devices"
+    title = f"{question.profile.name} on {_devices(question)}"
     print_table(title, HEAD, map(row, answers))
     for line in refused:
         out.print(f"{line.planner} · {line.schedule or 'any schedule'}: {line.fault}", style="dim")
     return None
+
+
+def _devices(question: Question) -> str:
+    return count(question.cluster.num_devices, "device")

@@ -144,8 +144,10 @@ def _tell_quota(project: Project) -> None:
 def retain(
     name: Name,
     days: Annotated[int | None, typer.Option(min=NONE, help="-1 = for ever.")] = None,
-    last: Annotated[int | None, typer.Option(min=0, help="Newest runs to keep whole.")] = None,
-    starred: Annotated[bool | None, typer.Option(help="Whether a star keeps a run whole.")] = None,
+    last: Annotated[int | None, typer.Option(min=0, help="Newest runs to keep in full.")] = None,
+    starred: Annotated[
+        bool | None, typer.Option(help="Whether starred runs are kept in full.")
+    ] = None,
 ) -> None:
     """Set how long ended runs keep logs, timelines and checkpoints; without options print it.
 
@@ -165,8 +167,8 @@ def retain(
         projects.retain(project.id, kept)
     rows: list[list[object]] = [
         ["days", "for ever" if kept.days is None else kept.days],
-        ["newest runs kept whole", kept.last],
-        ["a star keeps a run whole", "yes" if kept.starred else "no"],
+        ["newest runs kept in full", kept.last],
+        ["starred runs kept in full", "yes" if kept.starred else "no"],
     ]
     print_table(project.name, ["", ""], rows)
 

@@ -26,7 +26,7 @@ def started(backend: Backend, spec: SweepSpec, name: str, as_json: bool) -> None
     sweep = backend.sweeps.start(spec, name)
     if as_json:
         return print_json({"id": sweep.id, "runs": sweep.run_ids})
-    return out.print(f"sweep {sweep.id}: {len(sweep.runs)} runs are queued")
+    return out.print(f"sweep {sweep.id}: {formats.count(len(sweep.runs), 'run')} queued")
 
 
 @app.command("list")
@@ -37,7 +37,7 @@ def list_sweeps(as_json: Json = False) -> None:
         return print_json([_plain(each) for each in found])
     return print_table(
         formats.count(len(found), "sweep"),
-        ["sweep", "name", "varies", "how far", "best", "created"],
+        ["sweep", "name", "varies", "progress", "best", "created"],
         [
             [
                 each.sweep.id,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from app import formats
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json
 from app.naming import followed_words
@@ -38,7 +39,7 @@ def list_trackers(run_id: RunNumber, as_json: Json = False) -> None:
     if as_json:
         return print_json(list(found))
     return print_table(
-        f"run {run_id}: followed in {len(found)} trackers",
+        f"run {run_id}: followed in {formats.count(len(found), 'tracker')}",
         ["tracker", "state", "points", "where", "problem"],
         [
             [each.tracker, followed_words(each), each.sent, _where(each), each.error]

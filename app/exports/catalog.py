@@ -88,5 +88,7 @@ EXPORTS = {
 def export_named(name: str) -> Export:
     """Raises `InvalidInput` where there is none of that name."""
     if name not in EXPORTS:
-        raise InvalidInput(f"no export format {name[:100]!r}", f"There are: {', '.join(EXPORTS)}.")
+        raise InvalidInput(
+            f"no export format {name[:100]!r}", f"Choose one of: {', '.join(EXPORTS)}."
+        )
     return EXPORTS[name]

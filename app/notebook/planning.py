@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.exports.answers import HEAD, row
 from app.exports.stage_rows import stage_rows
-from app.formats import between, rate, seconds
+from app.formats import between, count, rate, seconds
 from app.naming import plan_name, planner_name, rank_names
 from app.notebook.profiles import NotebookProfile, read_profile
 from app.notebook.tables import by_columns, heading, paragraphs, table
@@ -77,10 +77,10 @@ class NotebookPlan:
         from app.charts.bars import bars_of
         from app.notebook.timelines import NotebookTimeline
 
-        count = microbatches or steady_shape(self.plan).num_microbatches
+        number = microbatches or steady_shape(self.plan).num_microbatches
         profile = self.question.profile_of(self.plan)
-        _, found = predicted_program(profile, self.question.cluster, self.plan, count)
-        line = f"predicted · {count} microbatches · {rate(self.prediction.samples_per_second)}"
+        _, found = predicted_program(profile, self.question.cluster, self.plan, number)
+        line = f"predicted · {number} microbatches · {rate(self.prediction.samples_per_second)}"
         title = f"{profile.name} · {plan_name(self.plan)}"
         return NotebookTimeline(title, line, bars_of(found), rank_names(self.plan))
 
@@ -130,7 +130,7 @@ class NotebookPlan:
 
     def _repr_html_(self) -> str:
         question = self.question
-        on = f"{question.profile.name} on {question.cluster.num_devices} devices"
+        on = f"{question.profile.name} on {count(question.cluster.num_devices, 'device')}"
         ranked = table(HEAD, map(row, self._all))
         return (
             heading(plan_name(self.plan), on)
@@ -236,4 +236,4 @@ def _saving(name: str, word: str) -> MemorySaving:
         return MemorySaving(word)
     except ValueError:
         known = ", ".join(each.value for each in MemorySaving)
-        raise InvalidInput(f"{name} is {word!r}", f"Give one of: {known}.") from None
+        raise InvalidInput(f"{name} is {word!r}", f"Choose one of: {known}.") from None

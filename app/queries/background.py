@@ -80,7 +80,7 @@ class Background(Generic[T]):
             self.fault = fault
         except Exception:
             log.exception("planning failed")
-            self.fault = StageflowError("planning failed; the server's log says how")
+            self.fault = StageflowError("planning failed; the server's log says why")
         finally:
             self._ended.set()
 

@@ -26,7 +26,7 @@ def page() -> None:
         kept, adding = st.columns([2.2, 1], gap="medium")
     with kept:
         _kept()
-        with card("Zoo", "models of the papers and of today, their sizes as parameters"):
+        with card("Zoo", "published models, with their sizes as parameters"):
             add_model.zoo()
     with adding, card("Upload"):
         add_model.upload()

@@ -66,8 +66,8 @@ def _live() -> None:
             (
                 Figure("Nodes alive", count(len(alive)), f"of {count(len(nodes))} known"),
                 Figure("Devices", count(devices), "of nodes that are alive"),
-                Figure("Held", count(busy), f"{count(max(0, devices - busy))} devices free"),
-                Figure("Queue", count(queued), "in their order"),
+                Figure("Held", count(busy), f"{count(max(0, devices - busy), 'device')} free"),
+                Figure("Queue", count(queued), "runs that wait"),
             ),
             "nodes",
         )

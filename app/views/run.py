@@ -86,7 +86,7 @@ def _message(run: Run) -> None:
         run_error_box(run.error)
     if run.state is RunState.CANCELLED and run.started_at is None:
         st.info(
-            "Cancelled before it started: nothing was run. Retry asks for the same again.",
+            "Cancelled before it started: nothing was run. Retry runs the same again.",
             icon=":material/block:",
         )
     if run.fallbacks and not run.state.is_final:

@@ -56,7 +56,7 @@ def _list(wanted: RunFilter, columns: Sequence[str]) -> None:
         if found.total:
             run_table(found.runs, columns, order)
         else:
-            st.caption("No run meets these filters.")
+            st.caption("No run matches these filters.")
 
 
 def _shown_page() -> int:

@@ -66,7 +66,7 @@ def _measure(wanted: Wanted) -> tuple[str, Prices | None, Precision]:
             "Other prices by type",
             **bound(Param.PRICES),
             placeholder="H100 4.50, T4 0.35",
-            help="Types of devices whose price is another one",
+            help="Device types that have another price",
             width=220,
         )
         precision = _precision(wanted)

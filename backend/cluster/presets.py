@@ -156,5 +156,5 @@ def preset_of(cluster: Cluster) -> tuple[str, int] | None:
 def preset(name: str, count: int) -> Cluster:
     """The preset `name` with `count` devices or servers; raises `InvalidInput`."""
     if name not in PRESETS:
-        raise InvalidInput(f"no cluster preset {name!r}", f"Known are: {', '.join(PRESETS)}.")
+        raise InvalidInput(f"no cluster preset {name!r}", f"Choose one of: {', '.join(PRESETS)}.")
     return PRESETS[name].build(count)

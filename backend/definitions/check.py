@@ -10,6 +10,7 @@ from backend.definitions.forms import (
     form_of,
 )
 from backend.definitions.python_file import CONTRACT, parameters_of
+from backend.units import bytes_text
 
 
 def check(filename: str, data: bytes) -> Description:
@@ -22,8 +23,7 @@ def check(filename: str, data: bytes) -> Description:
         raise InvalidDefinition(f"{filename} is empty", CONTRACT)
     if len(data) > MAX_BYTES[form]:
         raise InvalidDefinition(
-            f"{filename} has {len(data):,} bytes; a definition of this form may have "
-            f"{MAX_BYTES[form]:,}",
+            f"{filename} is larger than {bytes_text(MAX_BYTES[form])}, the most of this form",
             "Keep weights and data out of the definition's file.",
         )
     match form:

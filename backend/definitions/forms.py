@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from backend.definitions.definition import InvalidDefinition
 from backend.definitions.parameters import Parameter
+from backend.units import bytes_text
 
 Form = Literal["python", "huggingface", "program", "weights"]
 FORMS: dict[str, Form] = {
@@ -177,8 +178,9 @@ def _description(filename: str, archive: zipfile.ZipFile) -> Any:
     total = sum(info.file_size for info in archive.infolist())
     if names[0].file_size > MAX_DESCRIPTION or total > 4 * MAX_BYTES["program"]:
         raise InvalidDefinition(
-            f"{filename} unpacks to {total:,} bytes, of which {names[0].file_size:,} describe it",
-            f"At most {MAX_DESCRIPTION:,} may describe it.",
+            f"{filename} unpacks to {bytes_text(total)}, of which "
+            f"{bytes_text(names[0].file_size)} describe it",
+            f"At most {bytes_text(MAX_DESCRIPTION)} may describe it.",
         )
     with archive.open(names[0]) as file:
         return json.loads(file.read(MAX_DESCRIPTION))

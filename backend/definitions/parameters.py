@@ -114,7 +114,7 @@ def _of_kind(parameter: Parameter, value: Value) -> Value:
         value = _real(value)
     if type(value).__name__ != parameter.kind:
         raise InvalidDefinition(
-            f"parameter {parameter.name} is {value!r}, which is no {parameter.kind}",
+            f"parameter {parameter.name} is {value!r}, which is not of the kind {parameter.kind}",
             f"Its default is {parameter.default!r}.",
         )
     if parameter.choices and value not in parameter.choices:

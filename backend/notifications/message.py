@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from backend.runs.run import Run, RunError
-from backend.units import percent_text
+from backend.units import count_text, duration_text, percent_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +28,18 @@ def stalled_message(run: Run, why: RunError, address: str) -> Notification:
 
 def trial_message(address: str) -> Notification:
     """What somebody sends to try a place."""
-    return Notification("Stageflow: a test", f"You are told of runs here.\n{address}")
+    return Notification("Stageflow: a test", f"Notifications about runs arrive here.\n{address}")
 
 
 def _lines(run: Run, address: str) -> list[str]:
     lines = [f"Run {run.id} of {run.owner}" if run.owner else f"Run {run.id}"]
     if run.started_at is not None and run.finished_at is not None:
-        lines.append(f"{(run.finished_at - run.started_at).total_seconds():.0f} s on {run.node}")
+        took = (run.finished_at - run.started_at).total_seconds()
+        lines.append(f"{duration_text(took)} on {run.node}")
     if run.summary.accuracy is not None:
         lines.append(
-            f"accuracy {percent_text(run.summary.accuracy, 2)} after {run.summary.epochs} epochs"
+            f"accuracy {percent_text(run.summary.accuracy, 2)} after "
+            f"{count_text(run.summary.epochs, 'epoch')}"
         )
     if run.error is not None:
         lines += [run.error.message, run.error.advice]

@@ -61,7 +61,10 @@ class Member:
 class ProjectArchived(StageflowError):
     """Something new was to come into a project that is archived."""
 
-    advice = "Choose another project, or restore this one: stageflow project restore NAME"
+    advice = (
+        "Choose another project, or restore this one (page Projects, or stageflow project restore "
+        "NAME)."
+    )
 
 
 class QuotaReached(StageflowError):

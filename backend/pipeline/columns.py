@@ -84,13 +84,13 @@ def decode(data: bytes) -> Timeline:
         table = pa.ipc.open_file(data).read_all()
         table.validate(full=True)
     except (pa.ArrowException, OSError) as fault:
-        raise InvalidInput(f"these {len(data)} bytes are no spans: {fault}") from None
+        raise InvalidInput(f"these {len(data)} bytes are not spans: {fault}") from None
     if table.schema.equals(SCHEMA, check_metadata=True):
         rows = _rows
     elif table.schema.equals(_FIRST, check_metadata=True):
         rows = _rows_of_text
     else:
-        raise InvalidInput(f"columns {', '.join(table.column_names)} are no spans of this version")
+        raise InvalidInput(f"columns {', '.join(table.column_names)} are not spans of this version")
     parts = [_timeline(batch, rows(batch)) for batch in table.to_batches()]
     return Timeline.joined(parts) if len(parts) != 1 else parts[0]
 

@@ -68,6 +68,6 @@ def parse_action(text: str) -> Action:
         group = tuple(int(rank) for rank in found[4].split(","))
         return cast(Action, collective(int(found[1]), group, int(found[3])))
     raise InvalidInput(
-        f"{text!r} is no action",
+        f"{text!r} is not an action",
         advice="Actions look like 2F5@1, 2B5@1, 2S@3, 2R@3[4,5], >1:a0.5 or <0:g1.5.",
     )

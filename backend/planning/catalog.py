@@ -42,5 +42,5 @@ def title(name: str) -> str:
 def planner(name: str) -> Planner:
     """The planner called `name`; raises `InvalidInput` with the list of names."""
     if name not in PLANNERS:
-        raise InvalidInput(f"no planner {name!r}", f"Known are: {', '.join(PLANNERS)}.")
+        raise InvalidInput(f"no planner {name!r}", f"Choose one of: {', '.join(PLANNERS)}.")
     return PLANNERS[name].plan

@@ -178,7 +178,7 @@ def check_memory(held: Sequence[Holding], devices: Sequence[Device]) -> None:
         raise PlanDoesNotFit(
             f"stage {worst} needs {bytes_text(needs[worst])} of memory, {device.name} has "
             f"{bytes_text(device.memory)}: {bytes_text(excess[worst])} too much",
-            f"Of it are {parts_text(held[worst])}. Recompute activations, use fewer microbatches "
+            f"It holds {parts_text(held[worst])}. Recompute activations, use fewer microbatches "
             "in flight, more stages, a smaller microbatch, 2BW's two weight versions, or state in "
             "bfloat16 or sharded over replicas.",
         )

@@ -88,4 +88,4 @@ def optimizer_named(name: str) -> OptimizerKind:
     for known, found in OPTIMIZERS.items():
         if known == plain:
             return replace(found, averages=1) if plain != name else found
-    raise InvalidInput(f"no optimizer {name!r}", f"Known are: {', '.join(OPTIMIZERS)}.")
+    raise InvalidInput(f"no optimizer {name!r}", f"Choose one of: {', '.join(OPTIMIZERS)}.")

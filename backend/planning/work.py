@@ -48,7 +48,7 @@ class SearchWork:
         """Count `amount` before it is done. Raises `WorkSpent` where none was left."""
         self.stop()
         if self.is_spent:
-            raise WorkSpent("planning came to its limit before it had a plan")
+            raise WorkSpent("planning reached its limit before it had a plan")
         self.count(amount)
 
     def count(self, amount: float) -> None:

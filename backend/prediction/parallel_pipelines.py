@@ -18,7 +18,7 @@ def gain_of_sharing(alone: float, together: float) -> float:
     """
     if not 0 < alone < float("inf") or not 0 < together < float("inf"):
         raise InvalidInput(
-            f"{alone:g} and {together:g} seconds per microbatch are no measurements",
+            f"{alone:g} and {together:g} seconds per microbatch cannot be measured times",
             "Give what one pipeline took, and what each of two took together; both above 0.",
         )
     return min(MOST, max(1.0, MOST * alone / together))

@@ -89,7 +89,7 @@ class Question:
             check_profile(profile)
         if self.planner and self.planner not in PLANNER_NAMES:
             known = ", ".join(PLANNER_NAMES)
-            raise InvalidInput(f"no planner {self.planner!r}", f"Known are: {known}.")
+            raise InvalidInput(f"no planner {self.planner!r}", f"Choose one of: {known}.")
         if self.schedule and not schedule_named(self.schedule).trains:
             raise InvalidInput(f"schedule {self.schedule!r} does not train", "Choose another one.")
         self._check_state()
@@ -116,7 +116,7 @@ class Question:
             raise InvalidInput(
                 f"{kind.title} reads whole matrices, of which a replica with sharded state has a "
                 "part",
-                "Leave sharding out: it keeps a row and a column of each matrix alone.",
+                "Leave sharding out: it keeps only a row and a column of each matrix.",
             )
         object.__setattr__(self, "shard_state", MemorySaving.NEVER)
 
@@ -279,7 +279,7 @@ def _limited(cluster: Cluster, memory: float | None) -> Cluster:
     if memory is None:
         return cluster
     if not isfinite(memory) or memory < 1:
-        raise InvalidInput(f"memory {memory} is no number of bytes", "Such as 16e9.")
+        raise InvalidInput(f"memory {memory} is not a number of bytes", "Give one such as 16e9.")
     each = tuple(replace(device, memory=memory) for device in cluster.devices)
     return replace(cluster, device=replace(cluster.device, memory=memory), devices=each)
 

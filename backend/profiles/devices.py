@@ -132,7 +132,7 @@ def peak(name: str, precision: str = Precision.FLOAT32) -> Peak:
     says, else in `precision`. Raises `InvalidInput` for an unknown one of either."""
     found = find(name)
     if found is None:
-        raise InvalidInput(f"no peaks of a device {name!r} are known", f"Known are {names()}.")
+        raise InvalidInput(f"no peaks of a device {name!r} are known", f"Choose one of: {names()}.")
     device, said = found
     return device.peak(said or precision_named(precision))
 
@@ -140,7 +140,7 @@ def peak(name: str, precision: str = Precision.FLOAT32) -> Peak:
 def precision_named(name: str) -> Precision:
     """Raises `InvalidInput` for an unknown one."""
     if name not in list(Precision):
-        raise InvalidInput(f"no precision {name!r}", f"There are {', '.join(Precision)}.")
+        raise InvalidInput(f"no precision {name!r}", f"Choose one of: {', '.join(Precision)}.")
     return Precision(name)
 
 

@@ -42,7 +42,7 @@ def read_profile(data: bytes | str) -> Profile:
     """The profile that `write_profile` wrote; raises `InvalidInput` naming the faulty field."""
     values = num_values(data.encode(errors="replace") if isinstance(data, str) else data)
     if values > MOST_VALUES:
-        raise InvalidInput(f"{values:,} values are no profile: it has {MOST_VALUES:,} at most")
+        raise InvalidInput(f"{values:,} values are too many: a profile has {MOST_VALUES:,} at most")
     try:
         document: _ProfileDocument = from_json(_ProfileDocument, data)
     except InvalidInput as fault:
@@ -61,7 +61,7 @@ def check_profile(profile: Profile) -> None:
         )
     name, count = Counter(layer.name for layer in profile.layers).most_common(1)[0]
     if count > 1:
-        raise InvalidInput(f"layer {name!r} is there {count} times", ADVICE)
+        raise InvalidInput(f"layer {name!r} appears {count} times", ADVICE)
     for layer in profile.layers:
         _check_layer(layer)
 

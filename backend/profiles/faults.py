@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Protocol
 
+from backend.units import bytes_text
+
 EMPTY_BACKWARD = 0.05
 """A layer with parameters takes longer backward than forward; under this ratio it is a fault."""
 OUTLIER = 3.0
@@ -56,8 +58,8 @@ def _concatenations(nodes: Sequence[Measured], edges: Sequence[tuple[int, int]])
         total = sum(inputs[index])
         if node.text.startswith("Concat") and node.output_bytes < total:
             yield (
-                f"{node.id}: {node.text} has {node.output_bytes} output bytes, "
-                f"its inputs together {total}; a cut behind it looks too cheap"
+                f"{node.id}: {node.text} has an output of {bytes_text(node.output_bytes)}, "
+                f"its inputs together {bytes_text(total)}; a cut behind it looks too cheap"
             )
 
 
@@ -87,5 +89,5 @@ def _outliers(nodes: Sequence[Measured]) -> Iterator[str]:
             if len(same) > 2 and node.backward > max(OUTLIER * usual, threshold):
                 yield (
                     f"{node.id}: backward takes {node.backward * 1e3:.1f} ms where its "
-                    f"{len(same) - 1} twins take {usual * 1e3:.1f} ms"
+                    f"{len(same) - 1} equal layers take {usual * 1e3:.1f} ms"
                 )

@@ -8,6 +8,7 @@ from backend.profiles.graph_txt import read_graph
 from backend.profiles.profile import Profile
 from backend.profiles.traces.trace_file import is_trace, read_torch_trace
 from backend.profiles.traces.traced_profile import traced_profile
+from backend.units import bytes_text
 
 SUFFIXES = ("json", "txt", "gz")
 GRAPH = ".txt"
@@ -33,7 +34,7 @@ def read_profile_file(
         return read_profile(data)
     if len(data) > MOST_GRAPH:
         raise InvalidInput(
-            f"{filename} has {len(data):,} bytes, and at most {MOST_GRAPH:,} are read"
+            f"{filename} is larger than {bytes_text(MOST_GRAPH)}, the most that is read"
         )
     text = data.decode("utf-8", "replace")
     own = path.parent.name if path.stem == "graph" and path.parent.name else path.stem

@@ -93,7 +93,7 @@ def _parse(text: str) -> tuple[dict[str, GraphNode], set[tuple[str, str]]]:
         elif line.strip():
             node = _node(number, parts)
             if node.id in nodes:
-                raise InvalidInput(f"line {number}: {node.id} is there twice", ADVICE)
+                raise InvalidInput(f"line {number}: {node.id} appears twice", ADVICE)
             nodes[node.id] = node
     for edge, number in edges.items():
         for end in edge:

@@ -44,7 +44,7 @@ def roofline(
     if min(peak.flops, peak.bandwidth) <= 0 or not 0 < peak.efficiency <= 1:
         raise InvalidInput(
             f"{peak.name}: peaks of {peak.flops:g} operations/s and {peak.bandwidth:g} bytes/s "
-            f"at efficiency {peak.efficiency:g} are no device",
+            f"at efficiency {peak.efficiency:g} are not those of a device",
             "Peaks are above 0, the efficiency is above 0 and at most 1.",
         )
     layers = tuple(_layer(item, peak) for item in work)

@@ -74,5 +74,5 @@ def state_precision_named(name: str) -> StatePrecisionKind:
         if known == name:
             return found
     raise InvalidInput(
-        f"no precision of state {name!r}", f"Known are: {', '.join(STATE_PRECISIONS)}."
+        f"no precision of state {name!r}", f"Choose one of: {', '.join(STATE_PRECISIONS)}."
     )

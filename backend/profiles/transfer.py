@@ -20,7 +20,7 @@ def on_device(profile: Profile, target: str, measured_on: str = "", precision: s
     if find(source) is None:
         raise InvalidInput(
             f"no peaks of a device {source!r} are known",
-            f"Known are {names()}; say what the profile was measured on (--measured-on).",
+            f"Say what the profile was measured on: {names()}.",
         )
     return carried(profile, peak(source, precision), peak(target, precision))
 

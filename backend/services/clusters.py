@@ -12,7 +12,7 @@ from backend.runs.history.labels import Change, named
 from backend.services.people.access import Access
 from backend.storage.clusters import SqlClusters
 
-ADVICE = "Give YAML, a preset (dgx-h100:4), or a name of: stageflow clusters list"
+ADVICE = "Give YAML, a preset (dgx-h100:4), or a name of: page Nodes, or stageflow clusters list"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from backend.definitions.check import check
 from backend.definitions.definition import Definition, InvalidDefinition, Source
 from backend.definitions.forms import FORMS, Description, form_of
 from backend.definitions.zoo import ZooEntry, zoo, zoo_file
-from backend.errors import NotFound
+from backend.errors import NotFound, listed
 from backend.people.rights import Right
 from backend.services.people.access import Access
 from backend.storage.definitions import SqlDefinitions
@@ -113,7 +113,7 @@ class DefinitionService:
         home = self._access.home
         found = self._store.find(name, int(version), home) if is_whole(version) else None
         if found is None:
-            raise NotFound(f"no version {version} of {name!r}", "List them: stageflow models")
+            raise NotFound(f"no version {version} of {name!r}", listed("Models", "models"))
         return found
 
 

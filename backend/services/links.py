@@ -48,7 +48,7 @@ class LinkService:
         kind = pool.room.largest
         if kind is None:
             raise InvalidInput(
-                "what the pool has is not known yet", "Look at it: stageflow pool list"
+                "what the pool has is not known yet", "The page Nodes says what is wrong with it."
             )
         machines = min(2, kind.count)
         devices = (kind.device,) * min(kind.devices, MOST_DEVICES // machines)

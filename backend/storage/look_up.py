@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from backend.codec import from_plain
-from backend.errors import NotFound
+from backend.errors import NotFound, listed
 from backend.storage.tables.cluster_tables import ClusterRow
 from backend.storage.tables.node_tables import LinkTestRow
 from backend.storage.tables.people_tables import PersonRow
@@ -21,18 +21,20 @@ from backend.storage.tables.tables import (
 )
 from backend.storage.tables.team_tables import CommentRow, SweepRow, ViewRow
 
+PROJECTS = listed("Projects", "project list")
+VIEWS = listed("Runs (Views)", "views list")
 NAMES: dict[type, tuple[str, str]] = {
-    RunRow: ("run", "List them: stageflow runs"),
-    DefinitionRow: ("model", "List them: stageflow models"),
-    ProfileRow: ("profile", "List them: stageflow profiles list"),
-    ClusterRow: ("cluster", "List them: stageflow clusters list"),
-    PlanRow: ("plan", "List them: stageflow plans list"),
+    RunRow: ("run", listed("Runs", "runs")),
+    DefinitionRow: ("model", listed("Models", "models")),
+    ProfileRow: ("profile", listed("Profile", "profiles list")),
+    ClusterRow: ("cluster", listed("Nodes", "clusters list")),
+    PlanRow: ("plan", listed("Plan", "plans list")),
     CheckpointRow: ("checkpoint", ""),
-    CommentRow: ("comment", "List them: stageflow comment list RUN"),
-    SweepRow: ("sweep", "List them: stageflow sweep list"),
-    ViewRow: ("view", "List them: stageflow views list"),
-    LinkTestRow: ("link test", "Ask for one on the Nodes page."),
-    ProjectRow: ("project", "List them: stageflow project list"),
+    CommentRow: ("comment", listed("Run", "comment list RUN")),
+    SweepRow: ("sweep", listed("Sweeps", "sweep list")),
+    ViewRow: ("view", VIEWS),
+    LinkTestRow: ("link test", "Ask for one on the page Nodes."),
+    ProjectRow: ("project", PROJECTS),
     PersonRow: ("person", ""),
 }
 """What people call a row, and where they find the ids that there are."""

@@ -11,6 +11,7 @@ from backend.codec import from_plain
 from backend.people.project import ProjectArchived, Quota, QuotaReached
 from backend.storage.nodes.loads import QUEUED, held
 from backend.storage.tables.base import Base
+from backend.units import bytes_text
 
 TABLES = Base.metadata.tables
 PROJECTS, RUNS = TABLES["projects"], TABLES["runs"]
@@ -87,5 +88,6 @@ def _check_room(
     used = sum(connection.scalar(each) or 0 for each in sums)
     if used + size > quota.bytes:
         raise QuotaReached(
-            f"files of {name} use {used} of {quota.bytes} bytes; {size} more do not fit"
+            f"files of {name} use {bytes_text(used)} of {bytes_text(quota.bytes)}; "
+            f"{bytes_text(size)} more do not fit"
         )

@@ -66,7 +66,7 @@ def _reaped(session: Session, settings: Settings) -> Iterator[str]:
     """a run is given up soon after its lease"""
     late = RunRow.lease_until < DatabaseClock() - 2 * settings.lease
     for run_id in session.scalars(select(RunRow.id).where(RunRow.state.in_(LIVE), late)):
-        yield f"run {run_id}: its lease is over for long, and no agent looks"
+        yield f"run {run_id}: its lease ended long ago, and no agent has noticed"
 
 
 def _ended(session: Session, _: Settings) -> Iterator[str]:

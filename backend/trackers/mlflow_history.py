@@ -27,7 +27,8 @@ def history(server: MlflowServer, run: str) -> TheirRun:
     found = RUN.search(run.strip())
     if found is None:
         raise InvalidInput(
-            f"{run[:100]!r} is no run of MLflow", "Give its number there, or its page's address."
+            f"{run[:100]!r} is not a run of MLflow",
+            "Give its id there, or the address of its page.",
         )
     client, number = server.client(), found[1]
     try:

@@ -110,4 +110,6 @@ def _meant(fault: Exception, run: str) -> TrackerAway | TrackerRefuses:
         )
     if code in ("INVALID_PARAMETER_VALUE", "RESOURCE_ALREADY_EXISTS", "BAD_REQUEST"):
         return TrackerRefuses(f"MLflow refuses it: {text[:LONGEST]}")
-    return TrackerAway(f"MLflow does not answer: {text[:LONGEST]}", "It is asked again.")
+    return TrackerAway(
+        f"MLflow does not answer: {text[:LONGEST]}", "Stageflow tries again by itself."
+    )

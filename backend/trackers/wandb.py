@@ -70,7 +70,7 @@ class Wandb:
             if "401" in words or "403" in words or "API key" in words:
                 raise self._refused() from None
             raise TrackerAway(
-                f"Weights & Biases does not answer: {words}", "It is asked again."
+                f"Weights & Biases does not answer: {words}", "Stageflow tries again by itself."
             ) from None
         remote = str(folder) if self.offline else f"{self.project}/{told.key}"
         return TrackerPlace(remote, "" if self.offline else run.url or "", str(number))

@@ -70,10 +70,10 @@ def test_timelines_of_runs_stand_below_each_other(seeded: seed.Seeded, open_page
     page = open_page(Page.COMPARE, runs=f"{seeded.succeeded},{seeded.running},{seeded.failed}")
     assert "Timelines" in text_of(page)
     assert page.selectbox(key="compared-epoch").value == 1  # the newest that both have
-    assert "Without a timeline of epoch 2\\: broken loss." in text_of(page)
+    assert "No timeline of epoch 2\\: broken loss." in text_of(page)
     page.selectbox(key="compared-epoch").set_value(3).run()
     assert param(page, "epoch") == "4"
-    assert "Without a timeline of epoch 4\\: vgg\\_digits again, broken loss." in text_of(page)
+    assert "No timeline of epoch 4\\: vgg\\_digits again, broken loss." in text_of(page)
     assert not page.error
 
 
@@ -86,7 +86,7 @@ def test_runs_of_one_name_are_told_apart_by_their_numbers(
     numbers = [f"vgg\\_digits · run {n}" for n in (seeded.succeeded, seeded.queued)]
     assert list(table.value)[1:] == [*numbers, "vgg\\_digits again"]
     rows = dict(zip(table.value["Parameter"], table.value[numbers[0]], strict=True))
-    assert rows["`plan`"].endswith(f"\\({seeded.plan}\\)")
+    assert rows["`plan`"].endswith(f" · plan {seeded.plan}")
     assert rows["`definition`"].startswith("vgg\\_digits@")
 
 

@@ -71,7 +71,7 @@ def test_how_weights_are_updated_is_asked_for(
     assert "for 64 per epoch." in text_of(page)
     page.text_input(key="betas").set_value("0.95, 0.98")
     page.text_input(key="groups").set_value("head=10; *.bias=two").run()
-    assert "is no group of weights" in " ".join(found.value for found in page.error)
+    assert "is not a group of weights" in " ".join(found.value for found in page.error)
     page.text_input(key="groups").set_value("head=10; *.bias=2,0")
     page.number_input(key="weight-decay").set_value(0.1)
     page.selectbox(key="decay").set_value("inverse-sqrt")
@@ -289,7 +289,10 @@ def test_the_trained_model_of_a_run_is_a_beginning(
     backend: Backend, seeded: seed.Seeded, open_page: Open
 ) -> None:
     page = open_page(Page.LAUNCH, plan=seeded.plan)
-    assert [*page.selectbox(key="weights").options] == ["weights by the seed", "files on the node"]
+    assert [*page.selectbox(key="weights").options] == [
+        "random, from the seed",
+        "files on the node",
+    ]
     with backend.database.write() as session:
         session.execute(update(ArtifactRow).values(name="model.safetensors"))
     page = open_page(Page.LAUNCH, plan=seeded.plan)

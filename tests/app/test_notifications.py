@@ -16,7 +16,7 @@ def test_a_place_is_added_and_removed(backend: Backend, open_page: Open) -> None
         page.pills[0].set_value([RunEvent.FAILED])
         button(page, "Add").click().run()
         assert not page.exception
-        assert ("no address of a chat" in text_of(page)) == (address == "nowhere")
+        assert ("not the address of a chat" in text_of(page)) == (address == "nowhere")
     (kept,) = backend.notices.list()
     assert (kept.kind, kept.events) == (PlaceKind.CHAT, (RunEvent.FAILED,))
     assert "secret" not in text_of(page)

@@ -50,7 +50,7 @@ def test_filters_narrow_the_list(seeded: seed.Seeded, open_page: Open) -> None:
     page.text_input[0].set_value("broken").run()
     assert rows(text_of(page)) == 1
     page.segmented_control[0].set_value("profile").run()
-    assert "No run meets" in text_of(page)
+    assert "No run matches" in text_of(page)
 
 
 def test_the_filters_behind_the_button(
@@ -78,7 +78,7 @@ def test_runs_are_found_by_any_metric(seeded: seed.Seeded, open_page: Open) -> N
     page.selectbox(key="metric").set_value("f1").run()
     assert rows(text_of(page)) == 1
     page.number_input(key="metric-from").set_value(0.96).run()
-    assert "No run meets" in text_of(page)
+    assert "No run matches" in text_of(page)
     page.number_input(key="metric-from").set_value(None).run()
     page.number_input(key="metric-to").set_value(0.96).run()
     assert rows(text_of(page)) == 1
@@ -86,7 +86,7 @@ def test_runs_are_found_by_any_metric(seeded: seed.Seeded, open_page: Open) -> N
 
 def test_a_link_to_the_runs_of_a_model_is_obeyed(seeded: seed.Seeded, open_page: Open) -> None:
     assert rows(text_of(open_page(Page.RUNS, definition=seeded.definition))) == 6
-    assert "No run meets" in text_of(open_page(Page.RUNS, definition=77))
+    assert "No run matches" in text_of(open_page(Page.RUNS, definition=77))
 
 
 def test_headings_sort_and_the_url_says_so(seeded: seed.Seeded, open_page: Open) -> None:

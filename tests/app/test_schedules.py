@@ -129,7 +129,7 @@ def test_the_faults_of_an_order_are_said_in_sentences(seeded: seed.Seeded, open_
     assert "rank 1 never" in page.warning[0].value
     assert len(names_of(page)) == 1
     upload(page, "other.txt", "hello")
-    assert "is no computation" in page.error[0].value
+    assert "is not a computation" in page.error[0].value
     assert not page.exception
 
 

@@ -61,7 +61,7 @@ def test_how_weights_are_updated(stageflow: Command, database: None, home: Path)
     plan = plan_for(backend, backend.profiles.add(a_profile(), definition.id, None))
     begin = ("run", "--plan", str(plan.id), "--detach", "--json")
     for words, said in (
-        ("--group head", "'head' is no group of weights"),
+        ("--group head", "'head' is not a group of weights"),
         ("--betas 0.9", "betas of '0.9' are not two numbers"),
         ("--optimizer sgd --betas 0.9,0.99", "SGD with betas 0.9 and 0.99"),
         ("--clip 1", "Clip by each stage's own norm"),

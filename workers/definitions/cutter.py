@@ -8,6 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fx, nn
 
+from backend.units import bytes_text
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
 from workers.definitions.tracing.modes import by_mode, is_of_one_mode
 from workers.definitions.tracing.record import Record
@@ -218,7 +219,7 @@ def _sharing(layers: tuple[ModelLayer, ...], tied_weights: Iterable[TiedWeight])
         yield (
             f"{layers[first].name} and {layers[last].name} share {names}"
             f"{', …' if len(found) > 3 else ''}: owned by the first, sent on with every "
-            f"microbatch ({size:,} bytes each way)"
+            f"microbatch ({bytes_text(size)} each way)"
         )
 
 

@@ -96,8 +96,8 @@ def _check_groups(spec: TrainSpec, layers: Layers) -> None:
         if not any(has(group, name) for name in names):
             raise InvalidInput(
                 f"no trained weight of the model is called {group.names!r}",
-                f"There are {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}. A pattern "
-                "may have *, and a module's path stands for all below it.",
+                f"Choose from: {', '.join(names[:SHOWN])}{', ...' * (len(names) > SHOWN)}. A "
+                "pattern may have *, and a module's path stands for all below it.",
             )
 
 

@@ -228,7 +228,7 @@ class _TrainingRun:
         epoch = Epoch.shuffled(self.data.train, self.cutting, self.spec.seed, 0)
         used = sum(epoch.form(k)[0] for k in range(self.shape.num_microbatches))
         text = f"Each epoch trains on {used} of {total} samples in microbatches of {microbatch}"
-        left = "; those left over are others in every epoch." if used < total else "."
+        left = "; which ones are left over changes from epoch to epoch." if used < total else "."
         self.reporter.log(text + left)
         if self.spec.has_target and self.data.held_out is None:
             self.reporter.log("No samples are held out, so the target is never met.")

@@ -44,7 +44,7 @@ def links_view(nodes: Sequence[Node], pools: Sequence[Pool]) -> None:
         ):
             state.go(Page.PLAN, cluster=write_cluster(test.cluster()))
     if test is None:
-        st.caption("Not measured yet: a plan has the links of the cluster that you choose for it.")
+        st.caption("Not measured yet: plans use the link speeds of the chosen cluster.")
     elif test.error:
         st.warning(
             plain(f"The links could not be measured: {test.error}."), icon=":material/error:"

@@ -29,7 +29,7 @@ def node_list(nodes: Sequence[Node], held: Mapping[str, int]) -> None:
             text("Devices", 1.8, lambda node: plain(devices(node.devices))),
             Column("In use", 2.8, _use),
             small("Versions", 2.0, versions),
-            when("Last seen", 1.0, lambda node: node.heartbeat_at),
+            when("Last seen", 1.3, lambda node: node.heartbeat_at),
         ),
         nodes,
     )
@@ -101,8 +101,8 @@ def queue_list(queue: Sequence[QueuedRun]) -> None:
             Column("Run", 2.4, lambda q: run_link(q.run)),
             small("Job", 2.0, lambda q: plan_label(q.run)),
             small("Owner", 1.0, lambda q: q.run.owner),
-            when("Waiting since", 1.1, lambda q: q.run.created_at),
-            small("Why", 4.0, lambda q: _why(q, queue[0])),
+            when("Waiting since", 1.4, lambda q: q.run.created_at),
+            small("Why", 3.7, lambda q: _why(q, queue[0])),
         ),
         queue,
     )

@@ -55,7 +55,7 @@ def _plan(pool: Pool) -> None:
         "Plan",
         key=f"plan-on-{pool.name}",
         icon=":material/account_tree:",
-        help="For its machines. The links between them are assumed: correct them there.",
+        help="For its machines, with assumed links between them: correct those on the Plan page.",
     ):
         state.go(Page.PLAN, cluster=write_cluster(pool.room.cluster()))
 

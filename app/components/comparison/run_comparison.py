@@ -174,11 +174,11 @@ def named(shown: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
 
 
 def _called(number: str, look_up: Callable[[int], str]) -> str:
-    """As "vgg_digits (3)"; the number alone where there is nothing of it left to see."""
+    """By its name; the number alone where there is nothing of it left to see."""
     if not is_whole(number):
         return number
     with suppress(NotFound):
-        return f"{look_up(int(number))} ({number})"
+        return look_up(int(number))
     return number
 
 
@@ -187,10 +187,18 @@ def _definition(number: int) -> str:
     return f"{found.name}@{found.version}"
 
 
+def _plan(number: int) -> str:
+    return f"{services.backend().plans.get(number).name} · plan {number}"
+
+
+def _run(number: int) -> str:
+    return f"{services.backend().runs.get(number).name} · run {number}"
+
+
 REFERRED: Mapping[str, Callable[[int], str]] = {
     "definition_id": _definition,
     "weights_id": _definition,
-    "plan_id": lambda number: services.backend().plans.get(number).name,
-    "weights_run": lambda number: services.backend().runs.get(number).name,
+    "plan_id": _plan,
+    "weights_run": _run,
 }
 """The parameters that are numbers of something with a name."""

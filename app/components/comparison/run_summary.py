@@ -9,7 +9,7 @@ import streamlit as st
 from app.charts.overlay import SERIES
 from app.components.runs.run_words import plan_label, state_badge
 from app.components.shell.grid import Column, grid, small, text
-from app.formats import duration, number, percent, plain, rate, seconds
+from app.formats import SPACE, duration, number, percent, plain, rate, seconds
 from app.session.links import page_link
 from app.session.state import Page
 from backend.comparison.alike import Yardstick, best_alike, differ_in
@@ -22,8 +22,8 @@ from backend.runs.run import Run
 MOST = 4
 """Columns of the summary for metrics of the definitions."""
 APART = (
-    "A best is marked only among runs of the same data, and of losses and metrics of the same "
-    "model; of durations among runs that succeeded with the same epochs and targets."
+    "A best is marked only among runs that can be compared: for losses and metrics those of the "
+    "same data and model, for durations those that succeeded with the same epochs and targets."
 )
 
 
@@ -62,7 +62,7 @@ def comparison_summary(
     measures = (
         RunMetric("Accuracy", 1.0, lambda run: run.summary.accuracy, percent, largest=True),
         RunMetric(title, 1.0, lambda run: _seconds(firsts.get(run.id)), duration),
-        RunMetric("Loss", 0.8, lambda run: run.summary.loss, number, yardstick=Yardstick.METRIC),
+        RunMetric("Loss", 1.1, lambda run: run.summary.loss, number, yardstick=Yardstick.METRIC),
         *_own(runs),
         RunMetric("Throughput", 1.2, lambda run: run.summary.samples_per_second, rate, True, speed),
         RunMetric(
@@ -142,7 +142,7 @@ def _column(measure: RunMetric, runs: Sequence[Run]) -> Column[Run]:
 
     def words(run: Run) -> str:
         said = measure.text(measure.value(run))
-        return f":green[**{said} ✓**]" if run.id in winners else said
+        return f":green[**{said}{SPACE}✓**]" if run.id in winners else said
 
     return text(measure.title, measure.width, words)
 

@@ -52,9 +52,9 @@ def run_timelines(runs: Sequence[Run], names: Mapping[int, str]) -> None:
             timeline_canvas(f"run-timeline-{run.id}", data)
         if without:
             named = ", ".join(names[run.id] for run in without)
-            st.caption(plain(f"Without a timeline of epoch {epoch + 1}: {named}."))
+            st.caption(plain(f"No timeline of epoch {epoch + 1}: {named}."))
         if len(having) > MOST:
-            st.caption(f"Those of the first {MOST} of {count(len(having), 'run')}.")
+            st.caption(f"Timelines of the first {MOST} of {count(len(having), 'run')}.")
 
 
 def _epoch(segments: Sequence[Sequence[int]]) -> int:

@@ -57,7 +57,7 @@ def near(values: Sequence[float | None]) -> str:
         return ""
     known = [value for value in values if value is not None]
     share = percent(1 - min(known) / max(known))
-    return f" The axis does not begin at 0: the least is {share} below the most."
+    return f" The axis does not begin at 0: the lowest value is {share} below the highest."
 
 
 def said(points: list[Point]) -> str:
@@ -73,7 +73,7 @@ def said(points: list[Point]) -> str:
     if len(known) < len(points):
         parts.append(f"no plan fits at {count(len(points) - len(known), 'point')}")
     several = any("n" in plan_word(point).split("-") for point in known)
-    return "; ".join(parts) + "." + several * " Stages with several replicas are written n."
+    return "; ".join(parts) + "." + several * " n is a stage with several replicas."
 
 
 def _measure(name: str, prices: Prices) -> tuple[Value, Callable[[float | None], str]]:

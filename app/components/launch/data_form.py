@@ -88,7 +88,7 @@ def _chosen(fields: Fields, spec: DataSpec, name: str, path: str) -> DataSpec:
 def _table_form(spec: TableSpec, fields: Fields) -> TableSpec:
     left, right = st.columns(2)
     with left:
-        note = "They get the mean of the column's other cells; else they are refused"
+        note = "With the mean of the column's other cells; without this they are refused"
         fill = fields.switch("Fill empty cells", spec.fill, Param.FILL, note)
     with right:
         note = "Columns of fractions are brought to a mean of 0 and a deviation of 1"

@@ -105,7 +105,10 @@ def _constants(rule: OptimizerSpec, fields: Fields) -> OptimizerSpec:
 
 def _clipping(rule: OptimizerSpec, fields: Fields, schedule_name: str) -> OptimizerSpec:
     clip = fields.real(
-        "Clip gradients at", rule.clip_norm or 0.0, Param.CLIP, "The most of a norm; 0 = never"
+        "Clip gradients at",
+        rule.clip_norm or 0.0,
+        Param.CLIP,
+        "The largest norm; 0 = no clipping",
     )
     by = fields.choice(
         "By the norm of",

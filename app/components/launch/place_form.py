@@ -6,7 +6,7 @@ import streamlit as st
 
 from app import services
 from app.components.runs.pool_form import pool_form
-from app.formats import plain
+from app.formats import count, plain
 from app.naming import start_words
 from backend.errors import InvalidInput
 from backend.runs.dispatch.nodes import Node
@@ -18,7 +18,7 @@ def place_form(spec: TrainSpec) -> TrainSpec:
     """`spec` with the place that is chosen; a warning where its plan does not fit there."""
     nodes = {node.name: node for node in services.backend().nodes.alive()}
     before = list(spec.nodes)
-    with st.expander("Where it runs", icon=":material/dns:", expanded=bool(before or spec.pool)):
+    with st.expander("Where it runs", expanded=bool(before or spec.pool)):
         if pool := pool_form(spec.pool, "place"):
             spec = replace(spec, pool=pool, nodes=(), whole_nodes=False)
             if words := start_words(services.backend().pools.list(), spec):
@@ -30,15 +30,15 @@ def place_form(spec: TrainSpec) -> TrainSpec:
             names,
             before,
             format_func=lambda name: _node(name, nodes),
-            help="With several nodes the plan's devices are numbered through in this order. "
-            "With none the first node with enough free devices runs all ranks.",
+            help="The plan's devices are numbered from node to node in this order. With none "
+            "chosen the first node with enough free devices runs all ranks.",
             key="place-nodes",
         )
         whole = st.checkbox(
             "Exclusive use of its nodes",
             spec.whole_nodes,
-            help="No other run is there meanwhile, whatever this one uses: for measurements that "
-            "memory and disks shared with others would disturb. It waits until all is free.",
+            help="No other run shares its nodes, however few devices this one uses: for "
+            "measurements that others would disturb. It waits until the nodes are free.",
             key="place-whole",
         )
         replan = st.checkbox(
@@ -90,4 +90,8 @@ def _unfit(spec: TrainSpec, nodes: dict[str, Node]) -> str:
 
 
 def _node(name: str, nodes: dict[str, Node]) -> str:
-    return f"{name} ({len(nodes[name].devices)} devices)" if name in nodes else f"{name} (away)"
+    return (
+        f"{name} ({count(len(nodes[name].devices), 'device')})"
+        if name in nodes
+        else f"{name} (away)"
+    )

@@ -45,8 +45,8 @@ def resume_form(run: Run, barred: str | None) -> None:
             run.spec.optimizer.learning_rate,
             step=0.001,
             format="%.5g",
-            help="At its full height. A rate that falls goes on where it would be, had these "
-            "epochs and this rate been asked for at first",
+            help="The highest rate. A rate that falls continues as if these epochs and this rate "
+            "had been set at the first launch",
             key="resume-rate",
         )
         plan = _plan(_others(run.spec))
@@ -65,7 +65,7 @@ def _epochs(asked: int, done: int, is_over: bool) -> int:
         )
     least = done + 1
     return int(
-        st.number_input("Epochs in all", least, MOST_EPOCHS, max(asked, least), key="resume-epochs")
+        st.number_input("Total epochs", least, MOST_EPOCHS, max(asked, least), key="resume-epochs")
     )
 
 
@@ -73,7 +73,9 @@ def _best(checkpoints: Sequence[Checkpoint]) -> bool:
     """Whether to begin with the best one instead; asked where it is another one."""
     for checkpoint in checkpoints[1:]:
         if checkpoint.mark.best:
-            return st.toggle(f"From the one {place(checkpoint)} instead", key="resume-best")
+            return st.toggle(
+                f"Begin with the checkpoint {place(checkpoint)} instead", key="resume-best"
+            )
     return False
 
 

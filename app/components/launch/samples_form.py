@@ -24,7 +24,7 @@ def text_form(spec: TextSpec, fields: Fields, form: DataForm) -> TextSpec:
         return TextSpec()
     left, right = st.columns(2)
     with left:
-        note = "A tokenizer.json on the node, or its folder; empty = the form's own way"
+        note = "A tokenizer.json on the node, or its folder; empty = as is usual for the data"
         tokenizer = fields.text("Tokenizer", spec.tokenizer, Param.TOKENIZER, note).strip()
     if not tokenizer:
         return TextSpec()
@@ -39,7 +39,7 @@ def text_form(spec: TextSpec, fields: Fields, form: DataForm) -> TextSpec:
             packing = fields.switch("Packing", spec.packing, Param.PACKING, note)
     if task == "causal":
         with right:
-            note = "Of pairs the second text, of conversations what the assistant says"
+            note = "Counted are only the second text of pairs and what the assistant says in chats"
             answers = fields.switch("Loss on answers only", spec.answers, Param.ANSWERS, note)
         note = "Jinja; empty = the tokenizer's own"
         template = fields.text("Chat template", spec.template, Param.TEMPLATE, note)
@@ -59,7 +59,7 @@ def pictures_form(spec: PictureSpec, fields: Fields, form: DataForm | None) -> P
     augment, normalise = told(spec)
     left, right = st.columns(2)
     with left:
-        note = "In training only: crop=4, flip, jitter=0.2, erase=0.25; empty = not at all"
+        note = "In training only: crop=4, flip, jitter=0.2, erase=0.25; empty = none"
         augment = fields.text("Augmentation of pictures", augment, Param.AUGMENT, note)
     with right:
         note = "Means and deviations of the channels: 0.5 0.4 0.4 / 0.2 0.2 0.2"

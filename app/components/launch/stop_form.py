@@ -35,13 +35,13 @@ def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
         better = fields.choice("Better values", BETTER, stop.better, Param.BETTER)
     with right:
         updates = fields.whole(
-            "Updates, at most", stop.updates, Param.MAX_UPDATES, "0 = any", least=0
+            "Updates, at most", stop.updates, Param.MAX_UPDATES, "0 = no limit", least=0
         )
         seconds = fields.real(
             "Seconds, at most",
             stop.seconds,
             Param.MAX_SECONDS,
-            "Since the run started, looked at after each evaluation; 0 = any",
+            "Since the run started, checked after each evaluation; 0 = no limit",
             step=60.0,
             format="%.0f",
         )
@@ -49,7 +49,7 @@ def stop_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             "Keep the checkpoint of the best evaluation",
             spec.checkpoints.best,
             Param.KEEP_BEST,
-            "Beside the newest ones, by the metric on the left",
+            "Beside the newest ones; the metric chosen here decides",
         )
     chosen = StopSpec(patience, metric.strip(), cast(Any, better), updates, seconds)
     with left:

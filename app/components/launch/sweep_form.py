@@ -14,8 +14,8 @@ from backend.runs.sweeps.sweep import Early, SweepSpec
 
 EXAMPLE = "lr = 0.1, 0.01, 0.001\nschedule = pipedream, gpipe"
 NOTE = (
-    "A setting a line, with its values; all combinations are run. For a random search a range "
-    "too: lr = log:0.0001:0.1, momentum = even:0.5:0.99, seed = whole:0:99"
+    "One setting per line, with its values; all combinations are run. A random search also takes "
+    "ranges: lr = log:0.0001:0.1, momentum = even:0.5:0.99, seed = whole:0:99"
 )
 
 
@@ -63,13 +63,13 @@ def _early(fields: Fields) -> Early:
         False,
         Param.STOP_BEHIND,
         "Vizier's median rule: a run ends when its best value so far is worse than the median of "
-        "what the runs that are done had on average up to the same evaluation; three must be done",
+        "the averages that ended runs had up to the same evaluation; three must have ended",
     )
     metric = fields.text(
-        "Best by", Early().metric, Param.SWEEP_METRIC, "Of held-out data, as Patience's metric"
+        "Best by", Early().metric, Param.SWEEP_METRIC, "On held-out data, as the metric of Patience"
     )
     better = fields.choice("Its better values", BETTER, "", Param.SWEEP_BETTER)
-    grace = fields.whole("Evaluations that each run has", Early().grace, Param.GRACE)
+    grace = fields.whole("Least evaluations of each run", Early().grace, Param.GRACE)
     return Early(first, median, metric.strip(), cast(Any, better), grace)
 
 

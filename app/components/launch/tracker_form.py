@@ -22,5 +22,5 @@ def tracker_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     for each in some:  # the link holds the words that are shown
         told = ", ".join(titles[name] for name in each)
         names[written(each)] = written(each) if fields.bound else told
-    chosen = fields.choice("Followed in", names, written(spec.trackers), Param.TRACKERS)
+    chosen = fields.choice("Experiment trackers", names, written(spec.trackers), Param.TRACKERS)
     return replace(spec, trackers=asked(chosen))

@@ -50,7 +50,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             "Stop at loss",
             spec.target_loss or 0.0,
             Param.TARGET_LOSS,
-            "On held-out data, or below it; 0 = never. A perplexity p is a loss of ln p",
+            "Held-out loss, at or below which it ends; 0 = never. A perplexity p is a loss of ln p",
             step=0.01,
             format="%.4f",
         )
@@ -58,7 +58,7 @@ def training_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
             "Evaluate every, updates",
             spec.evaluate,
             Param.EVALUATE,
-            "On held-out data, beside the end of each epoch; 0 = there alone",
+            "Evaluates held-out data also after so many updates; 0 = only after each epoch",
             least=0,
         )
         rate = fields.real(

@@ -14,13 +14,13 @@ NEWEST = 20
 ON_NODE = "node"
 PARTIAL = (
     "For a base model under a new head: tensors that are missing, or have another size, begin as "
-    "the model makes them, and those that the model does not have are left out"
+    "the model makes them; tensors that the model does not have are skipped"
 )
 
 
 def weights_form(spec: TrainSpec, fields: Fields) -> TrainSpec:
     """`spec` with the weights that are chosen."""
-    names = {"": "weights by the seed", **_files(), **_trained(spec.definition_id)}
+    names = {"": "random, from the seed", **_files(), **_trained(spec.definition_id)}
     names[ON_NODE] = "files on the node"
     chosen = _chosen(spec)
     names.setdefault(chosen, chosen)

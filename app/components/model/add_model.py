@@ -81,7 +81,7 @@ def _entry(entry: ZooEntry, barred: str | None, *, is_kept: bool) -> None:
             st.markdown(f"**{plain(entry.name)}**")
             st.caption(plain(entry.title))
         if is_kept:
-            st.badge("kept", icon=":material/check:", color="green")
+            st.badge("added", icon=":material/check:", color="green")
         elif st.button("Add", key=f"zoo-{entry.name}", icon=":material/add:", **closed(barred)):
             _add(entry.name)
 

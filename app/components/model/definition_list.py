@@ -119,7 +119,7 @@ def clone(definition: Definition) -> None:
 @guarded
 def _clone(definition: Definition, name: str) -> None:
     made = services.backend().definitions.clone(definition.id, name)
-    state.notify(f"{made.label} is kept")
+    state.notify(f"{made.label} is created")
     show(made.id)
 
 

@@ -129,9 +129,9 @@ def facts(profile: Profile, numbers: range) -> list[tuple[str, str]]:
     rows = [
         ("Forward", seconds(forward)),
         ("Backward", seconds(backward)),
-        ("of it for inputs", seconds(halves) if halves else ""),
+        ("Backward, inputs", seconds(halves) if halves else ""),
         ("Update", seconds(update) if update else ""),
-        ("Of the model's time", percent((forward + backward) / total) if total else ""),
+        ("Share of the model's time", percent((forward + backward) / total) if total else ""),
         ("Parameters", size(sum(layer.parameter_bytes for layer in layers))),
         ("Frozen", size(frozen) if frozen else ""),
         ("Buffers", size(sum(layer.buffer_bytes for layer in layers))),

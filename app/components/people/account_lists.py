@@ -73,7 +73,7 @@ def session_list(accounts: AccountService, person_id: int, name: str) -> None:
     """One row per session, the newest first, with the way to end it."""
 
     def end(session: Session) -> None:
-        if st.button("End", key=f"end-session-{session.id}", type="tertiary"):
+        if st.button("Sign out", key=f"end-session-{session.id}", type="tertiary"):
             accounts.end_session(person_id, name, session.id)
             forget()
             st.rerun()

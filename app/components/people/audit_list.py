@@ -22,7 +22,7 @@ def audit_list(audit: AuditService) -> None:
             text("When", 1.5, lambda e: f":gray[{e.time.astimezone(here):%m-%d %H:%M:%S}]"),
             text("Person", 1.4, lambda e: plain(e.actor)),
             text("Action", 1.0, lambda e: plain(e.action)),
-            small("To", 3.6, lambda e: e.target),
+            small("Target", 3.6, lambda e: e.target),
             Column("Outcome", 1.0, _outcome),
         ),
         audit.list(limit=SHOWN),

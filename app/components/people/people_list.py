@@ -24,7 +24,7 @@ def invite_form(team: TeamService, address: str) -> None:
     """Name and role of somebody new; afterwards the link to give them."""
     with st.form("invite", border=False):
         cells = st.columns([2.4, 1.4, 1.0], vertical_alignment="bottom")
-        name = cells[0].text_input("Name", placeholder="with which they sign in", max_chars=64)
+        name = cells[0].text_input("Name", placeholder="the name they sign in with", max_chars=64)
         role = cells[1].selectbox("Role", ROLES, index=ROLES.index(Role.EDITOR.value))
         asked = cells[2].form_submit_button("Invite", icon=":material/person_add:")
     if asked:

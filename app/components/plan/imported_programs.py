@@ -6,7 +6,7 @@ import streamlit as st
 
 from app.components.plan.wanted import Wanted
 from app.components.shell.boundary import error_box
-from app.formats import count, plain
+from app.formats import count, plain, size
 from app.queries.outcomes import Outcome, imported_outcome
 from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.exchange.forms import read_any
@@ -39,7 +39,7 @@ def _outcome(wanted: Wanted, name: str, data: bytes) -> Iterator[Outcome]:
     question = wanted.question
     try:
         if len(data) > MOST_BYTES:
-            raise InvalidInput(f"{name} has more than {MOST_BYTES:,} bytes", "Export less of it.")
+            raise InvalidInput(f"{name} is larger than {size(MOST_BYTES)}", "Export less of it.")
         program = check_size(read_any(data))
         found = examined(program, question.profile, question.cluster, question.optimizer)
     except StageflowError as reason:

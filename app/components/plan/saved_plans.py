@@ -80,12 +80,12 @@ def _name(stored: StoredPlan) -> None:
 
 
 PICK = Column("", 0.35, _pick)
-NAME = Column("Plan", 2.9, _name)
+NAME = Column("Plan", 2.7, _name)
 COLUMNS: Sequence[Column[StoredPlan]] = (
     small("Partition", 2.0, lambda kept: plan_name(kept.plan)),
-    text("Throughput", 1.4, lambda kept: rate(kept.prediction.samples_per_second)),
+    text("Throughput", 1.3, lambda kept: rate(kept.prediction.samples_per_second)),
     small("Devices", 1.4, lambda kept: f"{kept.cluster.num_devices} × {kept.cluster.device.name}"),
-    when("Saved", 1.1, lambda kept: kept.created_at),
+    when("Saved", 1.4, lambda kept: kept.created_at),
 )
 
 

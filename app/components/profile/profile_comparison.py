@@ -11,7 +11,7 @@ from app.charts.layer_costs import profile_pair
 from app.components.profile.layer_table import column_of
 from app.components.shell.layout import Figure, figures
 from app.components.shell.pick import pick
-from app.formats import change, count, percent, seconds, size, time_unit
+from app.formats import NOTHING, change, count, percent, seconds, size, time_unit
 from app.session import state
 from app.session.state import Param
 from backend.profiles.pair import NEAR, SIGNIFICANT, ProfilePair
@@ -63,6 +63,7 @@ def profile_comparison(
         hide_index=True,
         height=320,
         key="pair-table",
+        placeholder=NOTHING,
         column_config={
             "layer": st.column_config.TextColumn(width="medium", pinned=True),
             **{name: _format(name, values, shown) for name, values in table.items() if "," in name},

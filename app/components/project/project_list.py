@@ -24,7 +24,9 @@ def show(project_id: int | None) -> NoReturn:
 
 def project_form(projects: ProjectService, access: Access) -> None:
     """For those who decide in the team."""
-    denied = None if access.actor.may(Right.MANAGE) else "Administrators of the team make projects."
+    denied = (
+        None if access.actor.may(Right.MANAGE) else "Administrators of the team create projects."
+    )
     with st.form("new-project", border=False):
         cells = st.columns([3.0, 1.2], vertical_alignment="bottom")
         name = cells[0].text_input("Name", max_chars=64, disabled=bool(denied))

@@ -43,7 +43,7 @@ def project_view(projects: ProjectService, access: Access, project: Project) -> 
 def _member_form(projects: ProjectService, project: Project) -> None:
     with st.form("member", border=False):
         cells = st.columns([2.4, 1.4, 1.0], vertical_alignment="bottom")
-        name = cells[0].text_input("Person", placeholder="with which they sign in", max_chars=64)
+        name = cells[0].text_input("Person", placeholder="the name they sign in with", max_chars=64)
         role = cells[1].selectbox("Role", NAMES, NAMES.index(Role.EDITOR.value))
         asked = cells[2].form_submit_button("Add", icon=":material/person_add:")
     if asked:
@@ -123,8 +123,10 @@ def _retention_form(projects: ProjectService, project: Project, denied: str | No
     with st.form("retention", border=False):
         cells = st.columns(3, vertical_alignment="bottom")
         days = _number(cells[0], "Days (empty = for ever)", kept.days, denied)
-        last = _number(cells[1], "Newest runs kept whole", kept.last, denied)
-        starred = cells[2].checkbox("Stars keep runs whole", kept.starred, disabled=bool(denied))
+        last = _number(cells[1], "Newest runs kept in full", kept.last, denied)
+        starred = cells[2].checkbox(
+            "Keep starred runs in full", kept.starred, disabled=bool(denied)
+        )
         if st.form_submit_button("Set retention", **closed(denied)):
             projects.retain(project.id, Retention(days, last or 0, starred))
             state.done("The rule is set and applied within an hour")

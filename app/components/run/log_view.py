@@ -71,7 +71,7 @@ def log_view(run: Run) -> None:
             icon=":material/search:",
         )
         follow = st.toggle("Follow", value=True, key=f"log-follow-{run.id}")
-        if not run.state.is_final:
+        if run.state.is_live:
             _stacks(run.id, why_not(run.project_id))
         data = services.later(lambda its: export.write(its, run))
         download("Download", data, export.file_name(run), export.media)

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.components.runs.run_words import share_done
 from app.components.shell.layout import tab_title
-from app.formats import count, duration, percent, plain
+from app.formats import duration, percent, plain
 from backend.runs.history.records import MetricPoint
 from backend.runs.remaining import remaining
 from backend.runs.run import Run
@@ -15,6 +15,13 @@ from backend.runs.states import RunState
 
 RECENT = 50
 """Points of a loss curve that tell the pace."""
+PHASES = {
+    "load": "loading",
+    "train": "training",
+    "warm up": "warming up",
+    "layers": "timing layers",
+}
+"""What is done in a phase that ranks report; others are shown by their own words."""
 
 
 def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
@@ -27,7 +34,9 @@ def run_progress(run: Run, losses: Sequence[MetricPoint]) -> None:
     if run.state is not RunState.RUNNING or run.cancel_requested or found is None:
         st.progress(share_done(run) or 0.0, text=_waiting(run))
         return
-    parts = [plain(found.phase), f"{count(found.done)} of {count(found.total)}"]
+    parts = [plain(PHASES.get(found.phase, found.phase))]
+    if done:
+        parts.append(percent(done, 0))
     left = remaining(run, datetime.now(UTC), losses)
     if left is not None:
         parts.append(f"**{duration(left)}** left")

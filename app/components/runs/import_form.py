@@ -18,10 +18,10 @@ def import_form() -> None:
     if tracker is None:
         return
     models = {each.id: each.label for each in backend.definitions.list()}
-    barred = why_not() or (None if models else "Add a model first: the run stands beside its runs.")
+    barred = why_not() or (None if models else "Add a model first: the run is kept as one of it.")
     with st.popover("Import", icon=":material/download_for_offline:", **closed(barred)):
         st.markdown(f"A run's metrics, parameters and tags from {plain(tracker.title)}")
-        run = st.text_input("MLflow's run", placeholder="Its number, or its page's address")
+        run = st.text_input("MLflow's run", placeholder="Its id, or the address of its page")
         model = st.selectbox("Model", list(models), format_func=models.__getitem__)
         names = st.text_input(
             "Names of metrics here",

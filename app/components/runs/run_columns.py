@@ -35,7 +35,7 @@ def _metrics(run: Run) -> str:
     return " · ".join(f"{plain(name)} {number(value)}" for name, value in own.items())
 
 
-NAME: Column[Run] = Column("Run", 2.6, lambda run: run_link(run, "★ " if run.starred else ""))
+NAME: Column[Run] = Column("Run", 2.4, lambda run: run_link(run, "★ " if run.starred else ""))
 _ALL: tuple[Column[Run], ...] = (
     Column("State", 1.5, _state),
     small("Plan", 1.9, plan_label),
@@ -46,7 +46,7 @@ _ALL: tuple[Column[Run], ...] = (
     small("Metrics", 2.0, _metrics),
     text("Throughput", 1.3, lambda run: rate(run.summary.samples_per_second)),
     text("Epochs", 0.8, _epochs),
-    text("Duration", 1.1, took),
+    text("Duration", 1.3, took),
     small("Node", 1.1, lambda run: run.node or ""),
     small("Owner", 1.0, lambda run: run.owner),
     text("Tags", 1.5, _tags),

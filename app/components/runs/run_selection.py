@@ -123,7 +123,7 @@ def _each(
         label,
         icon=f":material/{icon}:",
         disabled=not fit,
-        help=None if fit else f"The state of these runs does not allow it to {label.lower()} them.",
+        help=None if fit else f"{label} is not possible for runs in these states.",
     ):
         others = len(selected()) - len(fit)
         rest = f" The other {others} are left as they are." if others else ""

@@ -67,7 +67,9 @@ FORMS: dict[str, ProgramFormat] = {
 def form_named(name: str) -> ProgramFormat:
     """Raises `InvalidInput` where there is none of that name."""
     if name not in FORMS:
-        raise InvalidInput(f"no form {name[:100]!r} of programs", f"There are: {', '.join(FORMS)}.")
+        raise InvalidInput(
+            f"no form {name[:100]!r} of programs", f"Choose one of: {', '.join(FORMS)}."
+        )
     return FORMS[name]
 
 
@@ -80,7 +82,7 @@ def read_any(data: bytes) -> Program:
     try:
         text = data.decode().lstrip("\ufeff")
     except UnicodeDecodeError:
-        raise InvalidInput("the file is no text", "Programs are text, JSON or CSV.") from None
+        raise InvalidInput("the file is not text", "Programs are text, JSON or CSV.") from None
     start = text.lstrip()[:400]
     if start.startswith("{"):
         return (

@@ -105,7 +105,7 @@ def _parse_shape(number: int, line: str) -> Shape:
         one_way = _numbers(named.pop(ONE_WAY)) if ONE_WAY in named else ()
         counts = {COUNTS[name]: int(value) for name, value in named.items()}
     except (ValueError, KeyError):
-        raise InvalidInput(f"line {number}: {line!r} is no shape") from None
+        raise InvalidInput(f"line {number}: {line!r} is not a shape") from None
     try:
         recompute = bool(counts.pop("recompute", 0))
         return Shape(replicas, recompute=recompute, one_way=one_way, **counts)

@@ -94,7 +94,7 @@ def _rows(text: str) -> list[list[str]]:
     try:
         return list(csv.reader(io.StringIO(text), strict=True))
     except csv.Error as fault:
-        raise InvalidInput(f"this is no CSV: {fault}") from None
+        raise InvalidInput(f"this is not CSV: {fault}") from None
 
 
 def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
@@ -104,7 +104,7 @@ def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
         found = _CELL.fullmatch(cell.strip())
         if not found:
             raise InvalidInput(
-                f"row {number}: {cell.strip()!r} is no computation",
+                f"row {number}: {cell.strip()!r} is not a computation",
                 advice="Export with format='compute_only': cells look like 0F0, 1I2, 1W2 or 0B3.",
             )
         yield _KINDS[found[2]](int(found[1]), int(found[3]))

@@ -29,7 +29,7 @@ def constrained(space: PlanSpace, bound: float) -> Optimum:
                 found.append(Optimum(copied, space.seconds(copied), bound))
     if not found:
         if part.work.is_short:
-            raise WorkSpent("planning came to its limit before it had a plan that fits")
+            raise WorkSpent("planning reached its limit before it had a plan that fits")
         if space.tells_excess:
             with suppress(WorkSpent):
                 raise _does_not_fit(space)

@@ -54,6 +54,6 @@ def plan_form(name: str) -> PlanFormat:
     """Raises `InvalidInput` where there is none of that name."""
     if name not in PLAN_FORMS:
         raise InvalidInput(
-            f"no form {name[:100]!r} of plans", f"There are: {', '.join(PLAN_FORMS)}."
+            f"no form {name[:100]!r} of plans", f"Choose one of: {', '.join(PLAN_FORMS)}."
         )
     return PLAN_FORMS[name]

@@ -87,10 +87,10 @@ def read_torch_trace(name: str, data: bytes) -> Trace:
             raise InvalidInput(told, LESS)
         found = orjson.loads(text)
     except orjson.JSONDecodeError as fault:
-        raise InvalidInput(f"{name} is no JSON, or cut off: {fault}", HOW) from None
+        raise InvalidInput(f"{name} is not JSON, or cut off: {fault}", HOW) from None
     body = {"traceEvents": found} if isinstance(found, list) else found
     if not isinstance(body, dict) or not isinstance(body.get("traceEvents"), list):
-        raise InvalidInput(f"{name} is JSON, but no trace: it has no traceEvents", HOW)
+        raise InvalidInput(f"{name} is JSON, but not a trace: it has no traceEvents", HOW)
     base: Any = body.get("baseTimeNanoseconds")
     origin = float(base) / 1e9 if _is_number(base) else 0.0
     events = sorted(_events(body["traceEvents"], origin), key=lambda event: event.start)
@@ -140,7 +140,7 @@ def _unpacked(name: str, data: bytes) -> bytes:
     try:
         found = unpack.decompress(data, MOST_BYTES + 1)
     except zlib.error as fault:
-        raise InvalidInput(f"{name} is no gzip file: {fault}", HOW) from None
+        raise InvalidInput(f"{name} is not a gzip file: {fault}", HOW) from None
     if len(found) > MOST_BYTES:
         raise _too_large(name, len(found))
     if not unpack.eof:

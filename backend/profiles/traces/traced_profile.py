@@ -141,7 +141,7 @@ def _samples(first: Occurrence) -> int:
                 return shape[0]
     raise InvalidInput(
         "the trace does not say how many samples a microbatch has",
-        "Say it (--batch), or record with record_shapes=True.",
+        "Give the samples per microbatch, or record with record_shapes=True.",
     )
 
 

@@ -115,8 +115,6 @@ def _counts(names: Sequence[str], nodes: Mapping[str, Node]) -> list[int]:
         raise InvalidInput(f"a node is named twice: {', '.join(names)}", "Name each node once.")
     for name in names:
         if name not in nodes:
-            known = ", ".join(sorted(nodes)) or "none"
-            raise InvalidInput(
-                f"no node {name!r} is registered", f"There are: {known}. See `stageflow doctor`."
-            )
+            known = f"Choose one of: {', '.join(sorted(nodes))}." if nodes else "There is none yet."
+            raise InvalidInput(f"no node {name!r} is registered", known)
     return [len(nodes[name].devices) for name in names]

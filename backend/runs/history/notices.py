@@ -65,7 +65,7 @@ def place_address(kind: PlaceKind, text: str) -> str:
     if kind is PlaceKind.MAIL:
         if len(found) <= MAX_ADDRESS and MAIL.fullmatch(found):
             return found
-        raise InvalidInput("this is no mail address", "Give one, such as ada@example.org.")
+        raise InvalidInput("this is not a mail address", "Give one, such as ada@example.org.")
     try:
         url = urlsplit(found)
         is_url = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
@@ -74,7 +74,7 @@ def place_address(kind: PlaceKind, text: str) -> str:
         is_url = False
     if not is_url or len(found) > MAX_ADDRESS or not found.isprintable() or " " in found:
         raise InvalidInput(
-            f"this is no address of a {kind.value}",
+            f"this is not the address of a {kind.value}",
             "Give one that begins with https://, no password.",
         )
     return found

@@ -87,7 +87,7 @@ class PoolRoom:
         kind = self.largest
         if kind is None:
             raise InvalidInput(
-                "what the pool has is not known yet", "Look at it: stageflow pool list"
+                "what the pool has is not known yet", "The page Nodes says what is wrong with it."
             )
         if machines > kind.count:
             raise InvalidInput(

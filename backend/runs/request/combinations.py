@@ -32,7 +32,7 @@ def _check_schedule(spec: TrainSpec) -> None:
     runs = [member.name for member in SCHEDULES.values() if member.trains and member.executable]
     if spec.plan.schedule not in runs:
         raise InvalidInput(
-            f"no schedule {spec.plan.schedule!r} that trains", f"There are {', '.join(runs)}."
+            f"no schedule {spec.plan.schedule!r} that trains", f"Choose one of: {', '.join(runs)}."
         )
     member, plan = schedule(spec.plan.schedule), spec.plan
     if plan.recompute and not member.consistent:
@@ -91,7 +91,7 @@ def _check_sharding(spec: TrainSpec) -> None:
     if plan.shard_state and not kind.is_elementwise:
         raise InvalidInput(
             f"{kind.title} reads whole matrices, of which a replica with sharded state has a part",
-            "Leave sharding out: it keeps a row and a column of each matrix alone.",
+            "Leave sharding out: it keeps only a row and a column of each matrix.",
         )
     if plan.shard_state and max(plan.partition.replicas) == 1:
         raise InvalidInput(

@@ -75,6 +75,6 @@ def _group(text: str) -> ParameterGroup:
     try:
         group = ParameterGroup(names.strip(), float(rate), float(decay) if decay.strip() else None)
     except ValueError:
-        raise InvalidInput(f"{text.strip()!r} is no group of weights", HINT) from None
+        raise InvalidInput(f"{text.strip()!r} is not a group of weights", HINT) from None
     check_group(group)
     return group

@@ -57,7 +57,7 @@ def pictures_as_told(augment: str, normalise: str) -> PictureSpec:
         raise InvalidInput(f"pictures are not augmented by {', '.join(unknown)}", ADVICE)
     crop = _number("crop", found.get("crop", "0"))
     if crop != int(crop):
-        raise InvalidInput(f"crop={crop:g} is no whole number of pixels", ADVICE)
+        raise InvalidInput(f"crop={crop:g} is not a whole number of pixels", ADVICE)
     if found.get("flip"):
         raise InvalidInput(f"flip={found['flip']}: flip takes no number", ADVICE)
     spec = PictureSpec(
@@ -104,7 +104,7 @@ def _number(name: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise InvalidInput(f"{name} of {text or 'nothing'!r} is no number", ADVICE) from None
+        raise InvalidInput(f"{name} of {text or 'nothing'!r} is not a number", ADVICE) from None
     if not isfinite(value):
         raise InvalidInput(f"{name} of {text} is not finite", ADVICE)
     return value

@@ -50,7 +50,7 @@ class Tracking:
     def check(self, name: str) -> None:
         """Raises `InvalidInput` where it is none of those that settings name."""
         if name not in self.known:
-            there = f"There are: {', '.join(self.known)}." if self.known else "There is none."
+            there = f"Choose one of: {', '.join(self.known)}." if self.known else "There is none."
             raise InvalidInput(
                 f"no tracker {name[:100]!r} is set up", f"{there} STAGEFLOW_TRACKERS names them."
             )

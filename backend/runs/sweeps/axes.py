@@ -29,7 +29,7 @@ OF_PLAN = {"microbatch": "microbatch", "batch": "batch"}
 SETTINGS = ("plan", "schedule", *OF_PLAN, *OF_OPTIMIZER, *OF_TRAINING)
 """By name; of a plan its number."""
 EXAMPLE = "Write NAME=VALUE,VALUE or, for a random search, NAME=log:LOW:HIGH."
-HINT = f"There are: {', '.join(SETTINGS)}, and {PARAMETER}NAME for a parameter of the model."
+HINT = f"Choose one of: {', '.join(SETTINGS)}, or {PARAMETER}NAME for a parameter of the model."
 
 PlanOf = Callable[[int], Plan]
 
@@ -64,7 +64,7 @@ def read_axis(text: str) -> SweepAxis:
     name, sign, given = text.strip().partition("=")
     name, given = name.strip(), given.strip()
     if not (name and sign and given):
-        raise InvalidInput(f"{text.strip()!r:.100} is no axis", EXAMPLE)
+        raise InvalidInput(f"{text.strip()!r:.100} is not an axis", EXAMPLE)
     kind, *ends = given.split(":")
     if kind not in ("log", "even", "whole") or len(ends) != 2:
         return SweepAxis(name, tuple(_value(part) for part in given.split(",") if part.strip()))

@@ -102,7 +102,7 @@ class SweepSpec:
         `InvalidInput` where these are more than `MOST`, or none."""
         if not 0 < self.num_points <= MOST:
             raise InvalidInput(
-                f"the sweep has {self.num_points:,} runs", f"1 to {MOST} runs are one sweep."
+                f"the sweep has {self.num_points:,} runs", f"A sweep has 1 to {MOST} runs."
             )
         return list(self._drawn() if self.draws else self._grid())
 

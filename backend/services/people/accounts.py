@@ -39,7 +39,7 @@ class SignInFailed(StageflowError):
 class InvitationOver(StageflowError):
     """The link has been used, or is too old."""
 
-    advice = "Ask an administrator for a new link, or make one: stageflow user invite NAME"
+    advice = "Ask an administrator for a new link (page People, or stageflow user invite NAME)."
 
 
 def utc_now() -> datetime:

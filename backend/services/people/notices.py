@@ -34,12 +34,12 @@ class NoticeService:
         all_runs: bool = False,
     ) -> NoticePlace:
         """From now on the actor is told there. Raises `InvalidInput`."""
-        self._check("add a place to be told at")
+        self._check("add a place for notifications")
         found = place_address(kind, address)
         if kind is PlaceKind.MAIL and not self.takes_mail:
             raise InvalidInput("mail is not set up", "Use a chat or a webhook.")
         if not events:
-            raise InvalidInput("nothing would be told", "Choose at least one event.")
+            raise InvalidInput("no event is chosen", "Choose at least one event.")
         runs = "all" if all_runs else "mine"
         return self._store.add(self._person, kind, found, events, runs)
 
@@ -49,7 +49,7 @@ class NoticeService:
 
     def remove(self, place_id: int) -> None:
         """Raises `NotFound`."""
-        self._check("remove a place to be told at")
+        self._check("remove a place for notifications")
         self._store.remove(place_id, self._person)
 
     def try_now(self, place: NoticePlace) -> str:

@@ -8,6 +8,7 @@ from backend.people.project import DEFAULT_PROJECT, Member, Project, Quota, Rete
 from backend.people.rights import Right, Role
 from backend.services.people.access import Access
 from backend.services.people.accounts import proper_name
+from backend.storage.look_up import PROJECTS
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
 from backend.whole import is_whole
@@ -38,13 +39,13 @@ class ProjectService:
         if found is None and is_whole(name):
             return self._store.get(int(name))
         if found is None:
-            raise NotFound(f"no project {name!r}", "List them: stageflow project list")
+            raise NotFound(f"no project {name!r}", PROJECTS)
         return found
 
     def add(self, name: str) -> Project:
         """A new one, which its maker administers. Raises `InvalidInput`."""
         name = proper_name(name)
-        self._access.require(Right.MANAGE, "make", f"project {name}")
+        self._access.require(Right.MANAGE, "create", f"project {name}")
         return self._store.add(name)
 
     def rename(self, project_id: int, name: str) -> Project:
@@ -63,8 +64,8 @@ class ProjectService:
 
     def limit(self, project_id: int, quota: Quota) -> Project:
         """What it may have at once: decided in the team, not in the project."""
-        self._store.get(project_id)
-        self._access.check(Right.MANAGE, "limit", f"project {project_id}")
+        found = self._store.get(project_id)
+        self._access.check(Right.MANAGE, "limit", f"project {found.name}")
         checked = checked_quota(quota)
         return self._change(project_id, "limit", lambda old: replace(old, quota=checked))
 
@@ -72,7 +73,9 @@ class ProjectService:
         """How long its ended runs keep logs, timelines and checkpoints. Raises `InvalidInput`."""
         for number in (retention.days, retention.last):
             if number is not None and not 0 <= number <= 100_000:
-                raise InvalidInput(f"{number} days or runs", "Give 0 to 100,000.")
+                raise InvalidInput(
+                    f"{number} is not a number of days or runs to keep", "Give 0 to 100,000."
+                )
         verb = "set retention of"
         return self._change(project_id, verb, lambda old: replace(old, retention=retention))
 
@@ -95,8 +98,8 @@ class ProjectService:
             raise InvalidInput(
                 f"{role.value} is not a role in a project", f"Use {', '.join(ROLES)}."
             )
-        self._store.get(project_id)
-        word = f"project {project_id}: {name} {role.value if role else 'out'}"
+        found = self._store.get(project_id)
+        word = f"project {found.name}: {name} {role.value if role else 'out'}"
         self._access.require(Right.MANAGE, "change", word, project_id)
         self._store.set_role(project_id, self._people.named(name).id, role)
 
@@ -111,7 +114,7 @@ def checked_quota(quota: Quota) -> Quota:
     """Raises `InvalidInput` on a number that is out of range."""
     for number in (quota.running, quota.devices, quota.queued, quota.bytes):
         if number is not None and not 0 <= number < 2**62:
-            raise InvalidInput(f"a limit of {number}", "Give 0 or more, or none.")
+            raise InvalidInput(f"a limit of {number} is not possible", "Give 0 or more, or none.")
     if not 0.01 <= quota.share <= 1000:
-        raise InvalidInput(f"a share of {quota.share:g}", "Give 0.01 to 1000.")
+        raise InvalidInput(f"a share of {quota.share:g} is not possible", "Give 0.01 to 1000.")
     return quota

@@ -10,6 +10,7 @@ from backend.people.rights import Right, Role
 from backend.people.secret import digest, new_secret
 from backend.services.people.access import Access, NotAllowed
 from backend.services.people.accounts import INVITATION, Clock, proper_name, utc_now
+from backend.storage.look_up import PROJECTS
 from backend.storage.people.keys import SqlKeys
 from backend.storage.people.people import SqlPeople
 
@@ -56,7 +57,7 @@ class TeamService:
         person = self._people.named(name)
         words = [role.value] if role else []
         words += [] if disabled is None else ["disabled" if disabled else "enabled"]
-        self._access.require(Right.MANAGE, "make", f"{person.name} {' and '.join(words)}")
+        self._access.require(Right.MANAGE, "change", f"{person.name}: {' and '.join(words)}")
         self._people.change(person.id, role, disabled)
         return self._people.get(person.id)
 
@@ -88,14 +89,14 @@ class TokenService:
             raise InvalidInput(f"{days} days", f"A token lasts 1 to {MAX_DAYS} days.")
         actor = self._access.actor
         if project is not None and not actor.may(Right.VIEW, project):
-            raise NotFound(f"no project {project}", "List them: stageflow project list")
+            raise NotFound(f"no project {project}", PROJECTS)
         if Right.EDIT in scope.rights and not self._writes_in(project):
-            self._access.check(Right.EDIT, "make", "a token that may write")
+            self._access.check(Right.EDIT, "create", "a token that may write")
         secret = PREFIX + new_secret()
         now = self._clock()
         expires = None if days is None else now + timedelta(days=days)
         person = self._person()
-        self._access.require(Right.VIEW, "make", f"token {name} ({scope.value})")
+        self._access.require(Right.VIEW, "create", f"token {name} ({scope.value})")
         token = self._keys.add_token(
             digest(secret), person, name, secret[: len(PREFIX) + HINT], scope, now, expires, project
         )

@@ -13,7 +13,7 @@ def validate_data(data: DataSpec) -> None:
     """Raise `InvalidInput` on a value out of range."""
     form = FORMS.get(data.name)
     if data.name and form is None:
-        raise InvalidInput(f"no data set {data.name!r}", f"There are {', '.join(FORMS)}.")
+        raise InvalidInput(f"no data set {data.name!r}", f"Choose one of: {', '.join(FORMS)}.")
     needs = form.path if form else ""
     if needs and not data.path:
         raise InvalidInput(f"data of the form {data.name!r} need a path", f"Give {needs}.")

@@ -54,7 +54,7 @@ def _validate_training(spec: TrainSpec) -> None:
     if spec.evaluate < 0:
         raise InvalidInput(
             f"an evaluation every {spec.evaluate} updates cannot be made",
-            "Give a number above 0, or 0 for the end of each epoch alone.",
+            "Give a number above 0, or 0 for only the end of each epoch.",
         )
     check_targets(spec)
     validate_data(spec.data)
@@ -81,7 +81,7 @@ def _validate_emulation(spec: TrainSpec) -> None:
     if spec.emulate and spec.plan_id is None:
         raise InvalidInput(
             "emulated devices need the times of a profile, and this plan has none",
-            "Keep the plan first (`stageflow plan --save`) and launch it by its number.",
+            "Save the plan first and launch it by its number.",
         )
     if spec.emulate and spec.has_target:
         raise InvalidInput(

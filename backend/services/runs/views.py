@@ -7,6 +7,7 @@ from backend.errors import NotFound
 from backend.people.rights import Right
 from backend.runs.history.views import ListView, SavedView, view_name
 from backend.services.people.access import Access
+from backend.storage.look_up import VIEWS
 from backend.storage.runs.views import SqlViews
 
 NAMELESS = "-"
@@ -47,7 +48,7 @@ class ViewService:
         key = name.strip().casefold()
         found = sorted((v for v in self.list() if v.name.casefold() == key), key=_last_if_shared)
         if not found:
-            raise NotFound(f"no view {name!r:.100}", "List them: stageflow views list")
+            raise NotFound(f"no view {name!r:.100}", VIEWS)
         return found[0]
 
     @property

@@ -25,6 +25,7 @@ from backend.storage.backup.manifest import BackupDamaged, KeptFile, Manifest, r
 from backend.storage.backup.rows import Sum, insert, names, of_line, rows_of, tables
 from backend.storage.errors import StorageFull, of_system
 from backend.storage.schema import configuration, known, whole
+from backend.units import bytes_text
 
 LONGEST = 2**30
 """Bytes of the longest line that is read: a batch of spans is some MiB."""
@@ -62,7 +63,7 @@ def _opened(source: Path) -> Iterator[ZipFile]:
 
 def _manifest(archive: ZipFile) -> Manifest:
     if archive.getinfo(pages.NAME).file_size > pages.LARGEST:
-        raise BackupDamaged(f"{pages.NAME} has more than {pages.LARGEST} bytes")
+        raise BackupDamaged(f"{pages.NAME} is larger than {bytes_text(pages.LARGEST)}")
     manifest = read_manifest(archive.read(pages.NAME))
     if manifest.revision not in known():
         raise BackupDamaged(
@@ -80,7 +81,9 @@ def _unpacked(archive: ZipFile, manifest: Manifest, shared: Path) -> Iterator[Pa
     shared.mkdir(parents=True, exist_ok=True, mode=0o700)
     size = sum(file.size for file in manifest.files.values())
     if size > (free := shutil.disk_usage(shared).free):
-        raise StorageFull(f"{shared} has {free} bytes free, the files need {size}")
+        raise StorageFull(
+            f"{shared} has {bytes_text(free)} free, the files need {bytes_text(size)}"
+        )
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=shared) as place:
         for name, kept in manifest.files.items():
             target = Path(place) / name

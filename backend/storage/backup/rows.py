@@ -83,13 +83,15 @@ def to_line(row: Row) -> bytes:
 
 
 def of_line(line: bytes, table: Table) -> Row:
-    """Raises `InvalidInput` on what is no row of that table."""
+    """Raises `InvalidInput` on what is not a row of that table."""
     try:
         row = json.loads(line, parse_int=_number)
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, list) or len(row) != len(table.columns):
-        raise InvalidInput(f"{table.name}: {line[:60]!r} is no row of {len(table.columns)} values")
+        raise InvalidInput(
+            f"{table.name}: {line[:60]!r} is not a row of {len(table.columns)} values"
+        )
     return row
 
 

@@ -56,8 +56,8 @@ class SqlPools:
         """Raises `NotFound`, which names those that there are."""
         pools = {pool.name: pool for pool in self.list()}
         if name not in pools:
-            known = f"There are {', '.join(pools)}." if pools else "None was ever started."
-            raise NotFound(f"no pool {name!r}", f"{known} See `stageflow pool --help`.")
+            known = f"Choose one of: {', '.join(pools)}." if pools else "None was ever started."
+            raise NotFound(f"no pool {name!r}", known)
         return pools[name]
 
 

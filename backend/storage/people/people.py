@@ -7,7 +7,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from backend.errors import InvalidInput, NotFound
+from backend.errors import InvalidInput, NotFound, listed
 from backend.people.person import LastAdministrator, Person
 from backend.people.rights import Role
 from backend.storage.database import Database
@@ -52,7 +52,7 @@ class SqlPeople:
         """Raises `NotFound`."""
         found = self.find(name)
         if found is None:
-            raise NotFound(f"nobody is called {name!r}", "List everybody: stageflow user list")
+            raise NotFound(f"nobody is called {name!r}", listed("People", "user list"))
         return found[0]
 
     def list(self) -> Sequence[Person]:

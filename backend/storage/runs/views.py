@@ -9,7 +9,7 @@ from backend.codec import to_plain
 from backend.errors import InvalidInput, NotFound
 from backend.runs.history.views import MAX_VIEWS, ListView, SavedView, ViewNameTaken
 from backend.storage.database import Database
-from backend.storage.look_up import look_up, value_of
+from backend.storage.look_up import VIEWS, look_up, value_of
 from backend.storage.quotas import admit
 from backend.storage.tables.team_tables import ViewRow
 from backend.storage.tables.values import DatabaseMoment
@@ -51,7 +51,7 @@ class SqlViews:
         """One that is shared or this owner's. Raises `NotFound`."""
         found = value_of(SavedView, self._database.get(ViewRow, view_id))
         if found.owner not in ("", owner):
-            raise NotFound(f"no view {view_id}", "List them: stageflow views list")
+            raise NotFound(f"no view {view_id}", VIEWS)
         return found
 
     def list(self, owner: str) -> Sequence[SavedView]:

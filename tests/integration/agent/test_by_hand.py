@@ -63,7 +63,7 @@ def test_what_cannot_be_started_by_hand_is_refused(
     backend: Backend, spec: TrainSpec, tmp_path: Path
 ) -> None:
     (tmp_path / "kept.txt").write_text("mine")
-    with pytest.raises(InvalidInput, match="no empty folder"):
+    with pytest.raises(InvalidInput, match="not an empty folder"):
         print_command(backend, spec, tmp_path)
     assert (tmp_path / "kept.txt").read_text() == "mine"
     backend.pools.beat("gpu", "slurm", PoolRoom(()))

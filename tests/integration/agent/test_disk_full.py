@@ -118,7 +118,7 @@ def test_a_database_that_cannot_grow(
     assert_told(ended, backend.settings)
     assert ended.error is not None
     assert str(backend.settings.home) in ended.error.message
-    assert "bytes free" in ended.error.message
+    assert " free)" in ended.error.message
     (backend.settings.home / "filler").unlink()
     assert_intact(backend, early)
 

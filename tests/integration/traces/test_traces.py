@@ -162,9 +162,9 @@ def test_a_cut_trace_is_refused_with_what_to_do(rank_traces: list[Path], tmp_pat
     whole = rank_traces[0].read_bytes()
     for name, data, told in (
         ("cut.json.gz", whole[: len(whole) // 2], "cut off"),
-        ("cut.json", gzip.decompress(whole)[:-1000], "no JSON, or cut off"),
+        ("cut.json", gzip.decompress(whole)[:-1000], "not JSON, or cut off"),
         ("other.json", json.dumps({"a": 1}).encode(), "no trace"),
-        ("picture.json.gz", b"\x1f\x8bnothing", "no gzip file"),
+        ("picture.json.gz", b"\x1f\x8bnothing", "not a gzip file"),
     ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(InvalidInput, match=told) as refused:

@@ -120,8 +120,8 @@ def test_when_devices_are_added_the_form_of_the_plan_counts() -> None:
     assert plan_word(replace(a_point(1, (3, 1)), variation=one)) == "n-1"
     assert plan_word(a_point(1, (3, 1))) == "3-1"
     points = [replace(a_point(1, shape), variation=one) for shape in ((1, 1), (3, 1))]
-    assert said(points).endswith("Stages with several replicas are written n.")
-    assert "written n" not in said(points[:1])
+    assert said(points).endswith("n is a stage with several replicas.")
+    assert "n is a stage" not in said(points[:1])
 
 
 def test_cost_counts_every_device_for_as_long_as_it_takes() -> None:

@@ -40,7 +40,7 @@ def test_a_file_with_a_model_is_taken_and_not_run(text: str):
         (b"model = 3\n", "no `def model"),
         (b"\nasync def model(): ...\n", "line 2: model is async"),
         (b"def model(width, *, depth): ...\n", r"line 1: model\(\) needs width, depth"),
-        (b"#" * (MAX_BYTES["python"] + 1), "1,048,577 bytes"),
+        (b"#" * (MAX_BYTES["python"] + 1), "m.py is larger than 1.00 MiB"),
     ],
 )
 def test_a_faulty_file_is_refused_with_its_reason(text: bytes, message: str):

@@ -58,21 +58,21 @@ def test_repeated_actions_are_stored_once():
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.7, 0.99])
 def test_a_cut_off_file_is_refused_and_not_taken_for_a_shorter_one(keep):
     data = encode(Timeline.of(SPANS))
-    with pytest.raises(InvalidInput, match="are no spans"):
+    with pytest.raises(InvalidInput, match="are not spans"):
         decode(data[: int(keep * len(data))])
 
 
 def test_other_bytes_and_other_columns_are_refused():
-    with pytest.raises(InvalidInput, match="these 7 bytes are no spans"):
+    with pytest.raises(InvalidInput, match="these 7 bytes are not spans"):
         decode(b"garbage")
-    with pytest.raises(InvalidInput, match="columns x are no spans"):
+    with pytest.raises(InvalidInput, match="columns x are not spans"):
         decode(arrow(pa.table({"x": [1]})))
 
 
 def test_another_version_of_the_format_is_refused():
     table = pa.table([[] for _ in SCHEMA], schema=SCHEMA)
     assert decode(arrow(table)).spans == ()
-    with pytest.raises(InvalidInput, match="no spans of this version"):
+    with pytest.raises(InvalidInput, match="not spans of this version"):
         decode(arrow(table.replace_schema_metadata({"stageflow": "spans 3"})))
 
 

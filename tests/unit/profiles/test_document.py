@@ -25,7 +25,7 @@ def test_what_is_written_is_read_back():
 
 
 def test_too_many_values_are_refused_before_they_are_in_memory():
-    with pytest.raises(InvalidInput, match="are no profile"):
+    with pytest.raises(InvalidInput, match="are too many"):
         read_profile(b"[" + b"1," * 2_000_000 + b"1]")
 
 
@@ -58,7 +58,7 @@ def test_an_edge_backwards_is_refused():
         (changed(forward=-1), "layer 'a': forward is -1"),
         (changed(backward=float("nan")), "layer 'a': backward is nan"),
         (changed(output_bytes=1.5), "output_bytes"),
-        (changed(name="b.0"), "layer 'b.0' is there 2 times"),
+        (changed(name="b.0"), "layer 'b.0' appears 2 times"),
         (write_profile(replace(PROFILE, microbatch=0)), "microbatch: 0"),
         (write_profile(replace(PROFILE, graph=ModelGraph((), ()))), "no layers"),
     ],

@@ -17,7 +17,9 @@ def test_a_concatenation_smaller_than_its_inputs():
     nodes = [node(0), node(1), node(2, "Concat(1)", output=8), node(3, "Concat(1)", output=16)]
     faults = list(find_faults(nodes, [(0, 2), (1, 2), (0, 3), (1, 3)]))
     assert len(faults) == 1
-    assert faults[0].startswith("node2: Concat(1) has 8 output bytes, its inputs together 16")
+    assert faults[0].startswith(
+        "node2: Concat(1) has an output of 8 bytes, its inputs together 16 bytes"
+    )
 
 
 def test_a_backward_that_was_not_measured():
@@ -30,7 +32,7 @@ def test_a_backward_that_was_not_measured():
 def test_a_layer_that_is_slower_than_its_twins():
     nodes = [*(node(number) for number in range(4)), node(4, backward=0.090)]
     assert list(find_faults(nodes, [])) == [
-        "node4: backward takes 90.0 ms where its 4 twins take 20.0 ms"
+        "node4: backward takes 90.0 ms where its 4 equal layers take 20.0 ms"
     ]
 
 

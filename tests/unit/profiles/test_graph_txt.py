@@ -76,7 +76,7 @@ def test_branches_keep_their_edges_and_the_order_of_the_trace():
         (node("node1", forward=-1), "line 1"),
         (node("node1", forward="nan"), "line 1"),
         (node("node1", size="inf"), "line 1"),
-        (node("node1") + node("node1"), "line 2: node1 is there twice"),
+        (node("node1") + node("node1"), "line 2: node1 appears twice"),
         (node("node1") + "\tnode1 -- node7\n", "line 2: the edge's 'node7'"),
         (
             node("node1") + node("node2") + "\tnode1 -- node2\n\tnode2 -- node1\n",
@@ -137,5 +137,5 @@ def test_the_known_faults_of_the_translation_profile_are_reported():
 
 
 def test_a_file_that_is_no_graph_of_a_model_by_its_size_is_not_read():
-    with pytest.raises(InvalidInput, match="at most 4,194,304 are read"):
+    with pytest.raises(InvalidInput, match="the most that is read"):
         read_profile_file("graph.txt", b"\n" * (4 * 2**20 + 1))

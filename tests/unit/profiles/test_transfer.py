@@ -59,4 +59,4 @@ def test_the_precision_is_asked_for_and_float32_without_that():
 def test_a_profile_that_does_not_say_where_it_was_measured_is_asked_about():
     with pytest.raises(InvalidInput, match="unknown") as refusal:
         on_device(replace(PROFILE, device="unknown"), "a100")
-    assert "--measured-on" in refusal.value.advice
+    assert "measured on" in refusal.value.advice

@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 
 from backend.runs.request.data_forms import FORMS
+from backend.units import count_text
 from workers.data.errors import DataFailed
 from workers.data.files import parted
 from workers.data.pictures import SUFFIXES, Pictures, Size, size_of
@@ -19,7 +20,8 @@ def load(request: DataRequest) -> DataSet:
     classes = sorted({file.parent.name for file in train})
     if len(classes) < 2 or any(file.parent == request.path for file in train):
         raise DataFailed(
-            f"{request.path} has pictures of {len(classes)} folder(s): no classes to tell apart",
+            f"{request.path} has pictures of {count_text(len(classes), 'folder')}: no classes to "
+            "tell apart",
             f"Give {FORMS['images'].path}.",
         )
     size = request.size or size_of(train[0])

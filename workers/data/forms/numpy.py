@@ -7,6 +7,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from backend.runs.request.data_forms import FORMS
+from backend.units import count_text
 from workers.data.errors import DataFailed
 from workers.data.files import parted
 from workers.data.request import DataRequest
@@ -51,7 +52,7 @@ def _names(arrays: dict[str, Any], request: DataRequest, file: Path) -> tuple[Pa
     chosen = usual or tuple(arrays)[:2]
     if not (spec.inputs and spec.targets) and len(chosen) < 2:
         raise DataFailed(
-            f"{file.name} has {len(arrays)} array(s): too few for inputs and targets",
+            f"{file.name} has {count_text(len(arrays), 'array')}: too few for inputs and targets",
             "Keep both in one file: numpy.savez(file, x=..., y=...).",
         )
     if spec.inputs or spec.targets:

@@ -55,7 +55,7 @@ def _decoded(text: bytes, name: str) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError as fault:
-        raise DataFailed(f"{name} is no text in UTF-8: {fault}", "Save it in UTF-8.") from None
+        raise DataFailed(f"{name} is not text in UTF-8: {fault}", "Save it in UTF-8.") from None
 
 
 def _bytes(files: list[Path]) -> bytes:

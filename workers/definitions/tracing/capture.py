@@ -119,7 +119,7 @@ def _placeholder(
         return graph.create_node("get_attr", name)
     if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
         return graph.create_node("get_attr", str(spec.target))
-    raise ValueError(f"it holds {node.name}, which is no tensor")
+    raise ValueError(f"it holds {node.name}, which is not a tensor")
 
 
 def _output(graph: fx.Graph, program: ExportedProgram, copies: dict[fx.Node, fx.Node]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.errors import StageflowError
+from backend.units import bytes_text
 
 MAX_READ = 64 * 1024**2
 """Bytes of a file that the agent takes into its own memory."""
@@ -47,7 +48,7 @@ class Announced:
     def read(self) -> bytes:
         """All of it; raises `ReportTooLarge`."""
         if self.size > MAX_READ:
-            text = f"{self.name} has {self.size:,} bytes; at most {MAX_READ:,} are read"
+            text = f"{self.name} is larger than {bytes_text(MAX_READ)}, the most that is read"
             raise ReportTooLarge(text)
         return os.pread(self.handle, MAX_READ, 0)
 

@@ -11,6 +11,7 @@ from backend.errors import StageflowError, first_line
 from backend.runs.run import RunError
 from backend.runs.states import RunState
 from backend.storage.errors import FolderUnusable
+from backend.units import bytes_text
 from workers.supervisor.state.ending import Ending
 from workers.supervisor.state.failure import FREE_SPACE
 
@@ -78,5 +79,5 @@ def _disk_full(folder: Path, fault: BaseException) -> RunError:
         place = place.parent
     free = shutil.disk_usage(place).free
     return RunError(
-        "DiskFull", f"no space left to write {place} ({free:,} bytes free): {fault}", FREE_SPACE
+        "DiskFull", f"no space left to write {place} ({bytes_text(free)} free): {fault}", FREE_SPACE
     )

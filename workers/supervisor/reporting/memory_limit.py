@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backend.errors import StageflowError
+from backend.units import bytes_text
 
 if sys.platform != "win32":
     import resource
@@ -37,7 +38,9 @@ def bounded(most: int = MOST) -> Iterator[None]:
     try:
         yield
     except MemoryError as fault:
-        raise ReportExceedsMemory(f"a report takes more than {most:,} bytes of memory") from fault
+        raise ReportExceedsMemory(
+            f"a report takes more than {bytes_text(most)} of memory"
+        ) from fault
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 

@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from backend.cores import usable_cores
+from backend.units import count_text
 from workers.supervisor.ranks.place import Place
 
 
@@ -37,9 +38,9 @@ def sharing(place: Place, gpus: Sequence[str]) -> Sequence[str]:
     warnings = []
     if gpus:
         warnings.append(
-            f"{ranks} ranks and {len(place.held)} GPU(s): NCCL allows one rank per GPU, "
-            "so the ranks run on CPU cores"
+            f"{ranks} ranks and {count_text(len(place.held), 'GPU')}: NCCL allows one rank per "
+            "GPU, so the ranks run on CPU cores"
         )
     if ranks > cores:
-        warnings.append(f"{ranks} ranks share {cores} CPU core(s): slower than planned")
+        warnings.append(f"{ranks} ranks share {count_text(cores, 'CPU core')}: slower than planned")
     return warnings

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from backend.runs.events import Spans, read_line
-from backend.units import count_text
+from backend.units import bytes_text, count_text
 from workers.supervisor.spool.entries import Entry, EventLine, LogLines
 
 BOUND = 64 << 20
@@ -39,7 +39,7 @@ class SpoolLimit:
             taken = [self._without_printed(entry) for entry in taken]
         if had_none and self._has_left_out:
             text = (
-                f"the database does not answer and {size:,} bytes wait on this node: "
+                f"the database does not answer and {bytes_text(size)} wait on this node: "
                 "timelines, then printed lines, are left out from now on"
             )
             taken.append(_logged(text))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.charts.bars import KINDS, Bars, bars_of, read_bars, with_loading
 from app.charts.canvas import canvas_bytes, expected_seconds
-from app.charts.deviations import deviations, spent, waiting
+from app.charts.deviations import DATA, deviations, spent, waiting
 from backend.cluster.presets import local
 from backend.pipeline.actions import (
     Action,
@@ -127,8 +127,8 @@ def test_a_forward_that_waits_for_its_samples_spends_that_on_data() -> None:
         Span(0, 1, Forward(0, 1), 3.5, 4.5),  # its targets came half a second late
     ]
     measured, loading = (bars_of(Timeline.of(tuple(spans))) for spans in (did, loaded))
-    (row,) = spent(measured, {"data": loading})
-    assert row == pytest.approx({"data": 1.5, "forward": 6.5})
+    (row,) = spent(measured, {DATA: loading})
+    assert row == pytest.approx({DATA: 1.5, "forward": 6.5})
 
 
 def test_a_step_that_copies_weights_spends_that_on_the_checkpoint() -> None:

@@ -1,5 +1,6 @@
 """Several runs in one picture."""
 
+from app.charts.curve import PERCENTS
 from app.charts.overlay import RUN, SERIES, SMOOTHED, Curve, overlay, rows
 
 LINES = [
@@ -41,5 +42,5 @@ def test_the_raw_values_lie_faintly_below_their_average() -> None:
 def test_shares_are_percents_and_heights_may_be_logarithmic() -> None:
     drawn = overlay(LINES, axis="x", name="accuracy", share=True, log=True)
     height = drawn["layer"][0]["encoding"]["y"]
-    assert height["axis"]["format"] == ".0%"
+    assert height["axis"]["labelExpr"] == PERCENTS
     assert height["scale"] == {"type": "log"}

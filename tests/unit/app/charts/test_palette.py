@@ -3,7 +3,7 @@
 from app.charts import palette, shares
 from backend.pipeline.bubbles import Idle
 
-SAME = {"receive": "send", "averaging": "all-reduce", "data": "loading data"}
+SAME = {"receive": "send", "averaging": "all-reduce"}
 """Words of one idea."""
 
 

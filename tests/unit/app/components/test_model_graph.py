@@ -30,7 +30,7 @@ def test_a_closed_module_is_the_sum_of_its_layers() -> None:
     told = dict(boxes["h.0"]["facts"])
     assert told["Forward"] == "2.00\u00a0ms"
     assert told["Operations"] == "4.00\u00a0MFLOP"
-    assert told["Of the model's time"] == "33.3\u00a0%"
+    assert told["Share of the model's time"] == "33.3\u00a0%"
     assert [is_tie for _, is_tie in data["lines"]].count(True) == 1
 
 

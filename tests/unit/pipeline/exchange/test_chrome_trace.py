@@ -83,7 +83,7 @@ def test_other_traces_are_refused(text):
 
 def test_an_action_that_is_none_is_refused():
     event = {"ph": "X", "args": {"action": "0Q0", "rank": 0, "index": 0}}
-    with pytest.raises(InvalidInput, match="'0Q0' is no action"):
+    with pytest.raises(InvalidInput, match="'0Q0' is not an action"):
         read_trace(json.dumps({"traceEvents": [event]}))
 
 

@@ -39,7 +39,7 @@ def test_it_says_what_it_is():
         ({"version": 2}, "version"),
         ({"format": "other"}, "format"),
         ({"ranks": ["0F0@0"]}, "ranks: 1 are written, the shape has 2"),
-        ({"ranks": ["0F0@0", "1Q0"]}, "ranks.1: '1Q0' is no action"),
+        ({"ranks": ["0F0@0", "1Q0"]}, "ranks.1: '1Q0' is not an action"),
         ({"shape": {"replicas": [2], "microbatches": 3}}, "3 microbatches cannot be shared"),
     ],
 )

@@ -85,7 +85,7 @@ def test_blank_lines_comments_and_spaces_do_not_matter():
     "token", ["", "2F5", "2X5@1", "F5@1", "2S3", "2R@3[]", ">1:x0.5", "-1F0@0"]
 )
 def test_a_token_that_is_no_action_is_refused(token):
-    with pytest.raises(InvalidInput, match="is no action"):
+    with pytest.raises(InvalidInput, match="is not an action"):
         parse_action(token)
 
 
@@ -96,9 +96,9 @@ GOOD = ["schedule gpipe", "shape replicas=1,1 microbatches=1 batch=1 chunks=1", 
     ("line", "text", "message"),
     [
         (1, "plan gpipe", "line 1: 'plan gpipe' does not name a schedule"),
-        (2, "shape 2x2", "line 2: 'shape 2x2' is no shape"),
+        (2, "shape 2x2", "line 2: 'shape 2x2' is not a shape"),
         (2, "shape replicas=1,2 microbatches=3 batch=1 chunks=1", "line 2: 3 microbatches cannot"),
-        (3, "0: 0F0@0 0Q7 1F0@0", "line 3: '0Q7' is no action"),
+        (3, "0: 0F0@0 0Q7 1F0@0", "line 3: '0Q7' is not an action"),
         (4, "2: 1F0@0", "line 4: '2:' where 1: should be"),
         (4, "", "1 rank lines, but the shape has 2 ranks"),
         (4, "1:\n2:", "3 rank lines, but the shape has 2 ranks"),

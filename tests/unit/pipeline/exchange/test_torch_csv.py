@@ -121,10 +121,10 @@ def test_empty_cells_say_nothing():
     ("text", "message"),
     [
         ("", "the CSV has no actions"),
-        ("0F0,0X0", "row 1: '0X0' is no computation"),
-        ("0F0,0SEND_F0", "row 1: '0SEND_F0' is no computation"),
+        ("0F0,0X0", "row 1: '0X0' is not a computation"),
+        ("0F0,0SEND_F0", "row 1: '0SEND_F0' is not a computation"),
         ("0F0\n0B0", "row 2 runs stage 0, which belongs on row 1"),
-        ('0F0,"0B', "this is no CSV"),
+        ('0F0,"0B', "this is not CSV"),
         ("0F0,0F999999999999", "1000000000000 microbatches"),
         ("0F0,999999999999F0", "1000000000000 stages and 1 microbatches"),
     ],

@@ -76,5 +76,5 @@ def test_a_file_that_fails_to_be_kept_stays(work: Path):
 def test_a_huge_report_is_not_read_into_memory(work: Path):
     with (work / "huge").open("wb") as huge:
         huge.truncate(MAX_READ + 1)
-    with opened(work, "huge") as file, pytest.raises(ReportTooLarge, match="67,108,865 bytes"):
+    with opened(work, "huge") as file, pytest.raises(ReportTooLarge, match="huge is larger than"):
         file.read()

@@ -25,7 +25,7 @@ def test_a_full_disk_is_named_with_path_and_free_bytes(tmp_path: Path):
     error = told(OSError(errno.ENOSPC, "No space left on device"), tmp_path)
     assert error.kind == "DiskFull"
     assert str(tmp_path) in error.message
-    assert "bytes free" in error.message
+    assert " free)" in error.message
 
 
 def test_a_full_disk_is_found_behind_another_fault(tmp_path: Path):
