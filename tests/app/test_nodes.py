@@ -35,7 +35,7 @@ def test_what_nodes_have_and_do(backend: Backend, open_page: Open) -> None:
     page = open_page(Page.NODES)
     shown = figures_of(page)
     assert shown["Nodes alive"] == ("2", "of 2 known")
-    assert shown["Held"] == ("2", "1\xa0device free")
+    assert shown["Held"] == ("2", "1 device free")
     assert shown["Queue"][0] == "1"
     text = text_of(page)
     assert f"2 × {device.name}" in text
