@@ -28,7 +28,7 @@ def bytes_text(count: float) -> str:
     for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
         if count >= 1024**power:
             return f"{_three_digits(count / 1024**power)} {unit}"
-    return f"{count:.0f} bytes"
+    return count_text(round(count), "byte")
 
 
 def percent_text(share: float, digits: int = 0) -> str:

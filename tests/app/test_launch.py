@@ -187,7 +187,7 @@ def test_what_cannot_be_read_is_told_below_its_field_and_starts_nothing(
     wrong = {
         "betas": ("0.9", "Betas of '0.9' are not two numbers"),
         "eps": ("-1", "AdamW with eps -1"),
-        "groups": ("head", "'head' is no group of weights"),
+        "groups": ("head", "'head' is not a group of weights"),
         "buckets": ("8, x", "A bucket of 'x' is not a length"),
         "template": ("{% for", "The chat template cannot be read"),
         "watch": ("=", "No metric is named '='"),

@@ -134,7 +134,7 @@ def test_checkpoints_take_room_until_they_are_let_go(
     attempt.checkpoint(Mark(0, 8, 1), [file_of(40), file_of(30)], keep=1)
     assert backend.runs.submit(run.spec)
     attempt.checkpoint(Mark(0, 16, 2), [file_of(101)], keep=1)  # made by a run: never refused
-    with pytest.raises(QuotaReached, match=f"use {model.size + 101} of {model.size + 100} bytes"):
+    with pytest.raises(QuotaReached, match=f"use {model.size + 101} bytes of {model.size + 100}"):
         backend.runs.submit(run.spec)
     attempt.finish(RunState.SUCCEEDED, RunSummary())
     backend.runs.delete(run.id)

@@ -73,7 +73,7 @@ def session_list(accounts: AccountService, person_id: int, name: str) -> None:
     """One row per session, the newest first, with the way to end it."""
 
     def end(session: Session) -> None:
-        if st.button("Sign out", key=f"end-session-{session.id}", type="tertiary"):
+        if st.button("End session", key=f"end-session-{session.id}", type="tertiary"):
             accounts.end_session(person_id, name, session.id)
             forget()
             st.rerun()
@@ -84,7 +84,7 @@ def session_list(accounts: AccountService, person_id: int, name: str) -> None:
             small("Browser", 4.0, lambda s: s.client),
             when("Signed in", 1.2, lambda s: s.created_at),
             when("Last used", 1.2, lambda s: s.seen_at),
-            Column("", 0.8, end),
+            Column("", 1.2, end),
         ),
         accounts.sessions(person_id),
     )
