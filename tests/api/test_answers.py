@@ -24,8 +24,8 @@ from tests.app.test_boundary import set_revision
     ("method", "path", "body", "headers", "status", "said"),
     [
         ("GET", "/runs/999", None, {}, 404, "no run 999"),
-        ("GET", "/runs/99999999999999999999", None, {}, 404, "no number"),
-        ("GET", "/runs/0", None, {}, 404, "no number"),
+        ("GET", "/runs/99999999999999999999", None, {}, 404, "is not an id"),
+        ("GET", "/runs/0", None, {}, 404, "is not an id"),
         ("GET", "/plans/7", None, {}, 404, "no plan 7"),
         ("GET", "/nodes/nobody/use", None, {}, 404, "no node 'nobody'"),
         ("GET", "/nowhere", None, {}, 404, "no /api/v1/nowhere"),
