@@ -20,7 +20,7 @@ def on_device(profile: Profile, target: str, measured_on: str = "", precision: s
     if find(source) is None:
         raise InvalidInput(
             f"no peaks of a device {source!r} are known",
-            f"Say what the profile was measured on: {names()}.",
+            f"Say what it was measured on (Measured on, or --measured-on): {names()}.",
         )
     return carried(profile, peak(source, precision), peak(target, precision))
 
