@@ -172,5 +172,5 @@ def test_zero_bubble_holds_as_much_at_the_output():
 def test_unequal_devices_on_which_nothing_fits_are_said_to_be_too_small():
     devices = Device("a", 1000.0), Device("b", 2000.0)
     cluster = Cluster((Level(2, 1e9),), devices[0], devices)
-    with pytest.raises(PlanDoesNotFit, match=r"2 devices of 1000 bytes or more: .* too much"):
+    with pytest.raises(PlanDoesNotFit, match=r"2 devices of 1,000 bytes or more: .* too much"):
         optimum(EVEN, cluster, memory=MemoryRule(2000.0, schedule("pipedream")))

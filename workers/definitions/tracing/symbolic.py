@@ -62,6 +62,8 @@ class _Tracer(fx.Tracer):
         return root_fn, [self.root, *(self.create_proxy("placeholder", n, (), {}) for n in names)]
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        if self._is_function(m):
+            return forward(*args, **kwargs)
         try:
             if (opening := opened(m)) and not self.is_leaf_module(m, self.path_of_module(m)):
                 return opening(*args, **kwargs)
@@ -69,6 +71,12 @@ class _Tracer(fx.Tracer):
         except Exception:
             self.stopped_in = self.stopped_in or self.path_of_module(m)  # the innermost
             raise
+
+    def _is_function(self, m: nn.Module) -> bool:
+        """Whether `m` is no part of the model and holds nothing, as an activation that a file keeps
+        for all of its models does."""
+        holds = any(True for _ in m.parameters()) or any(True for _ in m.buffers())
+        return not holds and all(m is not each for each in self.root.modules())
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
         if module_qualified_name in self.whole:

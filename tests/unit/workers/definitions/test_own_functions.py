@@ -29,6 +29,16 @@ def test_a_function_with_its_own_gradient_is_one_operation() -> None:
     assert names(of(Model())) == ["a", "Doubled", "b"]
 
 
+def test_an_activation_that_a_file_keeps_for_all_models_is_traced_through() -> None:
+    shared = nn.Sequential(nn.GELU(), nn.Tanh())
+
+    class Model(Linears):
+        def forward(self, x):
+            return self.b(shared(self.a(x)))
+
+    assert names(of(Model())) == ["a", "gelu", "tanh", "b"]
+
+
 def test_both_ways_of_checkpointing_are_traced_away_with_a_note() -> None:
     class Model(Linears):
         def forward(self, x):
