@@ -201,7 +201,7 @@ def test_a_run_that_was_taken_away_is_not_written_to_and_its_ranks_end(
     def give_up(folder: Path) -> None:
         eventually(lambda: len(living(folder)) == 4)
         expire_now(backend, run.id)
-        eventually(lambda: not living(folder), seconds=10)
+        eventually(lambda: not living(folder))
 
     ended = supervised(run, give_up)
     assert ended.error is not None

@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_made_by_parts_and_says_that_the_whole_was_not_run(
     assert found.whole_forward == 0.0
     assert found.peak_bytes is None
     assert any("was not run beside them" in note for note in found.notes)
-    assert any("1000 bytes are free" in note for note in found.notes)
+    assert any("1,000 bytes are free" in note for note in found.notes)
 
 
 def test_a_model_whose_path_depends_on_values_cannot_be_made_by_parts(define) -> None:
