@@ -12,6 +12,14 @@ from pydantic import Field
 from backend.errors import InvalidInput
 
 MOST_RUN_AHEAD = 64
+"""Further microbatches per hop (a bound of ours, so that a wrong number is told)."""
+
+
+def warm_up_of(in_flight: int, further: int) -> int:
+    """w = d + a (d - 1) forwards before the first backward: d (`in_flight`) as in 1F1B, and a
+    (`further`) more per hop, so that a message has as long as a microbatches compute. On a
+    straight pipeline (p-s) + a (p-1-s)."""
+    return in_flight + further * (in_flight - 1)
 
 
 @dataclass(frozen=True)
@@ -261,5 +269,4 @@ class RankCoordinates:
     def at_input(self) -> int:
         """Forwards ahead at the input stage, over all its replicas."""
         first = self.shape.replicas[0]
-        rounds = -(-self.shape.num_devices // first)
-        return (rounds + self.run_ahead * (rounds - 1)) * first
+        return warm_up_of(-(-self.shape.num_devices // first), self.run_ahead) * first

@@ -291,8 +291,13 @@ class MemoryRule:
         """Whether every stage of `partition` keeps within the memory of its devices, as
         `memory_bytes` counts it."""
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
-        shape = Shape(partition.replicas, segment, self.batch, chunks=partition.chunks)
-        shape = replace(shape, run_ahead=self.run_ahead)
+        shape = Shape(
+            partition.replicas,
+            segment,
+            self.batch,
+            chunks=partition.chunks,
+            run_ahead=self.run_ahead,
+        )
         plan = Plan("", partition, self.schedule.name, 1, self.batch, self.recompute)
         plan = replace(plan, shard_state=self.sharded)
         needs = memory_bytes(profile, plan, shape, self.optimizer)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from backend.errors import StageflowError
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.plan import Plan, PlanDoesNotFit
@@ -65,18 +64,17 @@ def _ran_ahead(question: Question, plan: Plan) -> Iterator[str]:
     """What the further microbatches in flight buy and cost, beside the same plan without them."""
     if not plan.run_ahead:
         return
-    mine = question.predict(plan)
-    try:
-        plain = question.predict(replace(plan, run_ahead=0))
-    except StageflowError:
-        return
+    mine, plain = question.predict(plan), question.predict(replace(plan, run_ahead=0))
     gain = mine.samples_per_second / (plain.samples_per_second or 1.0) - 1
     more = max(mine.memory_bytes) - max(plain.memory_bytes)
+    older = (
+        f"{max(mine.versions)} instead of {max(plain.versions)} weight versions and "
+        f"{mine.staleness} instead of {plain.staleness} updates of staleness"
+    )
     yield (
         f"It runs ahead by {plan.run_ahead} per hop: {percent_text(gain)} more samples/s than "
-        f"without, for {bytes_text(more)} more memory at the peak, {max(mine.versions)} instead of "
-        f"{max(plain.versions)} weight versions and {mine.staleness} instead of {plain.staleness} "
-        "updates of staleness."
+        f"without, for {bytes_text(more)} more memory at the peak"
+        + (f", {older}." if mine.staleness != plain.staleness else "; weights are no older.")
     )
 
 

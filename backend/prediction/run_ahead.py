@@ -13,6 +13,7 @@ import numpy as np
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.schedules.catalog import schedule
+from backend.pipeline.shape import warm_up_of
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.bottleneck import busiest
@@ -86,7 +87,7 @@ def loop_seconds(
     counts = np.array(replicas)
     behind = np.cumsum(counts[::-1])[::-1]
     rounds = -(-behind // counts)
-    warm_up = counts * (rounds + run_ahead * (rounds - 1))
+    warm_up = counts * np.array([warm_up_of(each, run_ahead) for each in rounds.tolist()])
     spent = np.concatenate(([0.0], np.cumsum(compute)))
     sent = np.concatenate(([0.0], np.cumsum(hops)))
     way = spent[None, 1:] - spent[:-1, None] + 2 * (sent[None, :] - sent[:, None])

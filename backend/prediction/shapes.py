@@ -11,8 +11,8 @@ from backend.profiles.profile import Profile
 
 FILLS = 8
 """A simulated segment has at least 8 microbatches per device and two units, more where it runs
-ahead; the steady state
-is read from its second half (ours; a test holds it against a segment four times as long)."""
+ahead; the steady state is read from its second half (ours; a test holds it against a segment four
+times as long)."""
 
 
 MOST_MICROBATCHES = 100_000

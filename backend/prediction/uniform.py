@@ -1,7 +1,7 @@
 """A pipeline of equal stages, costed by hand: what `stageflow simulate` asks about."""
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from backend.pipeline.actions import (
     Backward,
@@ -81,8 +81,7 @@ def uniform_shape(
     if member.batched and not member.flushes:
         least = member.least_batch(straight, run_ahead)
         batch = least if num_microbatches % least == 0 else batch
-    shape = Shape(straight, num_microbatches, batch, chunks, advance)
-    return replace(shape, run_ahead=run_ahead)
+    return Shape(straight, num_microbatches, batch, chunks, advance, run_ahead=run_ahead)
 
 
 def simulate_uniform(

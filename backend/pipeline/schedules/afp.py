@@ -4,14 +4,14 @@ Last but one of many pipeline ranks, advance 1: F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 st
 """
 
 from backend.pipeline.schedules.depth import Depth
-from backend.pipeline.schedules.flush import further
 from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.shape import warm_up_of
 
 
 def warm_up(at: Depth) -> int:
     """As many further forwards as the advance of the shape: 7, 5, 3, 1 for four pipeline ranks and
     an advance of 1, as the paper's figures show; the formula for any, and for replicas, is ours."""
-    return further(at, at.advance)
+    return warm_up_of(at.in_flight, at.advance)
 
 
 AFP = Schedule(

@@ -7,7 +7,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.schedules.pipedream import warm_up
 from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.shape import Shape
+from backend.pipeline.shape import Shape, warm_up_of
 from backend.pipeline.versions import one_batch_late
 
 
@@ -19,8 +19,7 @@ def two_versions(at: Depth) -> int:
 def ahead_of(replicas: tuple[int, ...], pipeline_rank: int, run_ahead: int = 0) -> int:
     """What all replicas at `pipeline_rank` run ahead together."""
     here = replicas[pipeline_rank]
-    rounds = -(-sum(replicas[pipeline_rank:]) // here)
-    return (rounds + run_ahead * (rounds - 1)) * here
+    return warm_up_of(-(-sum(replicas[pipeline_rank:]) // here), run_ahead) * here
 
 
 def least_batch(replicas: tuple[int, ...], run_ahead: int) -> int:

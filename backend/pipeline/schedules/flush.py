@@ -12,12 +12,6 @@ def warm_up(at: Depth) -> int:
     return at.in_flight
 
 
-def further(at: Depth, each: int) -> int:
-    """d + a (d - 1) forwards, d as in 1F1B and a (`each`) further ones per hop: messages of a hop
-    have as long as a microbatches compute. On a straight pipeline (p-s) + a (p-1-s)."""
-    return at.in_flight + each * (at.in_flight - 1)
-
-
 FLUSH = Schedule(
     name="1f1b-flush",
     title="1F1B with flush",

@@ -7,14 +7,14 @@ F0 F1 F2 B0 step F3 B1 step B2 step B3 step.
 from dataclasses import replace
 
 from backend.pipeline.schedules.depth import Depth
-from backend.pipeline.schedules.flush import further
 from backend.pipeline.schedules.schedule import Schedule, once_per_round, one_version
+from backend.pipeline.shape import warm_up_of
 from backend.pipeline.versions import current, from_the_input
 
 
 def warm_up(at: Depth) -> int:
     """1F1B's forwards, and as many further ones per hop as the shape runs ahead (ours)."""
-    return further(at, at.run_ahead)
+    return warm_up_of(at.in_flight, at.run_ahead)
 
 
 def one_per_microbatch(at: Depth) -> int:

@@ -157,6 +157,8 @@ def test_what_it_buys_and_costs_is_said():
     [answer] = rank(asked(4.0))
     [said] = [reason for reason in answer.reasons if "runs ahead by 2 per hop" in reason]
     assert "4 instead of 2 weight versions and 3 instead of 1 updates of staleness" in said
+    [answer] = rank(asked(4.0, schedule="2bw", batch=8))
+    assert "weights are no older" in next(each for each in answer.reasons if "runs ahead" in each)
 
 
 def test_a_question_asks_what_a_schedule_takes():
