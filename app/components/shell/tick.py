@@ -20,6 +20,7 @@ def tick_box(label: str, key: str, kind: Key, ids: set[int]) -> None:
         change(ids)
 
     is_ticked = bool(ids) and ids <= ticked(kind)
-    if st.session_state.get(key) != is_ticked:  # what is put here overwrites a click on its way
+    # what is put here overwrites a click on its way, so a box that is new and empty is left alone
+    if st.session_state.get(key, False) != is_ticked:
         st.session_state[key] = is_ticked
     st.checkbox(label, key=key, label_visibility="collapsed", on_change=clicked)
