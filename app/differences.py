@@ -1,4 +1,4 @@
-"""What differs between two plans, and of a run from the last one, in words for eyes."""
+"""What differs between two plans, and of a run from the last one and from its plan, in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,11 +11,15 @@ from app.formats import (
     rate,
     seconds,
     size,
+    times,
 )
-from app.naming import planner_name
+from app.naming import MOST_RANKS, planner_name, rank_names
 from backend.comparison.last_run import FigureBeside
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
+from backend.comparison.stragglers import Paces
 from backend.runs.events import ACCURACY
+from backend.runs.request.spec import TrainSpec
+from backend.runs.run import Run
 
 FORMS: Mapping[str, Callable[[float | None], str]] = {
     "throughput": rate,
@@ -114,3 +118,25 @@ def _share(found: FigureBeside, share: float) -> str:
 
 
 _BESIDE = {"throughput": (rate, ("slower", "faster")), ACCURACY: (percent, ("lower", "higher"))}
+
+
+def pace_words(run: Run, found: Paces) -> str:
+    """Which ranks compute longer than their plan says: "rank 1 · stage 1 on device 1 computes 1.41×
+    as long as planned, beside the other ranks"; "" where none does."""
+    if not isinstance(run.spec, TrainSpec):
+        return ""
+    names = rank_names(run.spec.plan)
+    said = [
+        f"{names[pace.rank]} on device {pace.device} computes "
+        f"{times(pace.slowdown / found.shared)} as long as planned, beside the other ranks"
+        for pace in found.stragglers[:MOST_RANKS]
+    ]
+    if more := len(found.stragglers) - len(said):
+        said.append(f"{count(more, 'further rank')} likewise")
+    if found.are_all_slow:
+        said.insert(0, f"every rank computes {times(found.shared)} as long as planned or longer")
+    if not said:
+        return ""
+    return (
+        f"{'; '.join(said)}, over the last {count(found.minibatches, 'minibatch', 'minibatches')}"
+    )

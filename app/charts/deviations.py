@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from app.charts.bars import KINDS, Bars
 from app.charts.canvas import WORDS, partners
+from backend.comparison.within import within
 from backend.pipeline.kinds import FACTS, Form
 
 DATA, CHECKPOINT, WAITING, IDLE = "loading data", "checkpoint", "waiting", "idle"
@@ -34,7 +35,7 @@ def spent(bars: Bars, beside: Mapping[str, Bars] = NONE) -> tuple[dict[str, floa
     sums = np.bincount(places, weights=bars.seconds, minlength=ranks * kinds)
     apart = {cause: np.zeros(ranks) for cause in beside}
     for cause, parts in beside.items():
-        place, seconds = inside(bars, parts)
+        place, seconds = within(bars, parts)
         np.add.at(apart[cause], bars.rank[place], seconds)
         np.subtract.at(sums, places[place], seconds)
     rows = [
@@ -45,17 +46,6 @@ def spent(bars: Bars, beside: Mapping[str, Bars] = NONE) -> tuple[dict[str, floa
     for row in rows:
         row[IDLE] = max(0.0, bars.makespan - sum(row.values()))
     return tuple({cause: value for cause, value in row.items() if value} for row in rows)
-
-
-def inside(bars: Bars, parts: Bars) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of each of the `parts` that are for an action of `bars`: that action's place, and the
-    seconds that fell into it. What was done ahead, beside other work, held up nobody."""
-    wide = int(max(bars.index.max(initial=0), parts.index.max(initial=0))) + 1
-    own, theirs = (found.rank.astype(np.int64) * wide + found.index for found in (bars, parts))
-    place = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
-    overlap = np.minimum(bars.end[place], parts.end) - np.maximum(bars.start[place], parts.start)
-    met = (own[place] == theirs) & (overlap > 0)
-    return place[met], overlap[met]
 
 
 def waiting(bars: Bars) -> float:

@@ -4,12 +4,13 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from app.client.connection import NOTHING, ServerConnection
 from backend.codec import from_json, to_json, to_plain
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.stragglers import Paces
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.dispatch.nodes import Node
 from backend.runs.history.comments import Comment
@@ -38,6 +39,10 @@ class Running(ServerConnection):
     def expected(self, run_id: int) -> Expectation:
         """What was predicted of a run, also at the share of the cores that others left it."""
         return self._get(f"/runs/{run_id}/expected", Expectation)
+
+    def paces(self, run_id: int) -> Paces | None:
+        """How long each rank computes beside its plan, and the cluster as it was measured."""
+        return self._get(f"/runs/{run_id}/paces", cast(type[Paces | None], Paces | None))
 
     def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
         """Ask for a profile or a training; it starts when a node is free."""

@@ -49,7 +49,8 @@ def save_cluster(
     cluster: Annotated[
         str,
         typer.Argument(
-            help="YAML file, preset (dgx-h100:4), or machines of a pool (pool:gpu:2).",
+            help="YAML file, preset (dgx-h100:4), machines of a pool (pool:gpu:2), or of a run "
+            "with their measured speeds (run:42).",
             show_default=False,
         ),
     ],

@@ -9,18 +9,17 @@ from typing import Annotated, Any
 import typer
 
 from app import formats, visible
+from app.commands.beside_plan import expected_rows, pace_rows
 from app.commands.options.acting import connect
 from app.commands.options.listing import run_filter
 from app.commands.options.shared import STDOUT, Json, Output, taking, write
 from app.differences import beside_words
 from app.exports.catalog import EXPORTS, export_named
 from app.exports.run_document import run_document
-from app.naming import attempt_plan, cleared, rule_words, shared_words
+from app.naming import attempt_plan, cleared, rule_words
 from app.terminal import err, out, print_json, print_table
 from backend.bootstrap import Backend
 from backend.comparison.runs import chosen
-from backend.comparison.shared_cores import Expectation
-from backend.cores import MUCH
 from backend.errors import InvalidInput
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
@@ -121,7 +120,9 @@ def show(run_id: RunId, as_json: Json = False) -> None:
         pairs.append(("sandbox", run.sandbox))
     if run.error and run.error.advice:
         pairs.append(("advice", run.error.advice))
-    pairs += _expected(run, backend.runs.expected(run))
+    found = backend.runs.expected(run)
+    pairs += expected_rows(run, found)
+    pairs += pace_rows(run, found.profile_id, backend.runs.paces(run))
     if last := backend.runs.beside_last(run):
         words = [beside_words(figure) for figure in last.figures]
         pairs += [(f"beside run {last.run_id}", said) for said in words]
@@ -146,22 +147,6 @@ def _figures(run: Run) -> list[tuple[str, Any]]:
     if pace is not None:
         values["per minibatch"] = formats.seconds(pace)
     return [(name, value) for name, value in values.items() if value is not None]
-
-
-def _expected(run: Run, found: Expectation) -> list[tuple[str, str]]:
-    """What was predicted, and what others took of the cores where that is much."""
-    measured, pairs = run.summary.seconds_per_minibatch, []
-    for name, prediction in (("predicted", found.prediction), ("at that share", found.at_share)):
-        if prediction is not None and measured is not None:
-            wanted = prediction.seconds_per_minibatch
-            said = f"{formats.seconds(wanted)} per minibatch"
-            pairs.append((name, f"{said} (measured {formats.change(measured, wanted)})"))
-    if found.cores is not None and found.cores.is_said:
-        pairs.insert(1, ("cores were shared", shared_words(found.cores)))
-    if found.profile_taken and found.profile_taken >= MUCH:
-        said = f"others had {formats.percent(found.profile_taken, 0)} of the profiler's core"
-        pairs.append((f"profile {found.profile_id}", said))
-    return pairs
 
 
 def logs(

@@ -12,6 +12,7 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
+from backend.comparison.stragglers import ENOUGH
 from backend.errors import InvalidInput
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
@@ -26,7 +27,8 @@ ClusterFile = Annotated[
     typer.Option(
         "--cluster",
         help="Cluster YAML, a preset with its servers (dgx-h100:4), a kept cluster's name, or "
-        "machines of a pool (pool:gpu:2); without it this machine's devices. "
+        "machines of a pool (pool:gpu:2), or of a run with their measured speeds (run:42); "
+        "without it this machine's devices. "
         f"Presets: {', '.join(PRESETS)}.",
     ),
 ]
@@ -153,7 +155,8 @@ def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:
 
 def find_cluster(name: str, devices: int) -> Cluster:
     """From a YAML file, a preset such as "dgx-h100:4", a pool's machines ("pool:gpu:2", "pool:gpu"
-    for all of them), a kept cluster by its name, or so many devices of this machine."""
+    for all of them), that of a run as its ranks were measured ("run:42"), a kept cluster by its
+    name, or so many devices of this machine."""
     if not name:
         return this_machine(devices)
     kind, colon, rest = name.partition(":")
@@ -162,10 +165,24 @@ def find_cluster(name: str, devices: int) -> Cluster:
         if machines and not is_whole(machines):
             raise InvalidInput(f"{name} names no number of machines", "For example: pool:gpu:2")
         return connect().pools.get(pool).room.cluster(int(machines or 0))
+    if kind == "run" and is_whole(rest):
+        return _as_measured(int(rest))
     path = Path(name)
     if path.exists() or path.suffix in (".yaml", ".yml", ".json"):
         return read_cluster(text(path))
     return preset(kind, int(rest)) if colon and is_whole(rest) else connect().clusters.find(name)
+
+
+def _as_measured(run_id: int) -> Cluster:
+    runs = connect().runs
+    found = runs.paces(runs.get(run_id))
+    if found is None:
+        raise InvalidInput(
+            f"run {run_id} does not tell how fast its devices are",
+            "That takes a training by a kept plan, without parallel pipelines and not emulated, "
+            f"which has ended epochs of {ENOUGH} minibatches in all.",
+        )
+    return found.cluster
 
 
 def text(path: Path) -> str:

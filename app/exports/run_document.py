@@ -6,6 +6,7 @@ from backend.bootstrap import Backend
 from backend.codec import to_plain
 from backend.comparison.last_run import LastRun
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.stragglers import Paces
 from backend.pipeline.notation import format_action
 from backend.pipeline.timeline import Timeline
 from backend.runs.events import ACCURACY, HELD_OUT_LOSS
@@ -27,6 +28,8 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document["kind"] = run.kind
     document["plan"] = _plan(backend, run)
     document["expected"] = to_plain(Expectation, backend.runs.expected(run))
+    paces = backend.runs.paces(run)
+    document["paces"] = None if paces is None else to_plain(Paces, paces)
     last = backend.runs.beside_last(run)
     document["beside_last"] = None if last is None else to_plain(LastRun, last)
     names = dict.fromkeys([*METRICS, *backend.runs.metrics.names(run.id)])

@@ -7,6 +7,7 @@ from app.charts.bars import Bars, bars_of
 from app.exports.last_segment import segment_bars
 from app.queries import planner
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.stragglers import Paces
 from backend.errors import StageflowError
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -35,6 +36,20 @@ def expected_of(run: Run) -> Expectation:
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _expected(database: str, run_id: int, _run: Run) -> Expectation:
     return services.backend().runs.expected(_run)
+
+
+def paces_of(run: Run) -> Paces | None:
+    """How long its ranks compute beside their plan, computed once for each new segment."""
+    backend = services.backend()
+    newest = max(backend.runs.spans.segments(run.id), default=None)
+    if newest is None:
+        return None
+    return _paces(backend.settings.sql_url, run.id, newest, run.state.is_final, run)
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _paces(database: str, run_id: int, newest: int, is_final: bool, _run: Run) -> Paces | None:
+    return services.backend().runs.paces(_run)
 
 
 def _plan_of(run: Run) -> StoredPlan | None:

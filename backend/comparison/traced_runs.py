@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.cluster.cluster import Cluster
+from backend.comparison.stragglers import SLOW
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Backward, BackwardInput, BackwardWeight, Forward
 from backend.pipeline.timeline import Span, Timeline
@@ -30,8 +31,6 @@ Traced = Forward | Backward | BackwardInput | BackwardWeight
 Kind = type[Traced]
 Key = tuple[Kind, int, int]
 COMMUNICATION = ("c10d::", "gloo:", "nccl:", "record_param_comms", "ncclDevKernel", "ncclKernel")
-SLOW = 1.2
-"""Times its predicted seconds from which on a rank is said to be slow."""
 MOST_MICROBATCHES = 4096
 NO_RANGES = (
     'Set ranges around what a rank computes: record_function(f"forward {microbatch}"), likewise '

@@ -17,7 +17,7 @@ from backend.prediction.likely import ESTIMATED, likely_seconds
 from backend.prediction.prediction import Prediction
 from backend.prediction.segment import Segment
 from backend.prediction.shapes import steady_shape, training_shape, with_one_way
-from backend.prediction.steady import forwards, on_cluster, steady
+from backend.prediction.steady import durations_in, forwards, on_cluster, steady
 from backend.profiles.profile import Profile
 from backend.profiles.what_if import at_microbatch
 
@@ -91,6 +91,15 @@ def predicted_program(
     shape = with_one_way(training_shape(plan, num_microbatches), profile, plan.partition)
     program = lower(schedule(plan.schedule), shape)
     return program, on_cluster(program, profile, cluster, plan)[0]
+
+
+def predicted_durations(profile: Profile, cluster: Cluster, plan: Plan) -> PlanDurations:
+    """The seconds that each action of `plan` is predicted to take. Raises as `predict`, but does
+    not check memory."""
+    check_plan(profile, cluster, plan)
+    profile = at_microbatch(profile, plan.microbatch)
+    shape = with_one_way(steady_shape(plan), profile, plan.partition)
+    return durations_in(shape, profile, cluster, plan)
 
 
 def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:

@@ -86,10 +86,16 @@ def on_cluster(
     program: Program, profile: Profile, cluster: Cluster, plan: Plan
 ) -> tuple[Timeline, PlanDurations]:
     """The program of `plan` on the cluster's clock, and the seconds of its actions."""
-    costs = weight_update_costs(schedule(program.schedule), program.shape)
-    durations = PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
+    durations = durations_in(program.shape, profile, cluster, plan)
     cores, links = shared_cores(durations), ClusterLinks(cluster, durations)
     return simulate(program, durations, links, cores), durations
+
+
+def durations_in(shape: Shape, profile: Profile, cluster: Cluster, plan: Plan) -> PlanDurations:
+    """The seconds of the actions of `plan` in a segment of `shape`; `profile` is at its
+    microbatch."""
+    costs = weight_update_costs(schedule(plan.schedule), shape)
+    return PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
 
 
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:

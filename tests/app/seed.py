@@ -217,8 +217,11 @@ def running(backend: Backend, definition_id: int, plan: StoredPlan) -> Attempt:
     return attempt
 
 
-def train_epoch(backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int) -> None:
-    """Losses, an evaluation, both timelines and a few lines of log of one epoch."""
+def train_epoch(
+    backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int, slowed: float = 1.0
+) -> None:
+    """Losses, an evaluation, both timelines and a few lines of log of one epoch, in which rank 1
+    took `slowed` times as long for each action."""
     first = epoch * PER_EPOCH
     steps = tuple(range(first, first + PER_EPOCH))
     start = time.time()
@@ -232,7 +235,7 @@ def train_epoch(backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int
     attempt.metrics(Metrics("f1", last, (0.95 - 0.1 / (epoch + 1),), end, epoch))
     attempt.logs([(1, start + 0.1 * s, f"update {s} loss {losses[s - first]:.3f}") for s in steps])
     attempt.progress(RunProgress("train", first + PER_EPOCH, 4 * PER_EPOCH))
-    measured = a_measured_timeline(backend, plan, noise)
+    measured = a_measured_timeline(backend, plan, noise, slowed)
     for rank in range(measured.num_ranks):
         spans = [span for span in measured.spans if span.rank == rank]
         attempt.spans("measured", rank, epoch, encode(Timeline.of(spans)), len(spans))
@@ -240,11 +243,17 @@ def train_epoch(backend: Backend, attempt: Attempt, plan: StoredPlan, epoch: int
     attempt.spans("loading", 0, epoch, encode(Timeline.of(loading)), len(loading))
 
 
-def a_measured_timeline(backend: Backend, plan: StoredPlan, noise: random.Random) -> Timeline:
-    """The predicted timeline, every action a few percent longer or shorter."""
+def a_measured_timeline(
+    backend: Backend, plan: StoredPlan, noise: random.Random, slowed: float = 1.0
+) -> Timeline:
+    """The predicted timeline, every action a few percent longer or shorter, those of rank 1 by as
+    much as it was `slowed`."""
     profile = backend.profiles.get(plan.profile_id).profile
     _, predicted = predicted_program(profile, plan.cluster, plan.plan, PER_EPOCH)
-    return Timeline.of(tuple(_shaken(span, noise) for span in predicted.spans))
+    factors = {1: slowed}
+    return Timeline.of(
+        tuple(_shaken(span, noise, factors.get(span.rank, 1.0)) for span in predicted.spans)
+    )
 
 
 def _loading(forward: Span) -> Span:
@@ -253,8 +262,8 @@ def _loading(forward: Span) -> Span:
     return replace(forward, start=forward.start - half, end=forward.start + half)
 
 
-def _shaken(span: Span, noise: random.Random) -> Span:
-    end = span.start + span.seconds * noise.uniform(0.9, 1.0)
+def _shaken(span: Span, noise: random.Random, factor: float = 1.0) -> Span:
+    end = span.start + span.seconds * factor * noise.uniform(0.9, 1.0)
     return replace(span, start=1.03 * span.start, end=1.03 * end)
 
 

@@ -11,6 +11,7 @@ from app.api.caller import CurrentCaller
 from app.api.fields import Epochs, Id, Limit, Offset
 from app.api.operation import router as operations
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.stragglers import Paces
 from backend.runs.attempts.checkpoints import Checkpoint
 from backend.runs.history.labels import Change
 from backend.runs.history.listing import RunFilter, RunOrder, RunPage, RunSort
@@ -115,6 +116,14 @@ def get_expected(caller: CurrentCaller, id: Id) -> Expectation:
     much the prediction at the share that the ranks had."""
     runs = caller.runs(id)
     return runs.expected(runs.get(id))
+
+
+@router.get("/runs/{id:int}/paces")
+def get_paces(caller: CurrentCaller, id: Id) -> Paces | None:
+    """How long each rank computes beside its plan, and the cluster with the speeds of its devices
+    as measured; null while too little was measured, or the run has no plan of its own."""
+    runs = caller.runs(id)
+    return runs.paces(runs.get(id))
 
 
 @router.patch("/runs/{id:int}")

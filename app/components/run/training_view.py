@@ -13,6 +13,7 @@ from app.components.run.last_run_view import last_run_view
 from app.components.run.measured_view import measured_view, time_view
 from app.components.run.run_figures import Readings, run_figures
 from app.components.run.shared_cores_view import shared_cores_view
+from app.components.run.straggler_view import straggler_view
 from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
@@ -50,6 +51,7 @@ def training_view(run: Run) -> None:
             found = expected_of(run)
             shared_cores_view(run, found)
             figures(run_figures(run, readings, found.prediction, found.at_share), "run")
+            straggler_view(run)
             last_run_view(run)
     with st.container(key="panels-run"):
         if shown is not None:

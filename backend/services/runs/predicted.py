@@ -14,6 +14,7 @@ from backend.comparison.shared_cores import (
 )
 from backend.errors import InvalidInput
 from backend.pipeline.columns import encode
+from backend.planning.plan import Plan
 from backend.prediction.predict import predicted_program
 from backend.profiles.what_if import kept_in
 from backend.runs.history.records import SpanBatch
@@ -50,8 +51,7 @@ def expected(stores: Stores, run: Run) -> Expectation:
     stored = stores.plans.get(spec.plan_id)
     measured = stores.profiles.get(stored.profile_id).profile
     profile, cluster = kept_in(measured, spec.state_precision), stored.cluster
-    attempts = stores.runs.attempts(run.id)
-    plan = (attempts[-1].plan if attempts else None) or spec.plan
+    plan = plan_of(stores, run.id, spec)
     if spec.emulate:
         cores = short_of_cores(run.summary.cores)
         return Expectation(stored.prediction, cores, None, stored.profile_id)
@@ -62,6 +62,12 @@ def expected(stores: Stores, run: Run) -> Expectation:
     except InvalidInput:  # the plan is for other machines than it was kept for
         cores, slower = taken_by_others(run.summary.cores, in_turns=False), None
     return Expectation(stored.prediction, cores, slower, stored.profile_id, measured.cores_taken)
+
+
+def plan_of(stores: Stores, run_id: int, spec: TrainSpec) -> Plan:
+    """What its newest attempt goes by: its own plan, or a fallback."""
+    attempts = stores.runs.attempts(run_id)
+    return (attempts[-1].plan if attempts else None) or spec.plan
 
 
 def predicted_rates(runs: Sequence[Run], stores: Stores) -> Mapping[int, float]:

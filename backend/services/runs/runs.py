@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from backend.comparison.last_run import LastRun
 from backend.comparison.shared_cores import Expectation
+from backend.comparison.stragglers import Paces
 from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
 from backend.people.rights import Right
@@ -25,6 +26,7 @@ from backend.services.people.access import Access
 from backend.services.runs.completion import completed
 from backend.services.runs.last_runs import beside_last_of
 from backend.services.runs.line import Line, expected_free, in_line
+from backend.services.runs.paces import paces_of
 from backend.services.runs.pools import of_each, why_pooled
 from backend.services.runs.predicted import expected
 from backend.services.runs.recovery import resumption
@@ -231,6 +233,10 @@ class RunService:
     def expected(self, run: Run) -> Expectation:
         """What is laid beside the run's measurement."""
         return expected(self._stores, run)
+
+    def paces(self, run: Run) -> Paces | None:
+        """What its ranks computed beside their plan; None while there is too little of it."""
+        return paces_of(self._stores, run)
 
     def beside_last(self, run: Run) -> LastRun | None:
         """The run beside the last one that did the same and succeeded; None where none has."""
