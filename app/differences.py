@@ -1,4 +1,5 @@
-"""What differs between two plans, and of a run from the last one and from its plan, in words."""
+"""What differs between two plans, and of a run from the last one and from its plan; how long a plan
+takes to a target. In words."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -6,6 +7,7 @@ from app.formats import (
     NOTHING,
     change,
     count,
+    duration,
     number,
     percent,
     rate,
@@ -17,6 +19,7 @@ from app.naming import MOST_RANKS, planner_name, rank_names
 from backend.comparison.last_run import FigureBeside
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
 from backend.comparison.stragglers import Paces
+from backend.comparison.to_target import Target, TimeToTarget
 from backend.runs.events import ACCURACY
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -140,3 +143,21 @@ def pace_words(run: Run, found: Paces) -> str:
     return (
         f"{'; '.join(said)}, over the last {count(found.minibatches, 'minibatch', 'minibatches')}"
     )
+
+
+def target_words(target: Target) -> str:
+    """As "accuracy 95 %" or "held-out loss 0.3"."""
+    said = percent(target.value) if target.metric == ACCURACY else number(target.value)
+    return f"{target.metric} {said}"
+
+
+def time_words(found: TimeToTarget | None) -> str:
+    """As "4 min 10 s (1,240 minibatches: 3 runs, 1,100 to 1,400; 1 missed it)"."""
+    if found is None:
+        return "not known"
+    known = found.learnt
+    runs = count(len(known.runs), "run")
+    spread = f", {known.least:,} to {known.most:,}" if known.least < known.most else ""
+    missed = f"; {count(known.missed, 'run')} missed it" if known.missed else ""
+    taken = count(round(known.updates), "minibatch", "minibatches")
+    return f"{duration(found.seconds)} ({taken}: {runs}{spread}{missed})"

@@ -1,6 +1,7 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,14 @@ from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
 from backend.comparison.stragglers import ENOUGH
+from backend.comparison.to_target import (
+    Histories,
+    Target,
+    TimeToTarget,
+    by_target,
+    target_of,
+    time_to_target,
+)
 from backend.errors import InvalidInput
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
@@ -42,10 +51,25 @@ Batch = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the options ask; `profile_id` of a stored profile, None of one from a file."""
+    """What the options ask; `profile_id` of a stored profile, None of one from a file. `target`:
+    what answers are ranked by, in the place of samples/s; `histories` is what runs took to it."""
 
     question: Question
     profile_id: int | None
+    target: Target | None = None
+    histories: Histories = field(default_factory=dict)
+
+    def ranked(self, answers: Iterable[Answer]) -> list[Answer]:
+        """The answers, the soonest at the target first, else the most samples/s."""
+        return by_target(answers, self.histories)
+
+    def plain(self, found: Answer) -> dict[str, Any]:
+        """An answer for scripts; where a target is asked for, with the time to it."""
+        values = plain(self.question.profile, found)
+        if self.target is not None:
+            known = time_to_target(found.prediction, self.histories)
+            values["to_target"] = None if known is None else to_plain(TimeToTarget, known)
+        return values
 
 
 def options(
@@ -121,9 +145,17 @@ def options(
         str, typer.Option(help="Of the compute, for --on (default: the profile's).")
     ] = "",
     state_precision: StateOption = "float32",
+    target_accuracy: Annotated[
+        float | None,
+        typer.Option("--target", help="Rank by the time to this held-out accuracy (0.95)."),
+    ] = None,
+    target_loss: Annotated[
+        float | None, typer.Option(help="Rank by the time to this held-out loss.")
+    ] = None,
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
+    aim = target_of(target_accuracy, target_loss)
     question = Question(
         found,
         find_cluster(cluster, devices),
@@ -141,7 +173,18 @@ def options(
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
-    return PlanOptions(changed, None if target else profile_id)
+    kept_id = None if target else profile_id
+    return PlanOptions(changed, kept_id, aim, _histories(profile_id, aim) if aim else {})
+
+
+def _histories(profile_id: int | None, target: Target) -> Histories:
+    if profile_id is None:
+        raise InvalidInput(
+            "runs are known of stored profiles alone",
+            "Give the number of a stored profile, or leave the target out.",
+        )
+    backend = connect()
+    return backend.runs.learnt(backend.profiles.get(profile_id).definition_id, target)
 
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:

@@ -10,13 +10,15 @@ import typer
 
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
-from app.commands.planning import PlanOptions, options, plain
+from app.commands.planning import PlanOptions, options
+from app.differences import target_words, time_words
 from app.exports.answers import HEAD, row
 from app.formats import between, count, seconds
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import machines
+from backend.comparison.to_target import rank_by_target, time_to_target
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, cut_by_hand, rank
@@ -63,16 +65,18 @@ def plan(
         stageflow plan --profile 1 --devices 4 --cut 14x3-20x1
 
         stageflow plan --profile 1 --cluster servers.yaml --fewer
+
+        stageflow plan --profile 1 --devices 2 --target 0.95
     """
-    question = replace(asked.question, planner=planner)
-    answers = [cut_by_hand(question, cut)] if cut else rank(question)
+    question, known = replace(asked.question, planner=planner), asked.histories
+    answers = [cut_by_hand(question, cut)] if cut else rank_by_target(question, known)
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
     found = _for_fewer(question, answers[0].prediction.plan) if fewer else ()
     if as_json:
-        plans = [plain(question.profile, each) for each in answers]
+        plans = [asked.plain(each) for each in answers]
         return print_json({"plan_id": plan_id, **plans[0], "fallbacks": found, "plans": plans})
     title = f"plans for {question.profile.name} on {_devices(question)}"
-    print_table(title, HEAD, map(row, answers))
+    _table(title, asked, answers)
     if likely := between(answers[0].prediction.seconds_range, seconds):
         out.print(f"Nine of ten runs are expected to take {likely} per minibatch.", highlight=False)
     for reason in answers[0].reasons:
@@ -139,19 +143,30 @@ def compare(asked: PlanOptions, as_json: Json = False) -> None:
     """
     question = asked.question
     found = list(compared(question))
-    answers = [reply.answer for reply in found if reply.answer]
-    answers.sort(key=lambda answer: -answer.prediction.samples_per_second)
+    answers = asked.ranked(reply.answer for reply in found if reply.answer)
     refused = [reply for reply in found if reply.fault]
     if as_json:
         faults = [
             {"planner": r.planner, "schedule": r.schedule, "fault": str(r.fault)} for r in refused
         ]
-        plans = [plain(question.profile, answer) for answer in answers]
+        plans = [asked.plain(answer) for answer in answers]
         return print_json({"plans": plans, "refused": faults})
     title = f"{question.profile.name} on {_devices(question)}"
-    print_table(title, HEAD, map(row, answers))
+    _table(title, asked, answers)
     for line in refused:
         out.print(f"{line.planner} · {line.schedule or 'any schedule'}: {line.fault}", style="dim")
+    return None
+
+
+def _table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> None:
+    """With a column for the time to the target, where one is asked for."""
+    if asked.target is None:
+        return print_table(title, HEAD, map(row, answers))
+    known = [time_to_target(each.prediction, asked.histories) for each in answers]
+    rows = ([*row(each), time_words(time)] for each, time in zip(answers, known, strict=True))
+    print_table(title, [*HEAD, f"to {target_words(asked.target)}"], rows)
+    if not any(known):
+        out.print("No run of this model has come to the target: the ranking is by samples/s.")
     return None
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.components.partition.draft import Draft, draft
 from app.components.partition.partition_view import partition_view
-from app.components.plan.alternatives import alternatives
+from app.components.plan.alternatives import Aim, alternatives
 from app.components.plan.memory_view import memory_view
 from app.components.plan.plan_figures import plan_figures
 from app.components.plan.plan_form import plan_form
@@ -36,8 +36,10 @@ from app.components.timeline.timeline_view import timeline_view
 from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
+from app.queries.histories import histories_of
 from app.session.state import Page
 from app.terms import Term, explained
+from backend.comparison.to_target import asked_for, by_target
 from backend.errors import StageflowError
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.prediction import Prediction
@@ -50,9 +52,11 @@ LINE = "Which layers run where."
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`base` is the planner's answer or the `kept` plan's, `draft` the same or changed by hand."""
+    """`base` is the planner's answer or the `kept` plan's, `draft` the same or changed by hand.
+    `aim`: what plans are ranked by, where that is not samples/s."""
 
     question: Question
+    aim: Aim | None
     base: Answer
     draft: Draft
     kept: StoredPlan | None
@@ -84,7 +88,8 @@ def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
     the first answer is drawn while they search for a better one."""
     question = wanted.question
     kept = saved if saved and is_as_opened(wanted) else None
-    asked = [] if kept else searches(planner.one_by_one(question))
+    aim = _aim(wanted)
+    asked = [] if kept else searches(_questions(question, aim))
     leave(replace(question, planner=""), asked)
     if not are_there(asked):
         progress_view(asked, "plan")
@@ -92,19 +97,35 @@ def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
             return None
     stopped_note(asked)
     try:
-        base = planner.judged(question, kept.plan) if kept else ranked(replies_of(asked))[0]
+        base = planner.judged(question, kept.plan) if kept else _first(asked, aim)
     except StageflowError as fault:
         error_box(fault)
-        _others(question)
+        _others(question, aim)
         return None
-    return Found(question, base, draft(question, base), kept)
+    return Found(question, aim, base, draft(question, base), kept)
 
 
-def _others(question: Question) -> None:
+def _aim(wanted: Wanted) -> Aim | None:
+    if wanted.target is None:
+        return None
+    return Aim(wanted.target, histories_of(wanted.stored.definition_id, wanted.target))
+
+
+def _questions(question: Question, aim: Aim | None) -> list[Question]:
+    """One per planner; with an aim also under the schedules of which runs tell the way to it."""
+    asked = asked_for(question, aim.histories) if aim else (question,)
+    return [each for one in asked for each in planner.one_by_one(one)]
+
+
+def _first(asked: Sequence[Search], aim: Aim | None) -> Answer:
+    return by_target(ranked(replies_of(asked)), aim.histories if aim else {})[0]
+
+
+def _others(question: Question, aim: Aim | None) -> None:
     """The plans of other planners, where the one that is asked has none."""
     if question.planner:
         with card("Other planners", "ranked by simulation"):
-            _alternatives(_everyone(question), None)
+            _alternatives(_everyone(question, aim), None, aim)
 
 
 def _workbench(wanted: Wanted, found: Found) -> None:
@@ -128,26 +149,28 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         with card("Alternatives", "ranked by simulation", explained(Term.NOTATION)):
             is_kept = found.kept is not None and shown.answer is found.base
             name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
-            everyone = _everyone(question)
-            _alternatives(everyone, shown.answer or found.base, name)
+            everyone = _everyone(question, found.aim)
+            _alternatives(everyone, shown.answer or found.base, found.aim, name)
             further_links(wanted)
         if shown.answer is not None:
             others = [reply.answer for reply in replies_of(everyone) if reply.answer]
             why_view(shown.answer, question, wanted, others)
 
 
-def _everyone(question: Question) -> list[Search]:
+def _everyone(question: Question, aim: Aim | None) -> list[Search]:
     """Every planner asked the same; what is there already is not asked again."""
     same = replace(question, planner="")
-    found = searches(planner.one_by_one(same))
+    found = searches(_questions(same, aim))
     leave(same, found)
     return found
 
 
-def _alternatives(everyone: Sequence[Search], chosen: Answer | None, name: str = "") -> None:
+def _alternatives(
+    everyone: Sequence[Search], chosen: Answer | None, aim: Aim | None, name: str = ""
+) -> None:
     """What they say, as far as they are; `name` of the chosen one where it is a kept plan."""
     there = are_there(everyone)
-    alternatives(replies_of(everyone), chosen, name)
+    alternatives(replies_of(everyone), chosen, name, aim)
     if not there:
         progress_view(everyone, "others")
 

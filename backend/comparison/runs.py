@@ -156,11 +156,13 @@ def smooth(values: Sequence[float], weight: float) -> list[float]:
     return smoothed
 
 
-def reached(run: Run, accuracies: Sequence[MetricPoint], target: float) -> Reached | None:
-    """When `target` was first met; None where it was not."""
+def reached(
+    run: Run, points: Sequence[MetricPoint], target: float, *, largest: bool = True
+) -> Reached | None:
+    """When a metric was first `target` or better; None where it was not."""
     origin = run.started_at.timestamp() if run.started_at else 0.0
-    for point in accuracies:
-        if point.value >= target:
+    for point in points:
+        if point.value >= target if largest else point.value <= target:
             seconds = point.time - origin
             return Reached(seconds if seconds >= 0 else None, point.step + 1, point.epoch + 1)
     return None

@@ -233,6 +233,7 @@ def of_page(found: Answer) -> dict[str, Any]:
         "reasons": list(found.reasons),
         "gap": found.gap,
         "samples_per_update": found.samples_per_update,
+        "to_target": None,
     }
 
 
@@ -267,6 +268,7 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},
         **{name: found[name] for name in same},
+        "to_target": found.get("to_target"),
     }
 
 

@@ -1,6 +1,6 @@
 """Plans: which layers run where, what is predicted of them, kept."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -10,14 +10,21 @@ from app.api.caller import CurrentCaller
 from app.api.fields import Id
 from app.api.labels import KeptLabels
 from app.api.operation import router as operations
+from app.api.proposals import Compared, Proposal, RefusedPlan, proposals
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
 from backend.comparison.plans import PlanDifferences
+from backend.comparison.to_target import (
+    Histories,
+    by_target,
+    rank_by_target,
+    target_of,
+)
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
-from backend.prediction.answer import Answer, compare, cut_by_hand, rank
+from backend.prediction.answer import compare, cut_by_hand
 from backend.prediction.predict import check_plan
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -70,6 +77,7 @@ class PlanRequest:
     state_precision   in which weights and the optimizer's state are kept
     optimizer    whose state counts as memory; "adamw+ema": with averaged weights beside
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
+    target, target_loss   a held-out accuracy or loss: plans are ranked by the time to it
     """
 
     profile_id: Id
@@ -93,45 +101,8 @@ class PlanRequest:
     update_times: int = 1
     search_on: bool = False
     run_ahead: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
-    with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
-    `samples_per_update` are those of the layer whose update takes most; with `is_short` planning
-    ended at its limit of work (`stopped`: where), and searching on may find more."""
-
-    prediction: Prediction
-    speedup: float | None
-    reason: str
-    reasons: tuple[str, ...]
-    over_one_device: float
-    data_parallel_bytes: float | None
-    bound_seconds: float
-    gap: float
-    bottleneck_seconds: float
-    planner_seconds: float
-    samples_per_update: int
-    is_short: bool
-    stopped: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedPlan:
-    """A planner that has no plan under a schedule, and why."""
-
-    planner: str
-    schedule: str
-    fault: str
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """Every planner's plan under every schedule, the fastest first, and those without one."""
-
-    plans: list[Proposal]
-    refused: list[RefusedPlan]
+    target: float | None = None
+    target_loss: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +131,23 @@ def list_plans(
 @router.post("/plans/propose")
 def propose_plans(caller: CurrentCaller, asked: PlanRequest) -> list[Proposal]:
     """Every planner's plan for a profile on a cluster, simulated, best first; nothing is kept."""
-    question = _question(caller.services(), asked)
-    answers = [cut_by_hand(question, asked.cut)] if asked.cut else rank(question)
-    return [_proposal(answer) for answer in answers]
+    backend = caller.services()
+    question, histories = _question(backend, asked), _histories(backend, asked)
+    if asked.cut:
+        return proposals([cut_by_hand(question, asked.cut)], histories)
+    return proposals(rank_by_target(question, histories), histories)
 
 
 @router.post("/plans/compare")
 def compare_plans(caller: CurrentCaller, asked: PlanRequest) -> Compared:
     """Every planner under every schedule (or the one that is asked for), best first; those without
     a plan with the reason."""
-    found = list(compare(_question(caller.services(), asked)))
+    backend = caller.services()
+    histories = _histories(backend, asked)
+    found = list(compare(_question(backend, asked)))
     answers = [reply.answer for reply in found if reply.answer]
-    answers.sort(key=lambda answer: -answer.prediction.samples_per_second)
     refused = [RefusedPlan(r.planner, r.schedule, str(r.fault)) for r in found if r.fault]
-    return Compared([_proposal(answer) for answer in answers], refused)
+    return Compared(proposals(by_target(answers, histories), histories), refused)
 
 
 @router.post("/plans/predict")
@@ -258,10 +232,11 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
     )
 
 
-def _proposal(found: Answer) -> Proposal:
-    alike = (field.name for field in fields(Proposal) if field.name != "speedup")
-    values = {name: getattr(found, name) for name in alike}
-    return Proposal(**values, speedup=found.over_data_parallel)
+def _histories(backend: Backend, asked: PlanRequest) -> Histories:
+    target = target_of(asked.target, asked.target_loss)
+    if target is None:
+        return {}
+    return backend.runs.learnt(backend.profiles.get(asked.profile_id).definition_id, target)
 
 
 def _predicted(backend: Backend, new: NewPlan) -> tuple[Cluster, Prediction]:

@@ -6,16 +6,26 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
+from app.differences import target_words, time_words
 from app.formats import change, count, plain, rate, sentence
 from app.naming import partition_name, planner_name
 from app.session import state
 from app.session.state import Param
+from backend.comparison.to_target import Histories, Target, by_target, time_to_target
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, Reply, ranked
 from backend.prediction.bottleneck import WAITING
 
 KEY, SAVED = "alternative", "saved"
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """A target, and what runs of the model took to it."""
+
+    target: Target
+    histories: Histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +44,24 @@ class Alternative:
         return self.answer.prediction.samples_per_second
 
 
-def alternatives(replies: Sequence[Reply], chosen: Answer | None, saved: str = "") -> None:
+def alternatives(
+    replies: Sequence[Reply], chosen: Answer | None, saved: str = "", aim: Aim | None = None
+) -> None:
     """All of them, `chosen` marked; the one by hand, where it is chosen, in its rank. `saved`: how
-    the chosen one is called where it is a kept plan."""
+    the chosen one is called where it is a kept plan. `aim`: what they are ranked by, with what
+    runs took to it."""
     shown = {
         SAVED if saved and found.answer is chosen else found.planner: found
-        for found in listed(replies, chosen)
+        for found in listed(replies, chosen, aim)
     }
     if shown:
-        _choice(shown, chosen, saved)
+        _choice(shown, chosen, saved, aim)
     _refused([reply for reply in replies if reply.fault])
 
 
-def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str) -> None:
+def _choice(
+    shown: Mapping[str, Alternative], chosen: Answer | None, saved: str, aim: Aim | None
+) -> None:
     best = max(found.speed for found in shown.values())
     each = [set(found.answer.reasons) for found in shown.values()]
     said = set.intersection(*each) if len(each) > 1 else set()
@@ -59,20 +74,23 @@ def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str)
         format_func=lambda key: _label(
             shown[key].answer.prediction.plan, saved if key == SAVED else planner_name(key)
         ),
-        captions=[_caption(found, best, said) for found in shown.values()],
+        captions=[_caption(found, best, said, aim) for found in shown.values()],
         label_visibility="collapsed",
         on_change=_choose,
     )
 
 
-def listed(replies: Sequence[Reply], chosen: Answer | None) -> list[Alternative]:
-    """The plans, the most samples/s first. Of planners that found the same one the chosen one
-    stands for all, else the first."""
+def listed(
+    replies: Sequence[Reply], chosen: Answer | None, aim: Aim | None = None
+) -> list[Alternative]:
+    """The plans, the most samples/s first, or the soonest at the aim. Of planners that found the
+    same one the chosen one stands for all, else the first."""
     answered = [reply for reply in replies if reply.answer]
     if chosen:
         plan = chosen.prediction.plan
         answered.insert(0, Reply(plan.planner, plan.schedule, chosen))
-    answers = ranked(answered) if answered else []
+    answers = by_target(ranked(answered), aim.histories if aim else {}) if answered else []
+    answers = _one_each(answers, chosen)
     names: dict[Plan, list[str]] = {}
     for reply in replies:
         if reply.answer:
@@ -84,6 +102,14 @@ def listed(replies: Sequence[Reply], chosen: Answer | None) -> list[Alternative]
         )
         for answer in answers
     ]
+
+
+def _one_each(answers: Sequence[Answer], chosen: Answer | None) -> list[Answer]:
+    """The first of each planner, and the chosen one: with an aim `best` has several."""
+    first: dict[str, Answer] = {}
+    for found in answers:
+        first.setdefault(found.prediction.plan.planner, found)
+    return [a for a in answers if a is chosen or a is first[a.prediction.plan.planner]]
 
 
 def _same(found: Answer) -> Plan:
@@ -98,7 +124,7 @@ def _choose() -> None:
             state.put(param, None)
 
 
-def _caption(found: Alternative, best: float, said: set[str]) -> str:
+def _caption(found: Alternative, best: float, said: set[str], aim: Aim | None) -> str:
     """Its figures, its first reason that is not `said` of all, and what it waits."""
     behind = "best" if found.speed >= best else change(found.speed, best)
     also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
@@ -108,8 +134,13 @@ def _caption(found: Alternative, best: float, said: set[str]) -> str:
     said_too = "".join(f" {plain(reason)}" for reason in waiting)
     schedule = found.answer.prediction.plan.schedule
     each = count(found.answer.samples_per_update, "sample")
+    to_target = ""
+    if aim is not None:
+        known = time_words(time_to_target(found.answer.prediction, aim.histories))
+        to_target = f"**To {target_words(aim.target)}**: {plain(known)}  \n"
     return (
-        f"**{rate(found.speed)}** · {behind} · {plain(schedule)} · {each} per update{also}  \n"
+        f"{to_target}**{rate(found.speed)}** · {behind} · {plain(schedule)} · "
+        f"{each} per update{also}  \n"
         f"{plain(decisive)}.{said_too}"
     )
 

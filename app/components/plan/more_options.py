@@ -10,12 +10,14 @@ from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
 from app.session import state
 from app.session.state import Param, bound
+from backend.comparison.to_target import Target
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
 from backend.prediction.run_ahead import MOST_TRIED
 from backend.profiles.devices import DEVICES, Precision
 from backend.profiles.state_precision import STATE_PRECISIONS
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS
 from backend.runs.profiles import StoredProfile
 
 GIB, MS = 2**30, 1e-3
@@ -33,7 +35,7 @@ def more_options(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> di
         with left:
             found = _memory() | _further(stored, profiles)
         with right:
-            found |= _updates() | _pipelines() | _device()
+            found |= _updates() | _pipelines() | _device() | _aim()
     return found
 
 
@@ -128,6 +130,27 @@ def _updates() -> dict[str, Any]:
         "update_times": times,
         "search_on": state.text(Param.SEARCH_ON) == "1",
     }
+
+
+def _aim() -> dict[str, Any]:
+    """What plans are ranked by: samples/s, or the time to a target that is asked for."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        metric = pick(
+            "Rank by",
+            ["", ACCURACY, HELD_OUT_LOSS],
+            Param.RANK_BY,
+            str,
+            lambda name: f"time to {name}" if name else "samples per second",
+            help="The time to a target is the seconds of a minibatch, as simulated, times the "
+            "minibatches that runs of this model by the same update rule took to it.",
+        )
+        value = None
+        if metric == ACCURACY:
+            value = amount_field("Accuracy, %", Param.TARGET, 0.01, "Held out, up to 100 %.")
+            value = None if value is None else min(value, 1.0)
+        elif metric:
+            value = amount_field("Loss", Param.TARGET_LOSS, 1.0, "Held out; this or less.")
+    return {"target": Target(metric, value) if value else None}
 
 
 def _pipelines() -> dict[str, Any]:

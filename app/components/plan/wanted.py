@@ -3,14 +3,17 @@
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from app.differences import target_words
 from app.formats import seconds, size
 from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
+from backend.comparison.to_target import Target
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import Question
 from backend.profiles.state_precision import STATE_PRECISIONS, StatePrecision
+from backend.runs.events import ACCURACY
 from backend.runs.profiles import StoredProfile
 
 BEST, ALL = "best", "all"
@@ -28,6 +31,7 @@ class Wanted:
     took      seconds per microbatch of one pipeline on a device, and of each of two there
     run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
     averaged  whether an average of the weights is kept beside
+    target    plans are ranked by the time to it; None: by samples/s
     """
 
     stored: StoredProfile
@@ -51,6 +55,7 @@ class Wanted:
     search_on: bool = False
     averaged: bool = False
     run_ahead: int | None = None
+    target: Target | None = None
 
     @property
     def question(self) -> Question:
@@ -115,11 +120,20 @@ class Wanted:
             Param.MEASURED_ON: self.measured_on,
             Param.DEVICE_PRECISION: self.precision,
             Param.STATE_PRECISION: self.state_precision,
+            **_target_params(self.target),
         }
 
     def by(self, planner: str, schedule: str, batch: int) -> "Wanted":
         """The same of another planner under another schedule."""
         return replace(self, planner=planner, schedule=schedule, batch=batch)
+
+
+def _target_params(target: Target | None) -> dict[Param, object]:
+    if target is None:
+        return {}
+    is_share = target.metric == ACCURACY
+    value = Param.TARGET if is_share else Param.TARGET_LOSS
+    return {Param.RANK_BY: target.metric, value: f"{target.value:.12g}"}
 
 
 def options_text(wanted: Wanted) -> str:
@@ -157,6 +171,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"state {STATE_PRECISIONS[wanted.state_precision].title}"
         case "averaged":
             return "averaged weights"
+        case "target" if wanted.target:
+            return f"ranked by the time to {target_words(wanted.target)}"
         case "device":
             return f"as on {wanted.device}"
         case "measured_on":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from backend.comparison.last_run import LastRun
 from backend.comparison.shared_cores import Expectation
 from backend.comparison.stragglers import Paces
+from backend.comparison.to_target import Histories, Target
 from backend.errors import InvalidInput, StageflowError
 from backend.notifications.notifier import Notifier
 from backend.people.rights import Right
@@ -33,6 +34,7 @@ from backend.services.runs.recovery import resumption
 from backend.services.runs.stand_in import away, placed
 from backend.services.runs.stores import Stores
 from backend.services.runs.survival import foreseen, prospect
+from backend.services.runs.to_target import learnt_of
 from backend.services.runs.validation import validate
 from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
@@ -237,6 +239,10 @@ class RunService:
     def paces(self, run: Run) -> Paces | None:
         """What its ranks computed beside their plan; None while there is too little of it."""
         return paces_of(self._stores, run)
+
+    def learnt(self, definition_id: int, target: Target) -> Histories:
+        """What trainings of a definition took to the target, by update rule."""
+        return learnt_of(self._stores, definition_id, target)
 
     def beside_last(self, run: Run) -> LastRun | None:
         """The run beside the last one that did the same and succeeded; None where none has."""

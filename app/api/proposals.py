@@ -1,0 +1,61 @@
+"""Plans that are proposed over the API, as plain values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from backend.comparison.to_target import Histories, TimeToTarget, time_to_target
+from backend.prediction.answer import Answer
+from backend.prediction.prediction import Prediction
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
+    with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
+    `samples_per_update` are those of the layer whose update takes most; with `is_short` planning
+    ended at its limit of work (`stopped`: where), and searching on may find more. `to_target`: null
+    where no target is asked for, and where no run by the plan's update rule has come to it."""
+
+    prediction: Prediction
+    speedup: float | None
+    reason: str
+    reasons: tuple[str, ...]
+    over_one_device: float
+    data_parallel_bytes: float | None
+    bound_seconds: float
+    gap: float
+    bottleneck_seconds: float
+    planner_seconds: float
+    samples_per_update: int
+    is_short: bool
+    stopped: str
+    to_target: TimeToTarget | None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedPlan:
+    """A planner that has no plan under a schedule, and why."""
+
+    planner: str
+    schedule: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Every planner's plan under every schedule, the fastest first, and those without one."""
+
+    plans: list[Proposal]
+    refused: list[RefusedPlan]
+
+
+def proposals(answers: Sequence[Answer], histories: Histories) -> list[Proposal]:
+    """The answers in their order, with the time to a target where `histories` know it."""
+    return [_proposal(answer, histories) for answer in answers]
+
+
+def _proposal(found: Answer, histories: Histories) -> Proposal:
+    names = [field.name for field in fields(Proposal)]
+    values = {name: getattr(found, name) for name in names if hasattr(found, name)}
+    to_target = time_to_target(found.prediction, histories)
+    return Proposal(**values, speedup=found.over_data_parallel, to_target=to_target)
