@@ -19,7 +19,7 @@ from app.formats import (
     size,
     times,
 )
-from backend.cluster.cluster import Cluster
+from backend.cluster.cluster import Cluster, Device
 from backend.comparison.shared_cores import SharedCores
 from backend.comparison.traced_runs import TracedRun
 from backend.people.person import Person
@@ -229,8 +229,7 @@ def cleared(run: Run, zone: tzinfo | None = None) -> str | None:
 def cluster_words(cluster: Cluster) -> str:
     """A cluster in a line: "4 servers × 4 V100, 16.0 GiB, 12.0 GB/s inside, 1.25 GB/s between"."""
     inner = cluster.levels[0]
-    name = cluster.device.name
-    memory = f", {size(cluster.device.memory)} each" if cluster.device.memory else ""
+    name, memory = _devices_words(cluster.each)
     if len(cluster.levels) == 1:
         return f"{inner.count} × {name}{memory}, {bandwidth(inner.bandwidth)}"
     outer = cluster.levels[1:]
@@ -240,6 +239,17 @@ def cluster_words(cluster: Cluster) -> str:
         f"{count(number, 'server')} × {inner.count} {name}{memory}, "
         f"{bandwidth(inner.bandwidth)} inside, {between} between"
     )
+
+
+def _devices_words(devices: Sequence[Device]) -> tuple[str, str]:
+    """The names of devices, and what they have: ", 16.0 GiB each, speed 0.61 to 1"."""
+    names = " and ".join(dict.fromkeys(device.name for device in devices))
+    memories = sorted({device.memory for device in devices if device.memory})
+    speeds = sorted({device.speed for device in devices})
+    most = " to ".join(dict.fromkeys(map(size, (*memories[:1], *memories[-1:]))))
+    speed = " to ".join(dict.fromkeys(f"{each:g}" for each in (speeds[0], speeds[-1])))
+    told = f", {most} each" if memories else ""
+    return names, told + (f", speed {speed}" if speeds != [1.0] else "")
 
 
 def filter_words(wanted: RunFilter) -> str:

@@ -33,6 +33,7 @@ from app.components.shell.boundary import error_box, guarded
 from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view
+from app.differences import target_words
 from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
@@ -111,6 +112,10 @@ def _aim(wanted: Wanted) -> Aim | None:
     return Aim(wanted.target, histories_of(wanted.stored.definition_id, wanted.target))
 
 
+def _ranked_by(aim: Aim | None) -> str:
+    return f"ranked by the time to {target_words(aim.target)}" if aim else "ranked by simulation"
+
+
 def _questions(question: Question, aim: Aim | None) -> list[Question]:
     """One per planner; with an aim also under the schedules of which runs tell the way to it."""
     asked = asked_for(question, aim.histories) if aim else (question,)
@@ -124,7 +129,7 @@ def _first(asked: Sequence[Search], aim: Aim | None) -> Answer:
 def _others(question: Question, aim: Aim | None) -> None:
     """The plans of other planners, where the one that is asked has none."""
     if question.planner:
-        with card("Other planners", "ranked by simulation"):
+        with card("Other planners", _ranked_by(aim)):
             _alternatives(_everyone(question, aim), None, aim)
 
 
@@ -146,7 +151,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         if shown.answer is not None:
             _details(question, shown.answer.prediction, found.kept)
     with beside:
-        with card("Alternatives", "ranked by simulation", explained(Term.NOTATION)):
+        with card("Alternatives", _ranked_by(found.aim), explained(Term.NOTATION)):
             is_kept = found.kept is not None and shown.answer is found.base
             name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
             everyone = _everyone(question, found.aim)

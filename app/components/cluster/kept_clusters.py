@@ -30,7 +30,7 @@ def keep_form(cluster: Cluster | None, kept: StoredCluster | None) -> None:
     barred = why_not() if cluster else "Correct its YAML first."
     with st.form("keep-cluster", border=False):
         name = st.text_input("Name", max_chars=MAX_NAME, placeholder="such as: the new room")
-        st.caption("Saves the cluster that the page shows, for everybody in the project.")
+        st.caption("For everybody in the project: the Plan page lists it among the clusters.")
         if not st.form_submit_button("Save this cluster", type="primary", **closed(barred)):
             return
     if cluster is not None:

@@ -95,3 +95,8 @@ def test_devices_wear_the_hue_of_their_stage_and_servers_stand_apart() -> None:
     assert cluster_words(cluster).replace("\u00a0", " ") == (
         "2 servers × 2 V100, 16.0 GiB each, 12.0 GB/s inside, 1.00 GB/s between"
     )
+    devices = (Device("V100", 16 * 2**30), Device("T4", 8 * 2**30, 0.5))
+    unequal = Cluster((Level(2, 12e9),), devices=devices)
+    assert cluster_words(unequal).replace("\u00a0", " ") == (
+        "2 × V100 and T4, 8.00 GiB to 16.0 GiB each, speed 0.5 to 1, 12.0 GB/s"
+    )
