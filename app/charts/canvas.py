@@ -39,6 +39,7 @@ def canvas_bytes(
     tall: int = 620,
     title: str = "",
     follows: bool = False,
+    slack: NDArray[np.float64] | None = None,
 ) -> bytes:
     """`main` with `ghost` thin below it, one row per name. Replicas beside each other fold into
     one row, at first where there is no ghost: what differs among measured ones is to be seen.
@@ -46,11 +47,12 @@ def canvas_bytes(
     `param` is the URL parameter that keeps the window, `group` joins the windows of several
     timelines, `first` is the window at first (seconds; None = all), `extent` at least how far
     the time axis reaches, `tall` the most pixels before the ranks scroll. `follows`: it stands
-    below the one of its group that has the buttons.
+    below the one of its group that has the buttons. `slack`: the seconds by which each action of
+    `main` may end later.
     """
     ends = [_end(main), _end(ghost) if ghost is not None else 0.0]
     extent = max(extent, *ends) or 1.0
-    sets = [_columns(main, len(names), extent, ghost)]
+    sets = [_columns(main, len(names), extent, ghost, slack)]
     if ghost is not None:
         sets.append(_columns(ghost, len(names), extent))
     header = {
@@ -111,7 +113,13 @@ def _end(bars: Bars) -> float:
     return float(bars.end.max(initial=0.0))
 
 
-def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None = None) -> Columns:
+def _columns(
+    bars: Bars,
+    num_ranks: int,
+    extent: float,
+    predicted: Bars | None = None,
+    slack: NDArray[np.float64] | None = None,
+) -> Columns:
     """What takes time and is drawn, by track: a rank's computes and collectives, then what it does
     beside them, sends and the loading of data. Receives are the gaps between them. Starts are
     ticks, numbers as narrow as they can be."""
@@ -132,6 +140,8 @@ def _columns(bars: Bars, num_ranks: int, extent: float, predicted: Bars | None =
     }
     if predicted is not None:
         columns["expected"] = expected_seconds(bars, predicted)[pick].astype(np.float32)
+    if slack is not None:
+        columns["slack"] = np.where(slack > extent / TICKS, slack, 0.0)[pick].astype(np.float32)
     return columns
 
 

@@ -7,8 +7,12 @@ import streamlit as st
 from app.queries.background import Background
 from app.session.cache_keys import BY_QUESTION
 from backend.cluster.fewer import machines
+from backend.comparison.shared_cores import takes_turns
 from backend.comparison.sweep import sweep
 from backend.comparison.variations import Point, variations
+from backend.pipeline.clock.slack import slack
+from backend.pipeline.kinds import Floats
+from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.timeline import Timeline
 from backend.planning.plan import Plan
@@ -19,6 +23,7 @@ from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.shapes import steady_shape
 from backend.profiles.devices import Precision
 
+MOST_WITH_SLACK = 60_000  # actions that are walked over while a page waits
 KEPT, KEPT_SWEEPS, KEPT_SEARCHES = 64, 16, 256
 
 
@@ -55,12 +60,27 @@ def predicted_timeline(question: Question, plan: Plan) -> Timeline:
     return segment_timeline(question, plan, steady_shape(plan).num_microbatches)
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
 def segment_timeline(question: Question, plan: Plan, num_microbatches: int) -> Timeline:
     """The same for a segment of at most `num_microbatches`. Raises `InvalidInput` where
     these are too few for the plan."""
+    return _segment(question, plan, num_microbatches)[1]
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def _segment(question: Question, plan: Plan, num_microbatches: int) -> tuple[Program, Timeline]:
     profile = question.profile_of(plan)
-    return predicted_program(profile, question.cluster, plan, num_microbatches)[1]
+    return predicted_program(profile, question.cluster, plan, num_microbatches)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT, hash_funcs=BY_QUESTION)
+def predicted_slack(question: Question, plan: Plan) -> Floats | None:
+    """The slack of each span of `predicted_timeline`. None where devices are shared, of which it
+    is not known what others would do, and where there are very many."""
+    program, timeline = _segment(question, plan, steady_shape(plan).num_microbatches)
+    in_turns = takes_turns(question.profile_of(plan), question.cluster, plan)
+    if plan.num_pipelines > 1 or in_turns or len(timeline) > MOST_WITH_SLACK:
+        return None
+    return slack(program, timeline)
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT_SWEEPS, hash_funcs=BY_QUESTION)

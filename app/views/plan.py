@@ -185,7 +185,8 @@ def _details(question: Question, prediction: Prediction, kept: StoredPlan | None
     timeline = planner.predicted_timeline(question, plan)
     with card("Predicted timeline", "the pipeline fills, runs and drains; label: microbatch"):
         if kept is None or not traces_view(kept):
-            timeline_view("predicted", timeline, rank_names=rank_names(plan))
+            free = planner.predicted_slack(question, plan)
+            timeline_view("predicted", timeline, rank_names(plan), free)
         program_downloads(question.profile_of(plan), question.cluster, plan)
     in_order = question.profile_of(plan).in_order(plan.partition.order)
     with card("Stages", "the same as a table"):

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from app.charts.bars import KINDS, Bars, bars_of
 from app.charts.canvas import SCRIPT, STYLE, WORDS, canvas_bytes, opening, row_names
@@ -26,13 +27,18 @@ def timeline_canvas(key: str, data: bytes) -> None:
     _canvas(key=key, data=data)
 
 
-def timeline_view(key: str, found: Timeline, rank_names: tuple[str, ...] = ()) -> None:
-    """Draw it, and the table where that is asked for. The URL holds the window, so there is one
-    of these on a page."""
+def timeline_view(
+    key: str,
+    found: Timeline,
+    rank_names: tuple[str, ...] = (),
+    slack: NDArray[np.float64] | None = None,
+) -> None:
+    """Draw it, with the `slack` of its actions, and the table where that is asked for. The URL
+    holds the window, so there is one of these on a page."""
     bars = bars_of(found)
     names = row_names(rank_names, bars)
     param = Param.WINDOW.value
-    data = canvas_bytes(bars, names=names, alt=ALT, param=param, first=opening(bars))
+    data = canvas_bytes(bars, names=names, alt=ALT, param=param, first=opening(bars), slack=slack)
     timeline_canvas(f"{key}-canvas", data)
     if not st.toggle("As a table", **bound(Param.TABLE)):
         return

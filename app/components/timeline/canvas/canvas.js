@@ -47,6 +47,7 @@ class Timeline {
       return made;
     };
     this.folding = button("", "", () => { this.folded = !this.folded; this.arrange(); }, "own");
+    this.freeing = button("Slack", "Pale: what may end later and the whole no longer", () => { this.free = !this.free; this.tint(); }, "own free");
     button("−", "Zoom out", () => this.zoom(2));
     button("+", "Zoom in", () => this.zoom(0.5));
     button("All", "Show everything", () => this.show(0, this.extent));
@@ -80,6 +81,9 @@ class Timeline {
       item.append(word);
     });
     if (this.sets.length > 1) make("span", "", this.legend).textContent = "thin below: predicted";
+    this.pale = make("span", "", this.legend);
+    this.pale.textContent = "pale: may take longer at no cost";
+    this.tint();
     const linked = this.linked();
     const kept = this.touched && this.b <= this.extent * 1.05;
     [this.a, this.b] = linked || (kept ? [this.a, this.b] : this.first || [0, this.extent]);
@@ -99,6 +103,12 @@ class Timeline {
       this.rows.push({ rank, name: (inside.get(rank) || { name: this.names[rank] }).name });
     this.at = null;
     this.measure();
+  }
+  tint() {  // with slack, what may end later is pale
+    this.freeing.hidden = !this.sets[0].slack;
+    this.pale.hidden = !(this.free && this.sets[0].slack);
+    this.freeing.setAttribute("aria-pressed", !!this.free);
+    this.paint();
   }
   same(bytes) {
     const last = this.bytes;
@@ -247,6 +257,7 @@ class Timeline {
     for (const i of boxes) {
       const x = clip((start[i] - a) * by), w = clip((start[i] + long[i] - a) * by) - x;
       pen.fillStyle = this.kinds[kind[i]].colour;
+      if (this.free && set.slack) pen.globalAlpha = set.slack[i] > 0 ? 0.3 : 1;
       pen.fillRect(GUTTER + x, y, w > 4 ? w - 0.6 : w, high);
     }
     if (worded && high > 9 && boxes.length < 4000) this.words(pen, set, boxes, y + high / 2, clip, by);
@@ -279,6 +290,7 @@ class Timeline {
     if (s.peer[i] >= 0) parts.push(`to rank ${s.peer[i]}`);
     lines.push(parts.join(", "));
     lines.push(`${seconds(s.long[i])}, from ${moment(s.start[i], s.long[i])} to ${moment(s.start[i] + s.long[i], s.long[i])}`);
+    if (s.slack) lines.push(s.slack[i] > 0 ? `may end ${seconds(s.slack[i])} later at no cost` : "on the critical path");
     const wanted = s.expected && s.expected[i];
     if (wanted > 0) {
       const off = s.long[i] - wanted, share = (100 * off) / wanted;

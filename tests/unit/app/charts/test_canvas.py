@@ -54,6 +54,17 @@ def test_what_was_loaded_twice_for_an_action_has_no_partner() -> None:
     assert ours.tolist() == theirs.tolist() == list(range(6))
 
 
+def test_slack_is_told_of_each_action() -> None:
+    bars = straight(2)
+    told = canvas_bytes(bars, names=["rank 0"], alt="", slack=np.array([0.0, 1e-12, 0.5, 2.0]))
+    header = orjson.loads(told[4 : 4 + int.from_bytes(told[:4], "little")])
+    _, place, count = header["sets"][0]["columns"]["slack"]
+    found = np.frombuffer(told, np.float32, count, place)
+    assert found.tolist() == [0.0, 0.0, 0.5, 2.0]  # what is below a tick of the axis is none
+    plain = canvas_bytes(bars, names=["rank 0"], alt="")
+    assert b'"slack"' not in plain
+
+
 def _columns(bars: Bars) -> list[np.ndarray]:
     return [getattr(bars, name) for name in Bars.__slots__]
 
