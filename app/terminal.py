@@ -41,10 +41,12 @@ def print_json(value: object) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print rows under a title; the cells are already formatted."""
+    """Print rows under a title; the cells are already formatted. The first two of several columns
+    stay on a line; of a name and what is said of it the first alone."""
     table = Table(title=title or None, title_justify="left", header_style="bold", box=None)
+    whole = min(len(columns) - 1, 2)
     for number, column in enumerate(columns):
-        table.add_column(column, overflow="fold", no_wrap=number < 2)
+        table.add_column(column, overflow="fold", no_wrap=number < whole)
     for row in rows:
         table.add_row(*map(_cell, row))
     out.print(table)

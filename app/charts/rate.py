@@ -29,6 +29,7 @@ def rate_chart() -> dict[str, Any]:
     ]
     return {
         "height": HEIGHT,
+        "padding": {"left": 4, "right": 14, "top": 4, "bottom": 4},
         "mark": {"type": "line", "color": FORWARD, "strokeWidth": 1.6},
         "encoding": {
             "x": {"field": X, "type": "quantitative", "title": None, "axis": axis},

@@ -22,6 +22,7 @@ IDLE: dict[Idle, str] = {
 """Greys, as idle time is in a timeline, but for what waits for an action of another colour."""
 HATCHED: dict[str, str] = {Idle.IMBALANCE: "/", Idle.SHARING: "."}
 NAME = 40  # characters
+LINE, BESIDE = 20, 10  # pixels: a line of the legend, and what is above and below all of them
 AnyCause = TypeVar("AnyCause", bound=str)
 
 
@@ -46,29 +47,31 @@ def _shares(
     colours: Mapping[AnyCause, str],
     height: int,
 ) -> go.Figure:
-    """One stacked bar of `height` pixels per row: its name, seconds by cause, the whole."""
-    drawing = figure(height=max(134, 100 + height * len(rows)))
+    """One stacked bar of `height` pixels per row: its name, seconds by cause, the whole. A narrow
+    card has two causes in a line of the legend, which takes half of the picture at most."""
+    causes = [cause for cause in colours if any(spent.get(cause) for _, spent, _ in rows)]
+    legend = LINE * ((len(causes) + 1) // 2)
+    drawing = figure(height=max(134, 100 + height * len(rows), 2 * (legend + BESIDE)))
     places = [str(number + 1) for number in range(len(rows))]
-    for cause, colour in colours.items():
+    for cause in causes:
         shares = [spent.get(cause, 0.0) / (whole or 1.0) for _, spent, whole in rows]
-        if any(shares):
-            drawing.add_bar(
-                orientation="h",
-                name=str(cause),
-                y=places,
-                x=[100 * share for share in shares],
-                width=0.6,
-                marker={
-                    "color": colour,
-                    "line": {"width": 0},
-                    "pattern": {"shape": HATCHED.get(cause, "")},
-                },
-                hovertext=[
-                    f"<b>{name}</b> · {cause}<br>{percent(share)} · {seconds(share * whole)}"
-                    for (name, _, whole), share in zip(rows, shares, strict=True)
-                ],
-                hoverinfo="text",
-            )
+        drawing.add_bar(
+            orientation="h",
+            name=str(cause),
+            y=places,
+            x=[100 * share for share in shares],
+            width=0.6,
+            marker={
+                "color": colours[cause],
+                "line": {"width": 0},
+                "pattern": {"shape": HATCHED.get(cause, "")},
+            },
+            hovertext=[
+                f"<b>{name}</b> · {cause}<br>{percent(share)} · {seconds(share * whole)}"
+                for (name, _, whole), share in zip(rows, shares, strict=True)
+            ],
+            hoverinfo="text",
+        )
     drawing.update_layout(barmode="stack")
     drawing.update_xaxes(ticksuffix=" %", fixedrange=True)
     drawing.update_yaxes(

@@ -44,6 +44,10 @@ class Running(ServerConnection):
         """How long each rank computes beside its plan, and the cluster as it was measured."""
         return self._get(f"/runs/{run_id}/paces", cast(type[Paces | None], Paces | None))
 
+    def watched_in_vain(self, run_id: int) -> str | None:
+        """That evaluations do not tell the metric that the run watches; None where they do."""
+        return self._get(f"/runs/{run_id}/watched-in-vain", cast(type[str | None], str | None))
+
     def submit(self, spec: RunSpec, name: str = "", origin: int | None = None) -> Run:
         """Ask for a profile or a training; it starts when a node is free."""
         body = {"spec": json.loads(to_json(RunSpec, spec)), "name": name, "origin": origin}

@@ -123,6 +123,8 @@ def show(run_id: RunId, as_json: Json = False) -> None:
     found = backend.runs.expected(run)
     pairs += expected_rows(run, found)
     pairs += pace_rows(run, found.profile_id, backend.runs.paces(run))
+    if told := backend.runs.watched_in_vain(run):
+        pairs.append(("watched in vain", told))
     if last := backend.runs.beside_last(run):
         words = [beside_words(figure) for figure in last.figures]
         pairs += [(f"beside run {last.run_id}", said) for said in words]

@@ -30,6 +30,7 @@ def run_document(backend: Backend, run: Run, *, with_logs: bool = False) -> dict
     document["expected"] = to_plain(Expectation, backend.runs.expected(run))
     paces = backend.runs.paces(run)
     document["paces"] = None if paces is None else to_plain(Paces, paces)
+    document["watched_in_vain"] = backend.runs.watched_in_vain(run)
     last = backend.runs.beside_last(run)
     document["beside_last"] = None if last is None else to_plain(LastRun, last)
     names = dict.fromkeys([*METRICS, *backend.runs.metrics.names(run.id)])

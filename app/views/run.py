@@ -91,6 +91,8 @@ def _message(run: Run) -> None:
         )
     if run.fallbacks and not run.state.is_final:
         st.caption(plain(f"{fallback_words(run.fallbacks)}."))
+    if told := services.backend().runs.watched_in_vain(run):
+        st.warning(plain(told), icon=":material/visibility_off:")
     if told := cleared(run, state.zone()):
         st.info(told, icon=":material/auto_delete:")
     reason = services.backend().runs.why_waiting(run)

@@ -272,6 +272,7 @@ def test_what_a_run_is_laid_beside(served: Served) -> None:
     assert found == served.backend.runs.expected(served.backend.runs.get(run))
     assert found.prediction == served.backend.plans.get(served.seeded.plan).prediction
     assert served.client.expected(served.seeded.profiled).prediction is None
+    assert served.client.watched_in_vain(run) is None
 
 
 def test_traces_of_a_training_elsewhere(served: Served, tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_without_redis_a_run_stays_queued_and_says_so(backend: Backend, run: Run
         {"stop": StopSpec(updates=-1)},
         {"stop": StopSpec(seconds=inf)},
         {"stop": StopSpec(patience=3, metric="f1")},
+        {"stop": StopSpec(patience=3, metric="loss", better="smaller")},
         {"data": DataSpec("nowhere")},
         {"data": DataSpec(samples=0)},
         {"data": DataSpec("csv")},

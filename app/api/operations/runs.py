@@ -126,6 +126,14 @@ def get_paces(caller: CurrentCaller, id: Id) -> Paces | None:
     return runs.paces(runs.get(id))
 
 
+@router.get("/runs/{id:int}/watched-in-vain")
+def get_watched_in_vain(caller: CurrentCaller, id: Id) -> str | None:
+    """That evaluations do not tell the metric that the run watches, so that patience and the best
+    checkpoint have no effect; null where they do, and before the first evaluation."""
+    runs = caller.runs(id)
+    return runs.watched_in_vain(runs.get(id))
+
+
 @router.patch("/runs/{id:int}")
 def label_run(caller: CurrentCaller, id: Id, new: Labels) -> Run:
     """Change a run's star, note, name or tags."""

@@ -19,6 +19,8 @@ from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
+LETTER = 0.115
+"""Of a column's width, what a letter of its heading's longest word takes."""
 MOST = 4
 """Columns of the summary for metrics of the definitions."""
 APART = (
@@ -81,7 +83,7 @@ def comparison_summary(
         "comparison",
         (
             Column("Run", 2.2, lambda run: _name(run, names[run.id], looks[run.id])),
-            Column("State", 1.3, lambda run: state_badge(run.state)),
+            Column("State", 1.6, lambda run: state_badge(run.state)),
             small("Plan", 1.5, plan_label),
             *((small("Data", 1.4, data_name),) if data_differ else ()),
             *(_column(measure, runs) for measure in measures),
@@ -144,7 +146,8 @@ def _column(measure: RunMetric, runs: Sequence[Run]) -> Column[Run]:
         said = measure.text(measure.value(run))
         return f":green[**{said}{SPACE}✓**]" if run.id in winners else said
 
-    return text(measure.title, measure.width, words)
+    longest = max(map(len, measure.title.split()))
+    return text(measure.title, max(measure.width, LETTER * longest), words)
 
 
 def _won(

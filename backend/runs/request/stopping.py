@@ -1,6 +1,6 @@
 """When a training ends before its last epoch, from what its evaluations have said."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import inf, isfinite
 
 from backend.errors import InvalidInput
@@ -10,6 +10,8 @@ from backend.runs.request.spec import StopSpec, TrainSpec
 
 KNOWN = {HELD_OUT_LOSS: False, PERPLEXITY: False, ACCURACY: True}
 """Of these metrics it is known whether more is better."""
+EACH_UPDATE = ("loss", "throughput")
+"""Metrics of every run that no evaluation tells."""
 
 
 def check_targets(spec: TrainSpec) -> None:
@@ -43,6 +45,11 @@ def check_stop(stop: StopSpec, keeps_best: bool) -> None:
         return
     if not METRIC_NAME.fullmatch(stop.metric):
         raise InvalidInput(f"no metric is named {stop.metric!r}", f"A name has {METRIC_NAMES}.")
+    if stop.metric in EACH_UPDATE:
+        raise InvalidInput(
+            f"no evaluation tells {stop.metric!r}",
+            f"Watch {', '.join(KNOWN)}, or a metric of the model's own.",
+        )
     if is_larger_better(stop) is None:
         raise InvalidInput(
             f"it is not known which values of {stop.metric!r} are better",
@@ -61,6 +68,19 @@ def evaluations_since_best(values: Sequence[float], larger: bool) -> int:
         return 0
     best = max(values) if larger else min(values)
     return len(values) - 1 - values.index(best)
+
+
+def watched_in_vain(stop: StopSpec, keeps_best: bool, told: Collection[str], is_over: bool) -> str:
+    """For people, that no evaluation tells the metric that is watched, but `told` ones."""
+    without = ["patience has no effect"] if stop.patience else []
+    without += ["no best checkpoint is kept"] if keeps_best else []
+    there = f"they tell {', '.join(sorted(told))}" if told else "the run has none"
+    again = "Launch it again" if is_over else "Cancel the run and launch it again"
+    way = "with one of these as the metric" if told else "with held-out samples"
+    return (
+        f"Evaluations do not tell {stop.metric!r}: {there}. So {' and '.join(without)}. "
+        f"{again} {way}."
+    )
 
 
 def why_ended(stop: StopSpec, values: Sequence[float], updates: int, seconds: float) -> str:

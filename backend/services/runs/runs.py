@@ -36,6 +36,7 @@ from backend.services.runs.stores import Stores
 from backend.services.runs.survival import foreseen, prospect
 from backend.services.runs.to_target import learnt_of
 from backend.services.runs.validation import validate
+from backend.services.runs.watched import in_vain
 from backend.storage.nodes.holdings import Taken
 from backend.storage.runs.runs import SqlRuns
 
@@ -243,6 +244,10 @@ class RunService:
     def learnt(self, definition_id: int, target: Target) -> Histories:
         """What trainings of a definition took to the target, by update rule."""
         return learnt_of(self._stores, definition_id, target)
+
+    def watched_in_vain(self, run: Run) -> str | None:
+        """That evaluations do not tell the metric that it watches, in sentences for people."""
+        return in_vain(self._stores, run)
 
     def beside_last(self, run: Run) -> LastRun | None:
         """The run beside the last one that did the same and succeeded; None where none has."""
