@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import update
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block, Expander
 
 from app.charts.rate import rate_points
 from app.session.state import Page
@@ -345,3 +347,30 @@ def test_the_run_page_takes_notes(backend: Backend, seeded: seed.Seeded, open_pa
     run = backend.runs.get(seeded.succeeded)
     assert (run.starred, run.tags, run.note) == (True, ("baseline", "digits"), "to be beaten <b>")
     assert "to be beaten" in text_of(page)
+
+
+def test_sections_that_are_open_stay_where_they_are(seeded: seed.Seeded, open_page: Open) -> None:
+    """The browser knows an open section by its place: a value that adds fields moves none."""
+    page = open_page(Page.LAUNCH, plan=seeded.plan)
+    before = sections(page)
+    assert len(before) == 5
+    page.selectbox(key="data").set_value("jsonl").run()
+    page.text_input(key="tokenizer").set_value("words").run()
+    page.selectbox(key="optimizer").set_value("adamw").run()
+    assert not page.exception
+    assert sections(page) == before
+
+
+def sections(page: AppTest) -> dict[str, tuple[int, ...]]:
+    """The place of each, as the browser is told it: from the page's main part inwards."""
+    found: dict[str, tuple[int, ...]] = {}
+
+    def visit(block: Block, place: tuple[int, ...]) -> None:
+        for number, child in block.children.items():
+            if isinstance(child, Expander):
+                found[child.label] = (*place, number)
+            if isinstance(child, Block):
+                visit(child, (*place, number))
+
+    visit(page.main, ())
+    return found

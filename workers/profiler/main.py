@@ -38,9 +38,9 @@ from workers.runtime.reports.reporter import Reporter
 
 PROFILE_FILE = "profile.json"
 SHARED = (
-    "These seconds were measured while others had {taken:.0%} of the time of the profiler's core. "
-    "Their time is not counted, but what they left in the caches is: profile again when the "
-    "machine is quiet."
+    "These seconds were measured while others had {percent:.0f}\u00a0% of the time of the "
+    "profiler's core. Their time is not counted, but what they left in the caches is: "
+    "profile again when the machine is quiet."
 )
 
 
@@ -115,7 +115,8 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         process_bytes=profile.process_bytes + process_bytes(private, chosen),
         message_overhead=message_overhead() if is_timed else None,
         cores_taken=taken,
-        notes=profile.notes + ((SHARED.format(taken=taken),) if taken and taken >= MUCH else ()),
+        notes=profile.notes
+        + ((SHARED.format(percent=100 * taken),) if taken and taken >= MUCH else ()),
     )
     reporter.log(_summary(profile))
     return profile
