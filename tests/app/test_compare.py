@@ -1,9 +1,13 @@
 """Compare: none, one, several, some that are not there, live ones."""
 
+import time
 from dataclasses import replace
 
 from app.session.state import Page
 from backend.bootstrap import Backend
+from backend.runs.events import HELD_OUT_LOSS, Metrics
+from backend.runs.run import RunSummary
+from backend.runs.states import RunState
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, param, text_of
@@ -123,3 +127,22 @@ def test_plans_that_are_not_there_are_named(seeded: seed.Seeded, open_page: Open
     page = open_page(Page.COMPARE, of="plans", plans=f"{seeded.plan},99")
     assert page.warning[0].value == "No plan 99."
     assert "Choose two plans" in text_of(open_page(Page.COMPARE, of="plans"))
+
+
+def test_the_time_to_a_loss_is_taken_where_no_run_has_an_accuracy(
+    backend: Backend, seeded: seed.Seeded, open_page: Open
+) -> None:
+    plan = backend.plans.get(seeded.plan)
+    runs = []
+    for losses in ((2.0, 1.0, 0.5), (2.0, 1.5, 1.0)):
+        attempt = seed.claim(backend, seed.submit(backend, seeded.definition, plan, "language"))
+        steps, start = (9, 19, 29), time.time()
+        times = tuple(start + step for step in steps)
+        attempt.metrics(Metrics(HELD_OUT_LOSS, steps, losses, times, 0))
+        attempt.finish(RunState.SUCCEEDED, RunSummary(loss=losses[-1]))
+        runs.append(backend.runs.list(limit=1).runs[0].id)
+    page = open_page(Page.COMPARE, runs=",".join(map(str, runs)))
+    assert not page.exception
+    (field,) = [number for number in page.number_input if number.label == "Time to held-out loss"]
+    assert field.value == 1.0  # what both reached
+    assert "To held-out loss 1" in text_of(page)

@@ -10,6 +10,7 @@ from app import services
 from app.charts.overlay import Curve, overlay, rows
 from app.components.comparison.run_summary import comparison_summary, run_names
 from app.components.comparison.run_timelines import run_timelines
+from app.components.comparison.target_form import target_form
 from app.components.shell.layout import card
 from app.formats import count, plain
 from app.session.state import Param, bound
@@ -25,23 +26,27 @@ from backend.comparison.runs import (
     updates_per_epoch,
 )
 from backend.errors import NotFound
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS
 from backend.runs.history.records import MetricPoint
-from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 from backend.whole import is_whole
 
 POINTS = 1000
-SHARES = ("accuracy",)
+SHARES = (ACCURACY,)
 
 
 def run_comparison(runs: Sequence[Run]) -> None:
     """Everything about runs that are there, one of them at least."""
-    accuracies = {run.id: services.backend().runs.metrics.list(run.id, "accuracy") for run in runs}
+    service = services.backend().runs
+    accuracies = {run.id: service.metrics.list(run.id, ACCURACY) for run in runs}
     names = run_names(runs)
     with card("Summary", "the best of each column is marked"):
-        target = _target(runs, accuracies)
+        losses = {run.id: service.metrics.list(run.id, HELD_OUT_LOSS) for run in runs}
+        target = target_form(runs, accuracies, losses)
+        is_share = target.metric == ACCURACY
+        points = accuracies if is_share else losses
         firsts: dict[int, Reached | None] = {
-            run.id: reached(run, accuracies[run.id], target) for run in runs
+            run.id: reached(run, points[run.id], target.value, largest=is_share) for run in runs
         }
         now = [replace(run, summary=so_far(run, _newest(run, accuracies[run.id]))) for run in runs]
         comparison_summary(now, names, target, firsts)
@@ -62,24 +67,6 @@ def _newest(run: Run, accuracies: Sequence[MetricPoint]) -> dict[str, float]:
     newest = {name: points[-1].value for name, points in found.items() if points}
     means = runs.metrics.epoch_means(run.id, "loss")
     return newest | ({"loss": means[0]} if means else {})
-
-
-def _target(runs: Sequence[Run], accuracies: Mapping[int, Sequence[MetricPoint]]) -> float:
-    """The accuracy to which the time is taken: what all were asked for, else what all reached."""
-    asked = [r.spec.target_accuracy for r in runs if isinstance(r.spec, TrainSpec)]
-    tops = [max(p.value for p in points) for points in accuracies.values() if points]
-    usual = min([a for a in asked if a is not None] or tops or [0.9])
-    chosen = st.number_input(
-        "Time to accuracy, %",
-        0.0,
-        100.0,
-        float(int(1000 * usual) / 10),
-        step=0.5,
-        format="%.1f",
-        **bound(Param.TARGET),
-        width=200,
-    )
-    return float(chosen) / 100
 
 
 def _metrics(

@@ -9,12 +9,14 @@ import streamlit as st
 from app.charts.overlay import SERIES
 from app.components.runs.run_words import plan_label, state_badge
 from app.components.shell.grid import Column, grid, small, text
+from app.differences import target_words
 from app.formats import SPACE, duration, number, percent, plain, rate, seconds
 from app.session.links import page_link
 from app.session.state import Page
 from backend.comparison.alike import Yardstick, best_alike, differ_in
 from backend.comparison.runs import Reached
-from backend.runs.events import HELD_OUT_LOSS, PERPLEXITY
+from backend.comparison.to_target import Target
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
 from backend.runs.request.data_forms import FORMS
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -54,12 +56,13 @@ def run_names(runs: Sequence[Run]) -> dict[int, str]:
 def comparison_summary(
     runs: Sequence[Run],
     names: Mapping[int, str],
-    target: float | None,
+    target: Target,
     firsts: Mapping[int, Reached | None],
 ) -> None:
     """A row per run, whose summaries say how it is by now. `firsts`: when each reached the
-    `target` accuracy."""
-    title = f"To {percent(target, 0)}" if target is not None else "To target"
+    `target`."""
+    is_share = target.metric == ACCURACY
+    title = f"To {percent(target.value, 0) if is_share else target_words(target)}"
     speed, update = Yardstick.DATA, Yardstick.UPDATE
     measures = (
         RunMetric("Accuracy", 1.0, lambda run: run.summary.accuracy, percent, largest=True),
