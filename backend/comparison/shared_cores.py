@@ -12,6 +12,10 @@ from backend.prediction.prediction import Prediction
 from backend.profiles.profile import Profile
 from backend.runs.events import CoreUse
 
+LEAST_SECONDS = 0.1
+"""Of a segment: the system counts busy cores in hundredths of a second, so a shorter one tells
+nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedCores:
@@ -57,14 +61,15 @@ class Expectation:
 
 
 def taken_by_others(uses: Sequence[CoreUse], *, in_turns: bool) -> SharedCores | None:
-    """What `uses` of the ranks say; None where they say nothing. `in_turns`: the prediction has
+    """What `uses` of the ranks say; None where they say nothing, or the segment was too short to.
+    `in_turns`: the prediction has
     the ranks take turns on the cores already.
 
     A rank that waits in the run queue waits for others than this run where each rank has a core.
     Where ranks take turns, it also waits for other ranks: then of its wait as much counts as
     others had of the busy cores beside itself (ours)."""
     heard = [use for use in uses if use.cpu + use.waited > 0]
-    if not heard:
+    if not heard or max(use.seconds for use in heard) < LEAST_SECONDS:
         return None
     hosts = {use.host: [each for each in heard if each.host == use.host] for use in heard}
     others = {host: _others(mine) for host, mine in hosts.items()}

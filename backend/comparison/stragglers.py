@@ -18,6 +18,9 @@ SLOW = 1.25
 """Times its predicted seconds from which on a rank is said to be slow."""
 ENOUGH = 50
 """Minibatches over which a rank is judged: fewer say nothing yet."""
+SHORTEST = 1e-3
+"""Predicted seconds of a rank's minibatch below which it is not judged: what the system adds to
+each action is as long."""
 SAME = 0.05
 """Of a device's speed: what is measured closer to it than this leaves it as it is."""
 DIGITS = 3
@@ -121,7 +124,8 @@ def paces(
 
 def _ratios(segment: MeasuredSegment, durations: PlanDurations, batch: int) -> Floats:
     """Measured over predicted seconds of compute, by minibatch and rank; NaN where a rank computed
-    nothing. The norm of its gradients may make a step wait for other ranks: it is left out."""
+    nothing, or too little. The norm of its gradients may make a step wait for other ranks: it
+    is left out."""
     whole = segment.measured
     seconds = whole.seconds.copy()
     for parts in segment.beside:
@@ -137,7 +141,7 @@ def _ratios(segment: MeasuredSegment, durations: PlanDurations, batch: int) -> F
     measured = np.bincount(place, seconds, size)
     predicted = np.bincount(place, _predicted(of, durations), size)
     ratios = np.full(size, np.nan)
-    np.divide(measured, predicted, out=ratios, where=predicted > 0)
+    np.divide(measured, predicted, out=ratios, where=predicted >= SHORTEST)
     return ratios.reshape(shape)
 
 

@@ -49,6 +49,11 @@ def test_without_readings_nothing_is_said() -> None:
     assert taken_by_others((replace(QUIET, cpu=0.0),), in_turns=False) is None
 
 
+def test_a_segment_of_some_ticks_says_nothing() -> None:
+    assert taken_by_others(two(seconds=0.014, waited=0.007), in_turns=False) is None
+    assert short_of_cores(two(seconds=0.014, waited=0.007)) is None
+
+
 def test_on_a_quiet_machine_nothing_was_taken() -> None:
     found = taken_by_others(two(), in_turns=False)
     assert found is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.cluster.cluster import Cluster, Level
+from backend.cluster.cluster import Cluster, Device, Level
 from backend.comparison.stragglers import ENOUGH, SLOW, MeasuredSegment, Paces, paces
 from backend.comparison.within import within
 from backend.pipeline.kinds import Kind
@@ -125,6 +125,12 @@ def test_the_newest_segments_that_hold_enough_are_judged() -> None:
     assert found.minibatches == 60
     assert not found.stragglers
     assert judged(slow) is None  # 30 minibatches
+
+
+def test_minibatches_of_microseconds_are_not_judged() -> None:
+    fast = replace(CLUSTER, device=Device(speed=1000.0))
+    durations = predicted_durations(PROFILE, fast, PLAN)
+    assert paces([a_segment((1.0, 1.0, 3.0))], durations, PLAN, {}) is None
 
 
 def test_pipelines_that_share_devices_are_not_judged() -> None:
