@@ -23,6 +23,7 @@ from backend.cluster.cluster import Cluster, Device
 from backend.comparison.shared_cores import SharedCores
 from backend.comparison.traced_runs import TracedRun
 from backend.people.person import Person
+from backend.pipeline.codecs.catalog import write_codecs
 from backend.planning.catalog import title
 from backend.planning.cuts import BY_HAND
 from backend.planning.optimizers import OPTIMIZERS
@@ -66,6 +67,7 @@ def plan_words(plan: Plan, microbatch: int) -> list[str]:
         f"{plan.partition.chunks} chunks": plan.partition.chunks > 1,
         f"{plan.num_pipelines} pipelines": plan.num_pipelines > 1,
         f"run ahead {plan.run_ahead}": plan.run_ahead > 0,
+        f"codec {write_codecs(plan.codecs)}": bool(plan.codecs),
         "recomputed": plan.recompute,
         "sharded state": plan.shard_state,
     }

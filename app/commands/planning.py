@@ -23,6 +23,7 @@ from backend.comparison.to_target import (
     time_to_target,
 )
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import CODECS, PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer
@@ -122,6 +123,13 @@ def options(
             "as many as simulation finds faster)."
         ),
     ] = None,
+    codec: Annotated[
+        str,
+        typer.Option(
+            help="How messages between stages are coded: none, "
+            f"{', '.join(CODECS)}, auto (where it is faster), or one per cut (int8,none)."
+        ),
+    ] = PLAIN,
     target: Annotated[
         str,
         typer.Option("--on", help="The profile on another device, by its peaks (a100, h100...)."),
@@ -170,6 +178,7 @@ def options(
         update_times=update_times,
         search_on=search_on,
         run_ahead=run_ahead,
+        codec=codec,
         further=tuple(find_profile(name, None)[0] for name in also or ()),
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
@@ -255,6 +264,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "lanes": plan.num_pipelines,
         "advance": plan.advance,
         "run_ahead": plan.run_ahead,
+        "codecs": list(plan.codecs),
         "chunks": plan.partition.chunks,
         "order": chosen["partition"]["order"],
         "stages": [

@@ -16,6 +16,7 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import preset, this_machine
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
@@ -155,6 +156,7 @@ def plan(
     pipelines: int = 3,
     update_times: int = 1,
     run_ahead: int | None = None,
+    codec: str = PLAIN,
     also: Sequence[Given] = (),
     **conditions: Any,
 ) -> NotebookPlan:
@@ -166,6 +168,7 @@ def plan(
     microbatches   per update of a schedule that drains
     cut         by hand in the place of a planner: "14x3-20x1"
     run_ahead   further microbatches in flight per hop; None for what simulation finds faster
+    codec       of the messages between stages ("int8"), or "auto"
     also        profiles of the model at other microbatch sizes
     conditions  memory (bytes), device, measured_on, precision, took, state_precision
 
@@ -185,6 +188,7 @@ def plan(
         pipelines=pipelines,
         update_times=update_times,
         run_ahead=run_ahead,
+        codec=codec,
         further=tuple(_profile(each).profile for each in also),
     ).under(**conditions)
     best, *others = [cut_by_hand(question, cut)] if cut else rank(question)

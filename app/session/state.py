@@ -150,6 +150,7 @@ class Param(StrEnum):
     PIPELINES = "pipelines"
     UPDATE_TIMES = "update-times"
     RUN_AHEAD = "run-ahead"
+    CODEC = "codec"
     SEARCH_ON = "search-on"
     TOOK_ALONE = "pipeline-took"
     TOOK_TOGETHER = "pipelines-took"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from math import isclose
 
+from backend.pipeline.codecs.catalog import write_codecs
 from backend.planning.plan import Partition
 from backend.prediction.same_updates import samples_per_update
 from backend.profiles.profile import Profile
@@ -116,6 +117,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
         "microbatches per minibatch": plan.batch,
         "samples per update": samples_per_update(plan),
         "run ahead": plan.run_ahead,
+        "codec": write_codecs(plan.codecs),
         "recomputation": plan.recompute,
         "sharded state": plan.shard_state,
         "throughput": found.samples_per_second,
@@ -123,6 +125,7 @@ def _facts(kept: StoredPlan, profile: Profile) -> dict[str, Value]:
         "bubble": found.bubble,
         "peak memory": max(found.memory_bytes),
         "sent per minibatch": found.sent_bytes,
+        "sent per minibatch without codecs": found.plain_bytes or found.sent_bytes,
         "sent per sample": found.sent_bytes / samples,
         "staleness": found.staleness,
         "weight versions": max(found.versions),

@@ -115,13 +115,13 @@ def _part(use: CoreUse, mine: Sequence[CoreUse], others: float) -> float:
 
 def takes_turns(profile: Profile, cluster: Cluster, plan: Plan) -> bool:
     """Whether a prediction of `plan` has its ranks take turns on the cores of their hosts."""
-    return PlanDurations(profile, plan.partition, cluster).takes_turns
+    return PlanDurations.of(profile, cluster, plan).takes_turns
 
 
 def at_share(profile: Profile, cluster: Cluster, plan: Plan, found: SharedCores) -> Prediction:
     """What `plan` does where each device computes in the share of time that others left it: its
     seconds are divided by that share. Raises as `predict`, but does not check memory."""
-    durations = PlanDurations(profile, plan.partition, cluster)
+    durations = PlanDurations.of(profile, cluster, plan)
     taken: dict[int, list[float]] = {}
     for rank, share in found.by_rank.items():
         taken.setdefault(durations.device(rank), []).append(share)

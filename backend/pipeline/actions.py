@@ -34,6 +34,11 @@ class Message:
     stage: int
     microbatch: int
 
+    @property
+    def cut(self) -> int:
+        """The stage behind which the cut is that the message crosses."""
+        return self.stage - 1 if self.flow is Flow.GRADIENT else self.stage
+
 
 @dataclass(frozen=True, slots=True)
 class Forward:

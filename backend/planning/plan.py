@@ -112,6 +112,8 @@ class Plan:
     num_pipelines  whole pipelines on the same devices (AvgPipe)
     advance        forwards that AFP runs ahead of 1F1B per later pipeline rank
     run_ahead      further microbatches in flight per hop, under a schedule that never drains
+    codecs         what codes the messages over the cut behind each stage, by the names of
+                   `backend.pipeline.codecs`, "" for nothing; () = all go plain
     shard_state    each replica of a stage keeps a part of its optimizer's state and masters, and
                    updates that part of the weights for all of them (ZeRO-1)
     """
@@ -126,6 +128,7 @@ class Plan:
     advance: int = 1
     shard_state: bool = False
     run_ahead: int = 0
+    codecs: tuple[str, ...] = ()
 
     def under(self, schedule: str, batch: int) -> "Plan":
         """The same under another schedule: with `batch` microbatches per update where that has

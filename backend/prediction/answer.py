@@ -14,6 +14,7 @@ from backend.planning.cuts import BY_HAND, read_cut
 from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
+from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.reasons import reasons
@@ -153,9 +154,9 @@ def compare(question: Question, watch: Watch = UNWATCHED) -> Iterator[Reply]:
 
 
 def by_hand(question: Question, plan: Plan) -> Answer:
-    """The answer for a plan that nobody searched for: predicted as it is, and judged. Raises
-    `PlanDoesNotFit` and `InvalidInput`."""
-    return judge(question, question.predict(plan))
+    """The answer for a plan that nobody searched for: predicted as it is, with codecs where these
+    are to be chosen, and judged. Raises `PlanDoesNotFit` and `InvalidInput`."""
+    return judge(question, _coded(question, question.predict(plan)))
 
 
 def cut_by_hand(question: Question, cut: str) -> Answer:
@@ -168,7 +169,11 @@ def cut_by_hand(question: Question, cut: str) -> Answer:
         )
     whole = data_parallel(question.profile, question.cluster)
     partition = read_cut(cut, whole, question.cluster.num_devices)
-    return judge(question, question.fitting(question.plan(BY_HAND, partition)))
+    return judge(question, _coded(question, question.fitting(question.plan(BY_HAND, partition))))
+
+
+def _coded(question: Question, found: Prediction) -> Prediction:
+    return with_codecs(question, found, question.work(BY_HAND))
 
 
 def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> Answer:
@@ -195,7 +200,13 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
 
 
 def _asked(question: Question) -> tuple[str, ...]:
-    """`best` last: what the others found is where it begins."""
+    """`best` last: what the others found is where it begins. Raises `InvalidInput` where the codec
+    of each cut is named: planners choose the cuts."""
+    if "," in question.codec:
+        raise InvalidInput(
+            f"codecs {question.codec!r} are for the cuts of one plan, and planners make their own",
+            "Name one codec for all cuts, or give the cut by hand.",
+        )
     names = sorted(PLANNER_NAMES, key="best".__eq__)
     return (question.planner,) if question.planner else tuple(names)
 

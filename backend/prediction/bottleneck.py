@@ -85,7 +85,7 @@ def most_samples(profile: Profile, cluster: Cluster, plan: Plan) -> float:
     """Samples/s that no simulation of `plan` exceeds: its most loaded stage, cut or host, never
     waiting but where it drains; under any schedule where it names none. Raises `InvalidInput`
     where the plan has no steady state."""
-    durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+    durations = PlanDurations.of(profile, cluster, plan)
     worst = max(busiest(durations, plan, steady_shape(plan)), drained(durations, plan))
     return plan.microbatch / worst if worst else float("inf")
 

@@ -20,7 +20,8 @@ from backend.pipeline.actions import (
     Step,
 )
 from backend.pipeline.links import SumPart, exposed
-from backend.planning.plan import Partition
+from backend.planning.plan import Partition, Plan
+from backend.prediction.cut_messages import CutMessages
 from backend.prediction.gradient_sums import BUCKET_BYTES, RingLinks, pieces, ring
 from backend.prediction.weight_update_cost import PLAIN, WeightUpdateCost
 from backend.profiles.profile import Layer, Profile
@@ -31,6 +32,9 @@ empty each other's caches (8 to 30 % more processor time, measured), and the ker
 idle between turns (docs/evidence/prediction.md)."""
 
 
+UpdateCosts = tuple[WeightUpdateCost, ...]
+
+
 @dataclass(frozen=True)
 class PlanDurations:
     """The simulator's `Durations` for one stage per pipeline rank; rank r sits on `devices[r]`.
@@ -38,17 +42,26 @@ class PlanDurations:
     Compute is the profile's seconds divided by the device's speed, with what its messages cost
     the rank's processor, and what `update_costs` says of its weights (() = each update applies one
     gradient, in place). Replicas sum their gradients in buckets of `bucket_bytes`; those whose
-    state is `sharded` update a part each and gather the others, within their step. The pipelines of
-    a pipeline share its devices. Not known here: whose turn it is on shared cores (`sharing`), who
-    shares a link (`shared_links`), what ranks lose by sharing a memory bus.
+    state is `sharded` update a part each and gather the others, within their step. Not known here:
+    whose turn it is on shared cores (`sharing`), who shares a link (`shared_links`), what ranks
+    lose by sharing a memory bus.
     """
 
     profile: Profile
     partition: Partition
     cluster: Cluster
-    update_costs: tuple[WeightUpdateCost, ...] = ()
+    update_costs: UpdateCosts = ()
     sharded: bool = False
     bucket_bytes: int = BUCKET_BYTES
+    codecs: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, profile: Profile, cluster: Cluster, plan: Plan, costs: UpdateCosts = ()
+    ) -> "PlanDurations":
+        """Those of a plan."""
+        sharded = plan.shard_state
+        return cls(profile, plan.partition, cluster, costs, sharded, codecs=plan.codecs)
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
@@ -106,19 +119,12 @@ class PlanDurations:
                 return self.step[stage] / faster
 
     def _handled(self, stage: int, flow: Flow, before: int, behind: int) -> float:
-        """Seconds in which `stage`'s processor takes in a bundle over the cut behind stage
-        `before` and posts one over the cut behind `behind`; 0 where nothing crosses there."""
-        overhead = self.profile.message_overhead
-        if overhead is None or self.partition.pipeline_size == 1:
+        """Seconds in which `stage`'s processor takes in and reads a bundle over the cut behind
+        stage `before`, and codes and posts one over the cut behind `behind`."""
+        if self.partition.pipeline_size == 1:
             return 0.0
-        received = overhead.receiving(self._bytes(before, flow)) if self._is(before, flow) else 0.0
-        sent = overhead.sending(self._bytes(behind, flow)) if self._is(behind, flow) else 0.0
-        return (received + sent) / self.pace(stage)
-
-    def _is(self, cut: int, flow: Flow) -> bool:
-        """Whether there are messages over the cut behind stage `cut`."""
-        is_cut = 0 <= cut < len(self.partition.stages) - 1
-        return is_cut and not (flow is Flow.GRADIENT and self.one_way[cut])
+        cuts = self.cut_messages
+        return (cuts.receiving(before, flow) + cuts.sending(behind, flow)) / self.pace(stage)
 
     def transfer(self, message: Message, source: int, to: int) -> float:
         """Latency plus bytes over the bandwidth of the link between the two devices."""
@@ -139,8 +145,7 @@ class PlanDurations:
         backward = self.backward_weight[stage] if is_split else self.backward[stage]
         if len(group) == 1:
             return ()
-        found = pieces(self._parts[stage], backward, self._ring(group), self.bucket_bytes)
-        return tuple(found)
+        return tuple(pieces(self._parts[stage], backward, self._ring(group), self.bucket_bytes))
 
     def _ring(self, group: tuple[int, ...]) -> RingLinks:
         if group not in self._rings:
@@ -161,21 +166,16 @@ class PlanDurations:
                 return self.update[stage] * self._sharers[stage]
 
     def message_bytes(self, message: Message) -> int:
-        """Bytes of the bundle: an activation leaves behind its stage, a gradient in front."""
-        back = message.flow is Flow.GRADIENT
-        return self._bytes(message.stage - 1 if back else message.stage, message.flow)
-
-    def _bytes(self, stage: int, flow: Flow) -> int:
-        """Bytes that cross the cut behind `stage` one way."""
-        graph = self.ordered.graph
-        cuts = graph.cut_bytes if flow is Flow.ACTIVATION else graph.gradient_bytes
-        return cuts[self.partition.stages[stage].stop - 1]
+        """Bytes of the bundle on the wire."""
+        return self.cut_messages.bytes(message)
 
     @cached_property
+    def cut_messages(self) -> CutMessages:
+        return CutMessages(self.ordered, self.partition, self.codecs)
+
+    @property
     def one_way(self) -> tuple[bool, ...]:
-        """Per stage whether no gradient comes back to it."""
-        ends = self.ordered.graph.one_way
-        return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
+        return self.cut_messages.one_way
 
     def reduced_bytes(self, stage: int, members: int) -> float:
         """Bytes that one of `members` ranks sends in one all-reduce, 2 (r-1)/r |w|, and half as

@@ -1,5 +1,6 @@
 """What a plan does that is too large to be simulated: as fast as what it waits for most allows."""
 
+from dataclasses import replace
 from itertools import pairwise
 from math import lcm
 
@@ -34,6 +35,7 @@ def estimated(
     computed = tuple(map(sum, zip(durations.forward, durations.backward, strict=True)))
     versions = tuple(rule.live(at[n % shape.pipeline_size]) for n in range(shape.num_stages))
     sent = plan.batch * sum(_messages(durations, plan))
+    more = plan.batch * sum(_messages(replace(durations, codecs=()), plan)) - sent
     for number, stage in enumerate(stages):
         round_of = plan.batch if rule.batched else stage.replicas
         each = durations.reduced_bytes(number, stage.replicas) if stage.replicas > 1 else 0.0
@@ -50,6 +52,7 @@ def estimated(
         staleness=0 if rule.flushes else max(versions) - 1,
         versions=versions,
         is_simulated=False,
+        plain_bytes=sent + more if plan.codecs else None,
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.lower import lower
 from backend.pipeline.program import Program
 from backend.pipeline.schedules.catalog import schedule
@@ -45,7 +46,7 @@ def predict(
     check_memory(held, smallest_devices(cluster, plan.partition))
     memory = tuple(holding.total for holding in held)
     if forwards(plan, shape) > MOST_FORWARDS:
-        durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+        durations = PlanDurations.of(profile, cluster, plan)
         guess = estimated(durations, plan, shape, memory)
         low, high = (factor * guess.seconds_per_minibatch for factor in ESTIMATED)
         return replace(guess, seconds_range=(low, high))
@@ -74,6 +75,7 @@ def described(
         samples_per_second=plan.batch * plan.microbatch / seconds if seconds else 0.0,
         bubble=waiting,
         sent_bytes=plan.batch * _sent_bytes(found, durations) / num_microbatches,
+        plain_bytes=_plain_bytes(found, durations, plan),
         memory_bytes=memory,
         stage_seconds=tuple(map(sum, zip(durations.forward, durations.backward, strict=True))),
         staleness=found.staleness,
@@ -109,6 +111,7 @@ def check_plan(profile: Profile, cluster: Cluster, plan: Plan) -> None:
         raise InvalidInput(
             f"the plan covers {covered} layers, the profile has {len(profile.layers)}"
         )
+    check_codecs(plan.codecs, len(plan.partition.stages) - 1)
     profile.in_order(plan.partition.order)
     used = {device for stage in plan.partition.stages for device in stage.devices}
     if not used <= set(range(cluster.num_devices)):
@@ -128,3 +131,11 @@ def _sent_bytes(found: Segment, durations: PlanDurations) -> float:
     return messages + sum(
         count * durations.reduced_bytes(stage, members) for stage, members, count in found.reduced
     )
+
+
+def _plain_bytes(found: Segment, durations: PlanDurations, plan: Plan) -> float | None:
+    """Bytes per minibatch without codecs; None where there are none."""
+    if not plan.codecs:
+        return None
+    plain = _sent_bytes(found, replace(durations, codecs=()))
+    return plan.batch * plain / found.program.shape.num_microbatches

@@ -23,6 +23,7 @@ class Prediction:
     versions               weight versions alive per stage
     seconds_range          from and to how many seconds per minibatch nine of ten runs are expected
                            (`backend.prediction.likely`); None of a plan kept before there was one
+    plain_bytes            what `sent_bytes` would be without codecs; None where there are none
     is_simulated           False where the plan is too large for that: then its bounds stand for it
     """
 
@@ -37,6 +38,7 @@ class Prediction:
     versions: tuple[int, ...]
     is_simulated: bool = True
     seconds_range: tuple[float, float] | None = None
+    plain_bytes: float | None = None
 
     @property
     def rate_range(self) -> tuple[float, float] | None:

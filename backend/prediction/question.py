@@ -8,6 +8,7 @@ from math import isfinite
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import AUTO, PLAIN, check_wanted, codecs_of
 from backend.pipeline.schedules.catalog import executable_schedules
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
@@ -64,6 +65,7 @@ class Question:
                measured times are in proportion
     run_ahead  further microbatches in flight per hop under schedules that take some; None: as many
                as simulation finds faster
+    codec      of the messages between stages (`codecs_of`), or `AUTO`
     like       `best` answers with a plan by which a training by this one may go on
     """
 
@@ -83,6 +85,7 @@ class Question:
     update_times: int = 1
     search_on: bool = False
     run_ahead: int | None = None
+    codec: str = PLAIN
 
     def __post_init__(self) -> None:
         for profile in (self.profile, *self.further):
@@ -97,6 +100,7 @@ class Question:
         _within("update_times", self.update_times, 1, MOST_UPDATE_TIMES)
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
         self._check_run_ahead()
+        check_wanted(self.codec)
         _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
         names = [layer.name for layer in self.profile.layers]
         for profile in self.further:
@@ -122,9 +126,7 @@ class Question:
 
     def _check_run_ahead(self) -> None:
         """Whether the schedule, where one is asked for, runs ahead."""
-        if self.run_ahead is None:
-            return
-        _within("run_ahead", self.run_ahead, 0, MOST_RUN_AHEAD)
+        _within("run_ahead", self.run_ahead or 0, 0, MOST_RUN_AHEAD)
         if self.schedule and self.run_ahead:
             schedule_named(self.schedule).check_run_ahead(self.run_ahead)
 
@@ -241,10 +243,18 @@ class Question:
         return {}
 
     def asked(self, plan: Plan) -> Plan:
-        """`plan` as far ahead as is asked for, or as the plan by which the training began."""
+        """`plan` as far ahead and coded as is asked for, or as the plan by which the training
+        began. Raises `InvalidInput` where codecs are named for another number of cuts."""
+        plan = self.coded(plan)
         wanted = self.like.run_ahead if self.like else self.run_ahead
         takes = schedule_named(plan.schedule).runs_ahead
         return replace(plan, run_ahead=wanted) if wanted is not None and takes else plan
+
+    def coded(self, plan: Plan) -> Plan:
+        """`plan` with the codecs that are asked for; as it is where they are to be chosen."""
+        text = max(self.like.codecs, default="") if self.like else self.codec
+        cuts = len(plan.partition.stages) - 1
+        return plan if text == AUTO else replace(plan, codecs=codecs_of(text, cuts))
 
     @property
     def savings(self) -> tuple[Savings, ...]:

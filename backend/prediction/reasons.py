@@ -7,6 +7,7 @@ from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain, waits
+from backend.prediction.chosen_codecs import codec_reason
 from backend.prediction.durations import PlanDurations
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
@@ -22,7 +23,7 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     """
     plan, cluster = prediction.plan, question.cluster
     profile, shape = question.profile_of(plan), steady_shape(plan)
-    durations = PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+    durations = PlanDurations.of(profile, cluster, plan)
     if len(profile.layers) == 1 and cluster.num_devices > 1:
         yield next((note for note in profile.notes if note.startswith(ONE_LAYER)), f"{ONE_LAYER}.")
     yield explain(durations, plan, shape)
@@ -32,6 +33,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     if idle := cluster.num_devices - plan.partition.num_devices:
         yield f"{idle} of {cluster.num_devices} devices have no work."
     yield _most_held(question, plan)
+    if coded := codec_reason(question, plan):
+        yield coded
     yield from _ran_ahead(question, plan)
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."

@@ -36,7 +36,7 @@ def ahead(question: Question, found: Prediction, work: SearchWork) -> Prediction
     if question.like is not None or question.run_ahead is not None or plan.run_ahead:
         return found
     profile = question.at(plan.microbatch)
-    durations = PlanDurations(profile, plan.partition, question.cluster, sharded=plan.shard_state)
+    durations = PlanDurations.of(profile, question.cluster, plan)
     simulations, best = Simulations(question, work), found
     for run_ahead in range(enough(durations, plan), 0, -1):
         try:

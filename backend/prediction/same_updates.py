@@ -19,6 +19,7 @@ class UpdateRule:
     microbatch     samples that a layer sees at once, as batch norm's statistics do
     per_update     microbatches of an update, of each of the profile's layers
     run_ahead      where weights are the older the further it runs ahead
+    codecs         those that messages are coded by, whichever cuts they cross
     """
 
     rule: str
@@ -26,6 +27,7 @@ class UpdateRule:
     microbatch: int
     per_update: tuple[int, ...]
     run_ahead: int = 0
+    codecs: frozenset[str] = frozenset()
 
 
 def alike(one: str, other: str) -> bool:
@@ -63,6 +65,7 @@ def updates_of(plan: Plan) -> UpdateRule:
         plan.microbatch,
         tuple(per_update),
         plan.run_ahead if member.grows_older else 0,
+        frozenset(filter(None, plan.codecs)),
     )
 
 

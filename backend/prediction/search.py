@@ -20,6 +20,7 @@ from backend.prediction.candidates import (
     pipedream_plan,
     two_bw_cuts,
 )
+from backend.prediction.chosen_codecs import with_codecs
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.run_ahead import ahead
@@ -47,7 +48,8 @@ def search(
         sized.answered[name] = None
         try:
             part = work.part(1 / (len(sizes) - number))
-            prediction = ahead(sized, _sized(name, sized, watch, part), part)
+            plain = _sized(name, sized, watch, part)
+            prediction = ahead(sized, with_codecs(sized, plain, part), part)
         except StageflowError as error:
             fault = fault or error
         else:

@@ -52,7 +52,7 @@ def sensitivity(
 
 
 def _durations(profile: Profile, cluster: Cluster, plan: Plan) -> PlanDurations:
-    return PlanDurations(profile, plan.partition, cluster, sharded=plan.shard_state)
+    return PlanDurations.of(profile, cluster, plan)
 
 
 def _than_now(sent: int, more: int) -> str:

@@ -75,7 +75,7 @@ class Simulations:
         if self.work.is_spent:
             return inf
         self.work.count(PREDICTING / 3 + STAGE * len(plan.partition.stages))
-        question = self.question
+        question, plan = self.question, self.question.coded(plan)
         gain = question.gain if plan.num_pipelines > 1 else 1.0
         try:
             most = gain * most_samples(question.at(plan.microbatch), question.cluster, plan)

@@ -95,7 +95,7 @@ def durations_in(shape: Shape, profile: Profile, cluster: Cluster, plan: Plan) -
     """The seconds of the actions of `plan` in a segment of `shape`; `profile` is at its
     microbatch."""
     costs = weight_update_costs(schedule(plan.schedule), shape)
-    return PlanDurations(profile, plan.partition, cluster, costs, plan.shard_state)
+    return PlanDurations.of(profile, cluster, plan, costs)
 
 
 def lengths(whole: Shape, unit: int, is_drained: bool) -> list[int]:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One tensor that crosses cuts: the layer that makes it, those that read it later, and whether
-    its gradient comes back: not where nothing before it is trained."""
+    """One tensor that crosses cuts: the layer that makes it, those that read it later, whether its
+    gradient comes back (not where nothing before it is trained), and bytes of each number."""
 
     producer: int
     readers: tuple[int, ...]
     bytes: int
     has_gradient: bool = True
+    number_bytes: int = 4
 
     @property
     def exchanged_bytes(self) -> int:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from backend.errors import InvalidInput
+from backend.profiles.coding_speed import CodingSpeed
 from backend.profiles.crossing import Crossing, TiedWeight
 from backend.profiles.message_overhead import MessageOverhead
 from backend.profiles.state_precision import StatePrecision
@@ -223,6 +224,7 @@ class Profile:
     state_precision    in which the bytes of parameters are counted (`kept_in`); as measured float32
     cores_taken    share of the time in which the profiler could compute that others had its core;
                    None = not measured, or it computes on a GPU
+    coding_speeds  of the codecs that were measured; () = none were
     """
 
     name: str
@@ -246,6 +248,11 @@ class Profile:
     message_overhead: Annotated[MessageOverhead | None, Field(alias="handling")] = None
     state_precision: StatePrecision = "float32"
     cores_taken: Annotated[float, Field(ge=0, le=1)] | None = None
+    coding_speeds: tuple[CodingSpeed, ...] = ()
+
+    def coding_speed(self, codec: str) -> CodingSpeed | None:
+        """That of the codec of this name; None where it was not measured."""
+        return next((each for each in self.coding_speeds if each.codec == codec), None)
 
     @property
     def layers(self) -> tuple[Layer, ...]:

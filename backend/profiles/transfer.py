@@ -54,6 +54,7 @@ def carried(profile: Profile, here: Peak, there: Peak) -> Profile:
         whole_backward=0.0,
         whole_update=0.0,
         message_overhead=None,
+        coding_speeds=(),
         notes=(*profile.notes, note),
     )
 

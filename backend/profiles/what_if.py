@@ -62,7 +62,11 @@ def kept_in(profile: Profile, precision: StatePrecision) -> Profile:
         for layer in profile.layers
     )
     crossings = tuple(
-        replace(tensor, bytes=round(tensor.bytes * share))
+        replace(
+            tensor,
+            bytes=round(tensor.bytes * share),
+            number_bytes=round(tensor.number_bytes * share),
+        )
         if _is_weight(profile, tensor)
         else tensor
         for tensor in profile.graph.crossings

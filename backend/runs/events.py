@@ -64,6 +64,9 @@ class Progress:
 ACCURACY, HELD_OUT_LOSS, PERPLEXITY = "accuracy", "held-out loss", "perplexity"
 """Metrics of the held-out samples that a run tells by itself: the share of targets predicted right,
 the mean loss per sample, and of texts e to the mean cross entropy per token."""
+SENT, SENT_PLAIN = "bytes between stages", "plain bytes between stages"
+"""Metrics of a run whose messages are coded, an epoch each: what all ranks have sent to other
+stages in training, before headers, and what it would have been without codecs."""
 
 
 @dataclass(frozen=True, slots=True)

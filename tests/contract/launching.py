@@ -27,14 +27,14 @@ def launch(jobs: list[Path], size: int, program: str = CASES) -> Iterator[str]:
     return (line for text in texts for line in text.splitlines())
 
 
-def losses_by_case(lines: Iterable[str]) -> dict[str, list[float]]:
-    """The loss of every update by the name of its job."""
+def losses_by_case(lines: Iterable[str], name: str = "loss") -> dict[str, list[float]]:
+    """The loss of every update by the name of its job, or the values of another metric."""
     found: dict[str, list[float]] = {}
     case = ""
     for line in lines:
         event = read_line(line)
         if line.startswith("case "):
             case = line.removeprefix("case ")
-        elif isinstance(event, Metrics) and event.name == "loss":
+        elif isinstance(event, Metrics) and event.name == name:
             found.setdefault(case, []).extend(event.values)
     return found

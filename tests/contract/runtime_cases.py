@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import CODECS, codecs_of
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
 from backend.runs.request.combinations import check_combinations
@@ -93,6 +94,7 @@ class Case:
     state: str = "float32"
     sharded: bool = False
     run_ahead: int = 0
+    codec: str = ""
 
     @property
     def name(self) -> str:
@@ -102,7 +104,7 @@ class Case:
         ] * self.recompute
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
         more += [self.state] * self.is_rounded + ["sharded"] * self.sharded
-        more += [f"ahead{self.run_ahead}"] * (self.run_ahead > 0)
+        more += [f"ahead{self.run_ahead}"] * (self.run_ahead > 0) + [self.codec] * bool(self.codec)
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -192,6 +194,7 @@ class Case:
             num_pipelines=self.num_pipelines,
             shard_state=self.sharded,
             run_ahead=self.run_ahead,
+            codecs=codecs_of(self.codec, self.num_stages - 1),
         )
         optimizer = OptimizerSpec(self.optimizer, self.rate, **self.asked)
         data = DataSpec(last=self.last)
@@ -313,6 +316,14 @@ def _further() -> Iterator[Case]:
     yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
     yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
     yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)
+    for codec in CODECS:
+        yield Case("noisy", "1f1b-flush", "momentum", (1, 1), codec=codec, last="keep")
+        yield Case("chain", "pipedream", "adam", (1, 2, 1), codec=codec)
+        yield Case("chain", "zb-h1", "adamw", (1, 1), codec=codec)
+    codec, *_ = CODECS
+    yield Case("chain", "gpipe", "sgd", (1, 1), recompute=True, codec=codec)
+    yield Case("chain", "afp", "adam", (1, 1), num_pipelines=2, codec=codec)
+    yield Case("chain", "interleaved", "momentum", (1, 1), 2, codec=codec)
 
 
 CASES = tuple(dict.fromkeys(_all()))

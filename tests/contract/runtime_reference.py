@@ -21,13 +21,16 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from backend.pipeline.actions import Flow
 from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
 from tests.contract.runtime_optimizers import averaged_model, optimizer_of, rate_factor
 from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
 from workers.definitions.blueprint.seeded import seeded
+from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.random_numbers import forward_seed
+from workers.runtime.messages.codecs.catalog import CODERS
 from workers.runtime.samples.epoch import Epoch
 
 Weights = dict[str, Tensor]
@@ -39,6 +42,25 @@ class Trained:
 
     weights: Weights
     losses: list[float]
+
+
+class Coded(torch.autograd.Function):
+    """What a cut with a codec does to activations and to their gradients, as if it were a layer
+    that hands both straight on."""
+
+    @staticmethod
+    def forward(ctx, value: Tensor, name: str) -> Tensor:
+        ctx.name = name
+        return read_again(value, name, Flow.ACTIVATION)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        return read_again(gradient, ctx.name, Flow.GRADIENT), None
+
+
+def read_again(tensor: Tensor, name: str, flow: Flow) -> Tensor:
+    coder = CODERS[name][flow]
+    return coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
 
 
 def reference(case: Case, versions_count: bool = True) -> Trained:
@@ -212,6 +234,8 @@ class _Pipeline:
             part = self.model[first:stop]
             own = {name: weights[name] for name, _ in part.named_parameters()}
             value = functional_call(part, own, (value,))
+            if self.case.codec and stage < self.case.num_stages - 1:
+                value = Coded.apply(value, self.case.codec)
         return value
 
     def _average_gradient(self, stage: int, factor: float = 1.0) -> None:

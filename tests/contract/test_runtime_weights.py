@@ -10,28 +10,51 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from backend.codec import to_json
+from backend.pipeline.actions import Flow, Message
+from backend.pipeline.codecs.catalog import CODECS
 from backend.pipeline.schedules.catalog import SCHEDULES
+from backend.prediction.cut_messages import CutMessages
+from backend.profiles.profile import Layer, Profile
+from backend.runs.events import SENT, SENT_PLAIN
 from backend.runs.job import Job
 from tests.contract.launching import launch, losses_by_case
-from tests.contract.runtime_cases import CASES, FACTORS, HERE, SEED, SHAPES, USUAL, Case, fits
+from tests.contract.runtime_cases import (
+    CASES,
+    EPOCHS,
+    FACTORS,
+    HERE,
+    SEED,
+    SHAPES,
+    USUAL,
+    Case,
+    fits,
+)
 from tests.contract.runtime_matrix import covering
 from tests.contract.runtime_reference import reference
 from workers.definitions.blueprint.seeded import seeded
+from workers.definitions.layering import layered
+from workers.profiler.described import graph_of
+from workers.runtime.messages.codecs.catalog import CODERS
 
 pytestmark = pytest.mark.timeout(900)  # the first test waits for all cases
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[float]]]:
-    """Every case run by real gloo processes: its folder, and the losses that were printed."""
-    root = tmp_path_factory.mktemp("cases")
-    results: dict[str, tuple[Path, list[float]]] = {}
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """Every case run by real gloo processes: the folder of all, and what was printed."""
+    root, lines = tmp_path_factory.mktemp("cases"), []
     for size in sorted({case.num_ranks for case in CASES}):
         cases = [case for case in CASES if case.num_ranks == size]
-        lines = launch([job_of(root, case) for case in cases], size)
-        losses = losses_by_case(lines)
-        results |= {case.name: (root / case.name, losses[case.name]) for case in cases}
-    return results
+        lines += launch([job_of(root, case) for case in cases], size)
+    return root, lines
+
+
+@pytest.fixture(scope="module")
+def trained(told: tuple[Path, list[str]]) -> dict[str, tuple[Path, list[float]]]:
+    """The folder of every case, and the losses that were printed."""
+    root, lines = told
+    losses = losses_by_case(lines)
+    return {case.name: (root / case.name, losses[case.name]) for case in CASES}
 
 
 def job_of(root: Path, case: Case) -> Path:
@@ -146,3 +169,45 @@ def test_a_reference_that_rounds_something_else_is_told_apart(case: Case, traine
     other = reference(replace(case, state=OTHERS[case.state]))
     assert distance(load_file(folder / "model.safetensors"), other.weights) > 1e-5
     assert losses != pytest.approx(other.losses, rel=1e-6)
+
+
+CODED = [case for case in CASES if case.codec]
+
+
+def test_every_codec_is_held_to_the_reference() -> None:
+    assert set(CODECS) == set(CODERS) == {case.codec for case in CODED}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
+def test_a_reference_that_codes_nothing_is_told_apart(case: Case, trained) -> None:
+    plain = reference(replace(case, codec=""))
+    assert distance(load_file(trained[case.name][0] / "model.safetensors"), plain.weights) > 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
+def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case, told) -> None:
+    """To the byte, of microbatches of every size."""
+    partition, cuts = case.spec().plan.partition, range(case.num_stages - 1)
+    messages = [
+        message
+        for cut in cuts
+        for message in (Message(Flow.ACTIVATION, cut, 0), Message(Flow.GRADIENT, cut + 1, 0))
+    ]
+    coded = plain = 0
+    for size in case.sizes:
+        cut_messages = CutMessages(profile_of(case, size), partition, case.spec().plan.codecs)
+        coded += sum(map(cut_messages.bytes, messages))
+        plain += sum(map(cut_messages.plain_bytes, messages))
+    for name, expected in ((SENT, coded), (SENT_PLAIN, plain)):
+        assert losses_by_case(told[1], name)[case.name] == [expected] * EPOCHS
+    assert 0 < coded < plain
+
+
+def profile_of(case: Case, microbatch: int) -> Profile:
+    """What of the case's model crosses cuts, at a size of microbatch."""
+    train, _ = case.definition().data()
+    found = layered(case.definition().model(), train[0][:microbatch], "fine")
+    layers = (Layer(part.name, part.kind, 0.0, 0.0, 0, 0) for part in found.layers)
+    return Profile(case.model, graph_of(found, layers), microbatch)

@@ -41,7 +41,10 @@ class Cutter:
         layers = tuple(map(self._layer, names, groups))
         exchanged = tuple(self._exchanged(groups))
         specs_of = ((self.seen.specs[n], made, readers) for n, made, readers in exchanged)
-        crossings = tuple((a, b, spec.num_bytes, spec.requires_grad) for spec, a, b in specs_of)
+        crossings = tuple(
+            (a, b, spec.num_bytes, spec.requires_grad, spec.dtype.itemsize)
+            for spec, a, b in specs_of
+        )
         tied_weights = tuple(
             (owner, readers, str(node.target), self.carried[node].nbytes)
             for node, owner, readers in exchanged

@@ -21,9 +21,9 @@ from workers.definitions.tracing.record import TensorSpec
 from workers.definitions.units import Granularity
 
 Nodes = tuple[fx.Node, ...]
-CrossingTensor = tuple[int, tuple[int, ...], int, bool]
-"""A tensor that crosses cuts: the layer that makes it, its readers, its bytes, and whether its
-gradient comes back."""
+CrossingTensor = tuple[int, tuple[int, ...], int, bool, int]
+"""A tensor that crosses cuts: the layer that makes it, its readers, its bytes, whether its
+gradient comes back, and bytes of each number."""
 TiedWeight = tuple[int, tuple[int, ...], str, int]
 """A weight that crosses cuts: the layer that owns it, its readers, its name, its bytes."""
 

@@ -18,6 +18,7 @@ from workers.data import catalog
 from workers.definitions.loader import load
 from workers.definitions.samples import mapped
 from workers.devices import versions
+from workers.profiler.coding_speed import coding_speeds
 from workers.profiler.described import described
 from workers.profiler.message_overhead import message_overhead
 from workers.profiler.parts_profile import parts_profile, sketch_for_parts
@@ -114,6 +115,7 @@ def profiled(name: str, definition_file: Path, spec: ProfileSpec, reporter: Repo
         versions=versions(),
         process_bytes=profile.process_bytes + process_bytes(private, chosen),
         message_overhead=message_overhead() if is_timed else None,
+        coding_speeds=coding_speeds() if is_timed else (),
         cores_taken=taken,
         notes=profile.notes
         + ((SHARED.format(percent=100 * taken),) if taken and taken >= MUCH else ()),

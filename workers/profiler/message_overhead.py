@@ -44,7 +44,7 @@ def message_overhead() -> MessageOverhead:
     here, there = _ends()
     small, large = (_costs(here, there, size) for size in (SMALL, LARGE))
     (send, send_byte), (receive, receive_byte) = (
-        _line(few, many) for few, many in zip(small, large, strict=True)
+        line(few, many, SMALL, LARGE) for few, many in zip(small, large, strict=True)
     )
     return MessageOverhead(send, send_byte, receive, receive_byte)
 
@@ -84,7 +84,7 @@ def _costs(here: End, there: End, size: int) -> tuple[float, float]:
     return median(sending[WARM_UP:]), median(receiving[WARM_UP:])
 
 
-def _line(small: float, large: float) -> tuple[float, float]:
-    """(seconds, seconds per byte) through both; none of them below 0."""
-    slope = max(0.0, (large - small) / (LARGE - SMALL))
-    return max(0.0, small - slope * SMALL), slope
+def line(few: float, many: float, small: int, large: int) -> tuple[float, float]:
+    """(seconds, seconds per byte) through what `small` and `large` bytes take; none below 0."""
+    slope = max(0.0, (many - few) / (large - small))
+    return max(0.0, few - slope * small), slope

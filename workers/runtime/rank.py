@@ -71,7 +71,7 @@ def make_rank(
         coordinates,
         own,
         state,
-        MessageQueue(channel or transport(world), specs, varied),
+        MessageQueue(channel or transport(world), specs, varied, spec.plan.codecs),
         met,
     )
 

@@ -26,6 +26,7 @@ from workers.runtime.execution.program import RankProgram, evaluation_program, t
 from workers.runtime.execution.stopping import Stopping
 from workers.runtime.execution.training import Training
 from workers.runtime.failures import is_lost_peer
+from workers.runtime.messages.coding import SentBytes
 from workers.runtime.messages.groups import is_reporter
 from workers.runtime.messages.world import World
 from workers.runtime.rank import Rank, check_ranks, make_rank, stage_bounds
@@ -93,6 +94,7 @@ class _TrainingRun:
         self.stopping = Stopping(spec, job, world, say)
         self.done, self.first = job.epoch, 0
         self.ended: tuple[int, int] | None = None
+        self.sent = SentBytes()
         if job.checkpoint:
             checkpoint = Path(job.checkpoint)
             self.first = resume(self.rank, spec, self.shape, checkpoint, job.epoch, job.samples)
@@ -142,9 +144,18 @@ class _TrainingRun:
                 self.checkpoints.best(number, stop)
             if ends or stop == last:
                 losses.end(seconds, samples, stop)
+                self._tell_sent(losses, stop)
             if ends:
                 return stop
         return None
+
+    def _tell_sent(self, losses: Losses, done: int) -> None:
+        """What the training of an epoch sent between stages, where it is coded; every rank calls
+        it."""
+        if self.spec.plan.codecs:
+            coded, plain = self.rank.world.total([self.sent.coded, self.sent.plain])
+            losses.sent(coded, plain, done)
+            self.sent = SentBytes()
 
     def _program(self, shape: Shape, rank: int) -> RankProgram:
         return training_program(self.spec.plan.schedule, shape, rank)
@@ -166,7 +177,9 @@ class _TrainingRun:
                 self.rank, program, source, losses, self.spec.seed, self.checkpoints, self.log
             )
             perform = training.perform if world.on_gpu else meter.over(training.perform)
+            before = self.rank.messages.sent
             execute(program.actions, perform, self.rank.messages, recorder)
+            self.sent += self.rank.messages.sent - before
         seconds = recorder.now()
         if is_first:
             if not world.on_gpu:

@@ -21,6 +21,7 @@ from backend.comparison.to_target import (
     target_of,
 )
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
@@ -69,6 +70,8 @@ class PlanRequest:
     search_on    the search may take thirty times its usual work (minutes)
     run_ahead    further microbatches in flight per hop under a schedule that never drains; null for
                  as many as simulation finds faster
+    codec        of the messages between stages: "none", "bf16", "int8" ..., "auto" where it is
+                 faster, or one for each cut of a plan by hand ("int8,none")
     pipelines    most parallel pipelines of AvgPipe on the same devices
     device       the profile as this device would run it; `measured_on` is what it was measured on
     precision    of the compute there ("" = the profile's)
@@ -103,6 +106,7 @@ class PlanRequest:
     run_ahead: int | None = None
     target: float | None = None
     target_loss: float | None = None
+    codec: str = PLAIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,7 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
         update_times=asked.update_times,
         search_on=asked.search_on,
         run_ahead=asked.run_ahead,
+        codec=asked.codec,
         further=tuple(backend.profiles.get(number).profile for number in asked.also),
     )
     return question.under(

@@ -53,6 +53,12 @@ MEASURES = (
     Measure("bubble", lambda o: o.prediction.bubble, percent),
     Measure("peak memory", lambda o: max(o.prediction.memory_bytes), size),
     Measure("sent per sample", lambda o: o.prediction.sent_bytes / samples(o.prediction), size),
+    Measure(
+        "sent plain",
+        lambda o: (o.prediction.plain_bytes or o.prediction.sent_bytes) / samples(o.prediction),
+        size,
+        is_ranked=False,
+    ),
     Measure("weight versions", lambda o: max(o.prediction.versions), lambda v: count(int(v))),
     Measure(
         "staleness",

@@ -34,9 +34,9 @@ def draft(question: Question, base: Answer) -> Draft:
         return Draft(plan.partition, base, fault)
     if cut == plan.partition:
         return Draft(cut, base)
-    edited = replace(plan, planner=BY_HAND, partition=cut)
+    edited = replace(plan, planner=BY_HAND, partition=cut, codecs=())
     try:
-        return Draft(cut, planner.judged(question, edited))
+        return Draft(cut, planner.judged(question, question.coded(edited)))
     except PlanDoesNotFit as fault:
         return Draft(cut, None, fault)
     except StageflowError as fault:

@@ -11,6 +11,7 @@ from app.components.shell.pick import pick, pick_several
 from app.session import state
 from app.session.state import Param, bound
 from backend.comparison.to_target import Target
+from backend.pipeline.codecs.catalog import AUTO, CODECS, PLAIN
 from backend.planning.optimizers import OPTIMIZERS
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import MOST_CHUNKS, MOST_PIPELINES, MOST_UPDATE_TIMES
@@ -26,6 +27,9 @@ SAVINGS = {
     MemorySaving.NEVER: "never",
     MemorySaving.ALWAYS: "always",
 }
+
+
+CODEC_WORDS = {PLAIN: "none: plain numbers", AUTO: "auto: where it is faster"}
 
 
 def more_options(stored: StoredProfile, profiles: Sequence[StoredProfile]) -> dict[str, Any]:
@@ -125,7 +129,18 @@ def _updates() -> dict[str, Any]:
         "slow links are hidden, for more activations, and under PipeDream older weights.",
     )
     ahead = int(run_ahead) if run_ahead else None
+    coded = pick(
+        "Codec of messages",
+        [PLAIN, AUTO, *CODECS],
+        Param.CODEC,
+        str,
+        lambda name: CODECS[name].title if name in CODECS else CODEC_WORDS[name],
+        help="How activations and their gradients are made smaller between stages. Slow links send "
+        "fewer bytes, and what is read again is rounded. Auto: at each cut where coding, sending "
+        "and reading take less than sending plain numbers, by the profile's speeds.",
+    )
     return {
+        "codec": coded,
         "run_ahead": ahead,
         "update_times": times,
         "search_on": state.text(Param.SEARCH_ON) == "1",

@@ -78,13 +78,21 @@ def _memory(found: Prediction, cluster: Cluster) -> Figure:
 
 def _sent(chosen: Answer, cluster: Cluster) -> Figure:
     """Compared with what data parallelism sends for as many samples."""
-    ours, theirs = chosen.prediction.sent_bytes, chosen.data_parallel_bytes
+    found, theirs = chosen.prediction, chosen.data_parallel_bytes
+    ours = found.sent_bytes
     if not theirs or _is_data_parallel(chosen.prediction, cluster):
-        return Figure("Sent per minibatch", size(ours), "all ranks")
+        return Figure("Sent per minibatch", size(ours), "all ranks", help=plain_words(found))
     tone: Tone = "green" if ours < theirs else "gray"
-    return Figure(
-        "Sent per minibatch", size(ours), f"{change(ours, theirs)} vs data parallel", tone
-    )
+    against = f"{change(ours, theirs)} vs data parallel"
+    return Figure("Sent per minibatch", size(ours), against, tone, help=plain_words(found))
+
+
+def plain_words(found: Prediction) -> str:
+    """What would be sent without codecs; "" where there are none."""
+    if not found.plain_bytes:
+        return ""
+    ratio = times(found.plain_bytes / found.sent_bytes)
+    return f"{size(found.plain_bytes)} without codecs, {ratio} as much."
 
 
 def _staleness(found: Prediction) -> Figure:

@@ -9,6 +9,7 @@ from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
 from backend.comparison.to_target import Target
+from backend.pipeline.codecs.catalog import PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.question import Question
@@ -30,6 +31,7 @@ class Wanted:
               `measured_on`, in `precision`; "" for as it was measured
     took      seconds per microbatch of one pipeline on a device, and of each of two there
     run_ahead further microbatches in flight per hop; None: as many as simulation finds faster
+    codec     of the messages between stages: a name of the catalog, "none" or "auto"
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
     """
@@ -56,6 +58,7 @@ class Wanted:
     averaged: bool = False
     run_ahead: int | None = None
     target: Target | None = None
+    codec: str = PLAIN
 
     @property
     def question(self) -> Question:
@@ -74,6 +77,7 @@ class Wanted:
             update_times=self.update_times,
             search_on=self.search_on,
             run_ahead=self.run_ahead,
+            codec=self.codec,
             further=tuple(kept.profile for kept in self.further),
         ).under(
             self.memory,
@@ -112,6 +116,7 @@ class Wanted:
             Param.PIPELINES: self.pipelines,
             Param.UPDATE_TIMES: self.update_times,
             Param.RUN_AHEAD: None if self.run_ahead is None else str(self.run_ahead),
+            Param.CODEC: None if self.codec == PLAIN else self.codec,
             Param.SEARCH_ON: "1" if self.search_on else None,
             Param.TOOK_ALONE: alone,
             Param.TOOK_TOGETHER: together,
@@ -159,6 +164,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return f"updates of up to {wanted.update_times} times the samples"
         case "run_ahead":
             return f"run ahead {wanted.run_ahead}"
+        case "codec":
+            return f"codec {wanted.codec}"
         case "search_on":
             return "longer search"
         case "took":

@@ -14,7 +14,9 @@ from app.session.links import page_link
 from app.session.state import Page, Param
 from backend.cluster.cluster import Cluster
 from backend.errors import StageflowError
+from backend.pipeline.codecs.catalog import codec
 from backend.pipeline.schedules.catalog import schedule
+from backend.planning.plan import Plan
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.question import Question
@@ -120,9 +122,17 @@ def _choices(answer: Answer) -> list[tuple[str, str]]:
     if rule.runs_ahead and len(cut.stages) > 1:
         further = count(plan.run_ahead, "further microbatch", "further microbatches")
         found.append(("Run ahead", f"{further} per hop" if plan.run_ahead else "as 1F1B"))
+    if len(cut.stages) > 1:
+        named = ", ".join(codec(name).title if name else "plain" for name in _codecs(plan))
+        found.append(("Messages", named))
     if max(cut.replicas) > 1:
         sharded = "sharded over the replicas of a stage" if plan.shard_state else "whole on each"
         found.append(("Optimizer's state", sharded))
     if cut.chunks > 1:
         found.append(("Chunks", f"{cut.chunks} stages on each device"))
     return found
+
+
+def _codecs(plan: Plan) -> tuple[str, ...]:
+    """Those of the cuts, once where all are alike."""
+    return plan.codecs if len(set(plan.codecs)) > 1 else plan.codecs[:1] or ("",)

@@ -5,8 +5,19 @@ from dataclasses import dataclass
 from math import exp
 
 from app.components.shell.layout import Figure
-from app.formats import NOTHING, between, change, duration, number, percent, rate, seconds
-from backend.comparison.runs import reached
+from app.formats import (
+    NOTHING,
+    between,
+    change,
+    duration,
+    number,
+    percent,
+    rate,
+    seconds,
+    size,
+    times,
+)
+from backend.comparison.runs import reached, updates_per_epoch
 from backend.prediction.prediction import Prediction
 from backend.runs.history.records import MetricPoint
 from backend.runs.request.spec import TrainSpec
@@ -20,7 +31,8 @@ ALONE = "Predicted at the share of the cores that the ranks had. On cores of the
 @dataclass(frozen=True, slots=True)
 class Readings:
     """What is known of a run now. `loss_means` are those of its newest two epochs, `waiting` is
-    the measured share, over the last segment."""
+    the measured share, over the last segment; `sent` are the bytes between stages of each epoch
+    that are coded, and what they would be plain."""
 
     loss_means: Sequence[float]
     accuracies: Sequence[MetricPoint]
@@ -28,6 +40,7 @@ class Readings:
     waiting: float | None
     predicted_waiting: float | None
     held_out: Sequence[MetricPoint] = ()
+    sent: tuple[Sequence[MetricPoint], Sequence[MetricPoint]] = ((), ())
 
 
 def run_figures(
@@ -43,6 +56,7 @@ def run_figures(
         _throughput(run, readings.throughputs, predicted, at_share),
         _minibatch(run, readings.throughputs, predicted, at_share),
         _waiting(run, readings),
+        *_sent(readings, predicted),
     ]
     if isinstance(run.spec, TrainSpec) and run.spec.emulate:
         return speed
@@ -137,3 +151,17 @@ def _waiting(run: Run, readings: Readings) -> Figure:
         f"predicted {percent(predicted)}" if predicted is not None else "",
         help="Share of rank time without compute, warm-up and drain included, last epoch shown",
     )
+
+
+def _sent(readings: Readings, predicted: Prediction | None) -> list[Figure]:
+    """Bytes of a minibatch between stages beside plain ones; none where nothing is coded."""
+    coded, plain = readings.sent
+    updates = updates_per_epoch(coded)
+    if not coded or not plain or not updates or not coded[-1].value:
+        return []
+    ratio = times(plain[-1].value / coded[-1].value)
+    help = f"{size(plain[-1].value / updates)} without codecs. Measured before headers, last epoch."
+    if predicted and max(predicted.plan.partition.replicas) == 1:
+        help += f" Predicted: {size(predicted.sent_bytes)}."
+    sent = size(coded[-1].value / updates)
+    return [Figure("Sent per minibatch", sent, f"{ratio} less than plain", help=help)]

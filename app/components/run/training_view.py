@@ -18,13 +18,13 @@ from app.components.shell.layout import card, figures
 from app.formats import plain
 from app.naming import attempt_plan
 from app.queries.segments import expected_of
-from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY
+from backend.runs.events import ACCURACY, HELD_OUT_LOSS, PERPLEXITY, SENT, SENT_PLAIN
 from backend.runs.history.records import StoredAttempt
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
 
 POINTS = 500  # of one curve
-COMMON = ("loss", "throughput")
+COMMON = ("loss", "throughput", SENT, SENT_PLAIN)
 HELD_OUT, OWN = "held out, at each evaluation", "of the model definition"
 
 
@@ -43,6 +43,7 @@ def training_view(run: Run) -> None:
         accuracies=runs.metrics.list(run.id, "accuracy"),
         held_out=runs.metrics.list(run.id, HELD_OUT_LOSS),
         throughputs=runs.metrics.last(run.id, "throughput"),
+        sent=(runs.metrics.last(run.id, SENT), runs.metrics.last(run.id, SENT_PLAIN)),
         waiting=waiting(shown.measured) if shown else None,
         predicted_waiting=waiting(shown.predicted) if shown and shown.predicted else None,
     )

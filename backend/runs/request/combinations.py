@@ -3,6 +3,7 @@
 from math import lcm
 
 from backend.errors import InvalidInput
+from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
 from backend.pipeline.shape import Shape
 from backend.planning.optimizers import optimizer_named
@@ -16,8 +17,8 @@ from backend.runs.request.spec import TrainSpec
 
 
 def check_combinations(spec: TrainSpec) -> None:
-    """Raises `InvalidInput` where the schedule, shape, optimizer and precision of `spec` do not
-    go together."""
+    """Raises `InvalidInput` where the schedule, shape, optimizer, precision and codecs of `spec` do
+    not go together."""
     _check_schedule(spec)
     check_optimizer(spec.optimizer)
     check_warm_up(spec.optimizer, spec.epochs, spec.stop.updates)
@@ -26,6 +27,7 @@ def check_combinations(spec: TrainSpec) -> None:
     _check_state_precision(spec)
     _check_elasticity(spec)
     _check_sharding(spec)
+    check_codecs(spec.plan.codecs, len(spec.plan.partition.stages) - 1)
 
 
 def _check_schedule(spec: TrainSpec) -> None:

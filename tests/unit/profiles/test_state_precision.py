@@ -55,7 +55,7 @@ def test_weights_are_halved_and_nothing_else():
     assert [(x.output_bytes, x.saved_bytes, x.compute, x.update) for x in found.layers] == [
         (40, 60, 6.0, 0.5)
     ] * 3
-    assert found.graph.crossings == (Crossing(0, (1,), 40), Crossing(0, (2,), 2000))
+    assert found.graph.crossings == (Crossing(0, (1,), 40), Crossing(0, (2,), 2000, number_bytes=2))
     assert found.graph.tied_weights == (TiedWeight(0, (2,), "w", 2000),)
 
 

@@ -58,7 +58,8 @@ def layered(profile: Profile, device: EmulatedDevice, share: float) -> LayeredMo
         bundles=found,
         specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
         crossings=tuple(
-            (each.producer, each.readers, each.bytes, each.has_gradient) for each in crossings
+            (each.producer, each.readers, each.bytes, each.has_gradient, each.number_bytes)
+            for each in crossings
         ),
     )
 

@@ -74,7 +74,7 @@ class _EmulatedRun:
         check_ranks(world, self.shape)
         self.program = training_program(plan.schedule, self.shape, world.rank)
         kept = kept_in(emulation.profile, spec.state_precision)
-        self.durations = PlanDurations(kept, plan.partition, emulation.cluster)
+        self.durations = PlanDurations.of(kept, emulation.cluster, plan)
         share = sent_share(self.durations, plan.num_pipelines)
         devices = tuple(map(self.durations.device, range(self.shape.num_ranks)))
         terms = LinkTerms(emulation.cluster, devices, self.scale, share)

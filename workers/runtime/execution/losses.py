@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import partial
 
 from backend.pipeline.shape import Shape
-from backend.runs.events import Event, Metrics, Progress
+from backend.runs.events import SENT, SENT_PLAIN, Event, Metrics, Progress
+from backend.units import bytes_text
 from workers.runtime.reports.reporter import Reporter
 
 SECONDS_BETWEEN_LINES = 0.25
@@ -77,6 +78,14 @@ class Losses:
         if seconds and self._num:
             loss, rate = self._sum / self._num, samples / seconds
             self._log(f"mean loss {loss:.4g}, {seconds:.3g} s, {rate:,.1f} samples/s")
+
+    def sent(self, num_bytes: float, plain_bytes: float, done: int) -> None:
+        """Print what went between stages in an epoch that ends after `done` microbatches."""
+        self._tell_one(SENT, num_bytes, done)
+        self._tell_one(SENT_PLAIN, plain_bytes, done)
+        self._log(
+            f"{bytes_text(num_bytes)} sent between stages, {bytes_text(plain_bytes)} without codecs"
+        )
 
     def _log(self, text: str) -> None:
         if self._is_reporter:

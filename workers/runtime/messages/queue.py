@@ -7,6 +7,7 @@ from backend.pipeline.held import in_flight
 from backend.pipeline.rows import Rows
 from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import Tensors
+from workers.runtime.messages.coding import Coding, SentBytes
 from workers.runtime.messages.transport import Expected, Transport
 from workers.runtime.samples.epoch import Form
 
@@ -15,15 +16,17 @@ Specs = Sequence[tuple[TensorSpec, ...]]
 
 class MessageQueue:
     """`specs[s]` is the bundle that goes into stage s, of microbatches of a form that `others`
-    does not name. Chunks on one rank meet here too."""
+    does not name; `codecs` are those of the cut behind each stage. Chunks on one rank meet here
+    too, and nothing is coded between them."""
 
     def __init__(
         self,
         transport: Transport,
         specs: Specs,
         others: Mapping[Form, Specs] | None = None,
+        codecs: tuple[str, ...] = (),
     ) -> None:
-        self._transport = transport
+        self._transport, self._coding = transport, Coding(codecs)
         self._specs, self._others = specs, others or {}
         self._bundles: dict[Message, Tensors] = {}
         self._form: Callable[[int], Form] | None = None
@@ -36,7 +39,7 @@ class MessageQueue:
         """Announce every receive of a segment."""
         self._transport.begin(
             [
-                Expected(action.message, action.source, self._spec(action.message))
+                Expected(action.message, action.source, self._on_wire(action.message))
                 for action in actions
                 if isinstance(action, Recv)
             ],
@@ -53,11 +56,17 @@ class MessageQueue:
         return () if message is None else self._bundles.pop(message)
 
     def send(self, message: Message, to: int) -> None:
-        bundle = self._bundles.pop(message)
+        bundle = self._coding.encode(message, self._bundles.pop(message), self._spec(message))
         self._transport.send(message, to, bundle, self._is_answered(message))
 
     def receive(self, message: Message) -> None:
-        self._bundles[message] = self._transport.receive()
+        came = self._transport.receive()
+        self._bundles[message] = self._coding.decode(message, came, self._spec(message))
+
+    @property
+    def sent(self) -> SentBytes:
+        """By this rank to other stages, so far."""
+        return self._coding.sent
 
     def end(self) -> None:
         """Wait until all that was sent has arrived."""
@@ -68,6 +77,9 @@ class MessageQueue:
         of activations that need none."""
         bundle = self._specs[message.stage + 1] if message.flow is Flow.ACTIVATION else ()
         return message.flow is Flow.GRADIENT or any(spec.requires_grad for spec in bundle)
+
+    def _on_wire(self, message: Message) -> tuple[TensorSpec, ...]:
+        return self._coding.on_wire(message, self._spec(message))
 
     def _spec(self, message: Message) -> tuple[TensorSpec, ...]:
         specs = self._specs

@@ -1,0 +1,58 @@
+"""How a message between stages is made smaller, and its bytes before anything runs.
+
+How it is coded is not known here: `workers.runtime.messages.codecs` has the same names.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend.pipeline.actions import Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A tensor of a message: `count` numbers of `width` bytes each."""
+
+    count: int
+    width: int
+
+    @property
+    def bytes(self) -> int:
+        return self.count * self.width
+
+
+ByteRule = Callable[[Numbers], int]
+"""Bytes of a tensor as it is sent, from what is known before it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """One way to code what crosses a cut: activations, and their gradients on the way back.
+
+    Only tensors that have a gradient are coded: others are indices, masks and lengths, which must
+    come as they are. A tensor goes plain where its coded form would not be smaller.
+
+    name     in plans, commands and documents
+    title    for a person
+    note     what it does, in a sentence
+    is_close   whether what is read again is close to every number in the tensor, so that a planner
+             may choose it: experience says that models learn as well
+    """
+
+    name: str
+    title: str
+    note: str
+    activation: ByteRule
+    gradient: ByteRule
+    is_close: bool = True
+
+    def codes(self, flow: Flow, numbers: Numbers) -> bool:
+        """Whether a tensor that has a gradient is coded on its way."""
+        return self._rule(flow)(numbers) < numbers.bytes
+
+    def sent_bytes(self, flow: Flow, numbers: Numbers) -> int:
+        """Bytes of such a tensor on the wire."""
+        return min(self._rule(flow)(numbers), numbers.bytes)
+
+    def _rule(self, flow: Flow) -> ByteRule:
+        return self.activation if flow is Flow.ACTIVATION else self.gradient

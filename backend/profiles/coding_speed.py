@@ -1,0 +1,23 @@
+"""How fast the profiled device codes messages."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CodingSpeed:
+    """Of one codec: the seconds that a tensor takes to be coded and to be read again, whatever its
+    size, and per byte of it as it is plain."""
+
+    codec: str
+    encode: float
+    encode_per_byte: float
+    decode: float
+    decode_per_byte: float
+
+    def encoding(self, num_bytes: float) -> float:
+        """Seconds of the sender for a tensor of so many bytes."""
+        return self.encode + self.encode_per_byte * num_bytes
+
+    def decoding(self, num_bytes: float) -> float:
+        """Seconds of the receiver."""
+        return self.decode + self.decode_per_byte * num_bytes
