@@ -88,6 +88,7 @@ AXES: dict[str, Sequence[Any]] = {
         {"pipelines": 1},
         {"update_times": 3},
         {"run_ahead": 0},
+        {"codec": "int8"},
         {"search_on": True},
         {"took": (0.01, 0.015)},
         {"further": True},
@@ -156,6 +157,7 @@ class Doors:
             "lanes_took": wanted.took,
             "update_times": wanted.update_times,
             "run_ahead": wanted.run_ahead,
+            "codec": wanted.codec,
             "search_on": wanted.search_on,
         } | more
 
@@ -171,6 +173,7 @@ class Doors:
             *("--shard-state", wanted.shard_state.value),
             *("--update-times", str(wanted.update_times)),
             *(() if wanted.run_ahead is None else ("--run-ahead", str(wanted.run_ahead))),
+            *("--codec", wanted.codec),
             *(("--search-on",) if wanted.search_on else ()),
             *("--chunks", str(wanted.chunks), "--pipelines", str(wanted.pipelines)),
             *(("--memory", str(wanted.memory)) if wanted.memory else ()),
@@ -210,7 +213,15 @@ def command(*words: str) -> Any:
 def in_notebook(wanted: Wanted) -> list[Answer]:
     """The plan of a notebook that asks the same, and its alternatives."""
     same = ("planner", "schedule", "memory", "optimizer", "chunks", "pipelines", "device")
-    same += ("measured_on", "precision", "took", "state_precision", "update_times", "run_ahead")
+    same += (
+        "measured_on",
+        "precision",
+        "took",
+        "state_precision",
+        "update_times",
+        "run_ahead",
+        "codec",
+    )
     best = stageflow.plan(
         wanted.stored.profile,
         wanted.cluster,
@@ -253,6 +264,7 @@ OF_PLAN = (
     "lanes",
     "advance",
     "run_ahead",
+    "codecs",
 )
 
 

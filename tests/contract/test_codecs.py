@@ -1,0 +1,113 @@
+"""Contract of every codec: its bytes are known before, both ends read the same, nothing that is no
+number is lost."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.errors import InvalidInput
+from backend.pipeline.actions import Flow, Message
+from backend.pipeline.codecs.catalog import (
+    AUTO,
+    CODECS,
+    check_codecs,
+    check_wanted,
+    codecs_of,
+    write_codecs,
+)
+from backend.pipeline.codecs.codec import Numbers
+from backend.pipeline.codecs.int8 import BLOCK
+from workers.definitions.tracing.record import TensorSpec
+from workers.runtime.messages.codecs.catalog import CODERS
+from workers.runtime.messages.coding import Coding
+
+DTYPES = (torch.float32, torch.float64)
+WAYS = [(name, flow) for name in CODECS for flow in Flow]
+
+
+def drawn(count, dtype=torch.float32, seed=0):
+    return torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def test_backend_and_workers_have_the_same_codecs():
+    assert CODERS.keys() == CODECS.keys()
+    assert all(set(ways) == set(Flow) for ways in CODERS.values())
+
+
+@pytest.mark.parametrize(("name", "flow"), WAYS)
+@settings(max_examples=25, deadline=None)
+@given(count=st.integers(1, 3 * BLOCK), dtype=st.sampled_from(DTYPES))
+def test_bytes_are_those_that_the_catalog_says(name, flow, count, dtype):
+    numbers = Numbers(count, dtype.itemsize)
+    if CODECS[name].codes(flow, numbers):
+        coded = CODERS[name][flow].encode(drawn(count, dtype))
+        assert (coded.dtype, coded.shape) == (
+            torch.uint8,
+            (CODECS[name].sent_bytes(flow, numbers),),
+        )
+        assert coded.nbytes < numbers.bytes
+
+
+@pytest.mark.parametrize(("name", "flow"), WAYS)
+def test_what_was_read_once_is_read_again_the_same(name, flow):
+    coder, tensor = CODERS[name][flow], drawn(600).view(20, 30)
+    once = coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
+    assert (once.shape, once.dtype) == (tensor.shape, tensor.dtype)
+    again = coder.decode(coder.encode(once), TensorSpec.of(once))
+    torch.testing.assert_close(again, once, rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize(("name", "flow"), WAYS)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_stays_none(name, flow, bad):
+    tensor = torch.zeros(300)
+    tensor[3] = bad
+    coder = CODERS[name][flow]
+    assert not math.isfinite(coder.decode(coder.encode(tensor), TensorSpec.of(tensor))[3])
+
+
+@given(seed=st.integers(0, 99), scale=st.sampled_from((1e-20, 1e-3, 1.0, 1e6)))
+@settings(max_examples=25, deadline=None)
+def test_int8_is_off_by_half_a_step_of_its_block_at_most(seed, scale):
+    tensor = scale * drawn(2 * BLOCK + 5, seed=seed)
+    coder = CODERS["int8"][Flow.ACTIVATION]
+    found = coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
+    for block, read in zip(tensor.split(BLOCK), found.split(BLOCK), strict=True):
+        assert (block - read).abs().max() <= block.abs().max() / 254 * (1 + 1e-5)
+
+
+def test_indices_and_tensors_without_gradient_come_as_they_are():
+    coding, message = Coding(("int8",)), Message(Flow.ACTIVATION, 0, 0)
+    bundle = (torch.arange(500), drawn(500), drawn(500))
+    specs = [TensorSpec.of(tensor) for tensor in bundle[:2]]
+    specs.append(TensorSpec(bundle[2].shape, bundle[2].dtype, True))
+    wire = coding.encode(message, bundle, specs)
+    assert [TensorSpec.of(tensor).shape for tensor in wire] == [
+        spec.shape for spec in coding.on_wire(message, specs)
+    ]
+    came = coding.decode(message, wire, specs)
+    assert torch.equal(came[0], bundle[0])
+    assert torch.equal(came[1], bundle[1])
+    assert not torch.equal(came[2], bundle[2])
+    assert coding.sent.coded == 500 * 8 + 500 * 4 + 500 + 2 * 4
+    assert coding.sent.plain == 500 * (8 + 4 + 4)
+
+
+def test_codecs_are_said_in_words():
+    assert codecs_of("int8", 3) == ("int8",) * 3
+    assert codecs_of("int8, none", 2) == ("int8", "")
+    assert codecs_of("none", 2) == codecs_of("int8", 0) == ()
+    for text in ("none", "int8", "int8,none"):
+        assert write_codecs(codecs_of(text, 2)) == text
+    check_wanted(AUTO)
+    for wrong in ("int7", "int8,auto"):
+        with pytest.raises(InvalidInput, match="there is no codec"):
+            check_wanted(wrong)
+    for names, cuts in ((("int8",), 2), (("int7",), 1)):
+        with pytest.raises(InvalidInput):
+            check_codecs(names, cuts)
+    with pytest.raises(InvalidInput, match="names 3 codecs"):
+        codecs_of("int8,int8,int8", 2)
