@@ -245,13 +245,12 @@ def cluster_words(cluster: Cluster) -> str:
 
 def _devices_words(devices: Sequence[Device]) -> tuple[str, str]:
     """The names of devices, and what they have: ", 16.0 GiB each, speed 0.61 to 1"."""
-    names = " and ".join(dict.fromkeys(device.name for device in devices))
     memories = sorted({device.memory for device in devices if device.memory})
     speeds = sorted({device.speed for device in devices})
     most = " to ".join(dict.fromkeys(map(size, (*memories[:1], *memories[-1:]))))
     speed = " to ".join(dict.fromkeys(f"{each:g}" for each in (speeds[0], speeds[-1])))
-    told = f", {most} each" if memories else ""
-    return names, told + (f", speed {speed}" if speeds != [1.0] else "")
+    told = (f", {most} each" if memories else "") + (f", speed {speed}" if speeds != [1.0] else "")
+    return " and ".join(dict.fromkeys(device.name for device in devices)), told
 
 
 def filter_words(wanted: RunFilter) -> str:

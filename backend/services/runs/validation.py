@@ -88,6 +88,11 @@ def _validate_emulation(spec: TrainSpec) -> None:
             "a run on emulated devices learns nothing and reaches no target",
             "Leave the target out.",
         )
+    if spec.emulate and any(spec.plan.codecs):
+        raise InvalidInput(
+            "emulated devices do not take the seconds of coding messages",
+            "Emulate a plan without codecs, or train this one on real devices.",
+        )
 
 
 def _validate_nodes(spec: TrainSpec, stores: Stores) -> None:

@@ -1,0 +1,89 @@
+"""A codec is chosen at a cut where coding, sending and reading take less than sending plain."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.cluster.cluster import Cluster, Level
+from backend.pipeline.actions import Flow, Message
+from backend.pipeline.codecs.catalog import CODECS
+from backend.pipeline.codecs.codec import Numbers
+from backend.planning.plan import Partition, Plan, Stage
+from backend.prediction.answer import rank
+from backend.prediction.chosen_codecs import chosen_codecs
+from backend.prediction.predict import predict, predicted_durations
+from backend.prediction.question import Question
+from backend.profiles.coding_speed import CodingSpeed
+from tests.app.seed import a_profile
+
+PLAIN = a_profile()
+SLOW, FAST = 1.25e7, 1e12
+SPEEDS = (
+    CodingSpeed("bf16", 1e-6, 2e-11, 1e-6, 2e-11),
+    CodingSpeed("int8", 1e-6, 8e-10, 1e-6, 4e-10),
+)
+PROFILE = replace(PLAIN, coding_speeds=SPEEDS)
+PLAN = Plan(
+    "t", Partition((Stage(0, 5, (0,)), Stage(5, 12, (1,)), Stage(12, 16, (2,)))), "2bw", 16, 4
+)
+
+
+def a_question(bandwidth: float, codec: str = "auto", **more: object) -> Question:
+    return Question(PROFILE, Cluster((Level(3, bandwidth),)), codec=codec, **more)
+
+
+def by_hand(cut: int, name: str, bandwidth: float) -> float:
+    """Seconds there and back over a cut behind a stage of `PLAN`, from the layers' own bytes."""
+    size = PROFILE.layers[PLAN.partition.stages[cut].stop - 1].activation_bytes
+    if not name:
+        return 2 * size / bandwidth
+    (speed,) = [each for each in SPEEDS if each.codec == name]
+    sent = CODECS[name].sent_bytes(Flow.ACTIVATION, Numbers(size // 4, 4))
+    return 2 * (speed.encoding(size) + sent / bandwidth + speed.decoding(size))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e5, 1e12))
+def test_each_cut_has_the_soonest_of_all(bandwidth: float) -> None:
+    found = chosen_codecs(a_question(bandwidth), PLAN)
+    assert len(found) == 2
+    for cut, name in enumerate(found):
+        times = {each: by_hand(cut, each, bandwidth) for each in ("", "bf16", "int8")}
+        assert times[name] == pytest.approx(min(times.values()), rel=1e-9)
+
+
+def test_slow_links_are_coded_and_fast_ones_plain() -> None:
+    assert chosen_codecs(a_question(1e6), PLAN) == ("int8", "int8")
+    assert chosen_codecs(a_question(FAST), PLAN) == ("", "")
+    unknown = Question(PLAIN, Cluster((Level(3, SLOW),)), codec="auto")
+    assert chosen_codecs(unknown, PLAN) == ("", "")  # nobody measured how fast they are
+
+
+@pytest.mark.parametrize("planner", ["straight", "best"])
+def test_a_plan_with_chosen_codecs_is_no_slower_and_says_what_they_buy(planner: str) -> None:
+    plain = rank(a_question(1e6, "none", planner=planner))[0]
+    coded = rank(a_question(1e6, planner=planner))[0]
+    assert coded.prediction.samples_per_second >= plain.prediction.samples_per_second
+    if any(coded.prediction.plan.codecs):
+        assert any("Messages are coded as" in reason for reason in coded.reasons)
+        assert coded.prediction.plain_bytes is not None
+        assert coded.prediction.sent_bytes < coded.prediction.plain_bytes
+    fast = rank(a_question(FAST, planner=planner))[0]
+    assert not any(fast.prediction.plan.codecs)
+
+
+def test_seconds_of_coding_are_the_ranks() -> None:
+    """Both ends compute longer by what the profile says; the wire has fewer bytes."""
+    cluster, coded = Cluster((Level(3, SLOW),)), replace(PLAN, codecs=("int8", ""))
+    before, now = (predicted_durations(PROFILE, cluster, plan) for plan in (PLAN, coded))
+    size = PROFILE.layers[4].activation_bytes
+    message = Message(Flow.ACTIVATION, 0, 0)
+    assert before.message_bytes(message) == size
+    assert now.message_bytes(message) == size // 4 + size // 4 // 256 * 4
+    assert now.cut_messages.sending(0, Flow.ACTIVATION) == SPEEDS[1].encoding(size)
+    assert now.cut_messages.receiving(0, Flow.GRADIENT) == SPEEDS[1].decoding(size)
+    assert now.message_bytes(Message(Flow.ACTIVATION, 1, 0)) == PROFILE.layers[11].activation_bytes
+    both = [predict(PROFILE, cluster, plan) for plan in (PLAN, coded)]
+    assert both[1].samples_per_second > both[0].samples_per_second
