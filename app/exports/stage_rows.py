@@ -6,7 +6,9 @@ from typing import Any
 from app.charts.groups import folds
 from app.formats import NOTHING, seconds, size
 from backend.cluster.cluster import Cluster
+from backend.pipeline.actions import Flow
 from backend.planning.plan import Stage
+from backend.prediction.cut_messages import CutMessages
 from backend.prediction.prediction import Prediction
 from backend.profiles.folds import Fold
 from backend.profiles.profile import Profile
@@ -15,7 +17,7 @@ from backend.profiles.profile import Profile
 def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> dict[str, list[Any]]:
     """The table by columns."""
     cut = prediction.plan.partition
-    cuts = profile.graph.cut_bytes
+    sent = CutMessages(profile, cut, prediction.plan.codecs).sent
     parts = [profile.layers[stage.first : stage.stop] for stage in cut.stages]
     blocks = shared_blocks(folds(profile.graph), cut.stages)
     table: dict[str, list[Any]] = {
@@ -28,24 +30,22 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "devices": [_devices(stage.devices) for stage in cut.stages],
         "compute": [seconds(spent) for spent in prediction.stage_seconds],
         "parameters": [size(sum(layer.parameter_bytes for layer in part)) for part in parts],
-        "sends": [
-            size(cuts[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
-            for stage in cut.stages
-        ],
+        "sends": _over_cuts(sent[Flow.ACTIVATION]),
         "memory": [size(need) for need in prediction.memory_bytes],
         "versions": list(prediction.versions),
     }
     if not profile.graph.is_two_way:
-        back = profile.graph.gradient_bytes
-        table["receives back"] = [
-            size(back[stage.stop - 1]) if stage.stop < len(profile.layers) else NOTHING
-            for stage in cut.stages
-        ]
+        table["receives back"] = _over_cuts(sent[Flow.GRADIENT])
     frozen = [sum(layer.frozen_bytes for layer in part) for part in parts]
     if any(frozen):
         table["frozen"] = [size(held) for held in frozen]
     shared = shared_weights(profile, cut.stages)
     return table | {"shared weights": shared} if any(shared) else table
+
+
+def _over_cuts(found: Sequence[int]) -> list[str]:
+    """Bytes of a microbatch on the wire; nothing crosses behind the last stage."""
+    return [*map(size, found[:-1]), NOTHING]
 
 
 def shared_blocks(found: Sequence[Fold], stages: Sequence[Stage]) -> list[str]:
