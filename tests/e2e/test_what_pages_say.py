@@ -76,12 +76,13 @@ def show(page: Page, address: str) -> Page:
     return page
 
 
-def why(page: Page, address: str) -> str:
-    """The words of "Why this one", once every answer is there."""
+def why(page: Page, address: str, last: str = "") -> str:
+    """The words of "Why this one", once every answer is there, and the words that come `last`."""
     page.goto(address)
     expect(page.get_by_text("Why this one")).to_be_visible(timeout=PATIENCE)
     expect(page.get_by_test_id("stProgress")).to_have_count(0, timeout=PATIENCE)
     stands(page)
+    expect(page.locator(".st-key-quiet-why")).to_contain_text(last, timeout=PATIENCE)
     return page.locator(".st-key-quiet-why").inner_text().replace("\u00a0", " ")
 
 
@@ -98,7 +99,11 @@ def test_an_imported_profile_is_planned_with_its_reasons(page: Page, home: Home)
     assert re.search(r"Stage 0 is the bottleneck: .* shared by 15 replicas .* per microbatch", said)
     assert "after 15 microbatches, 1,920 samples" in said
     assert re.search(r"at most .* faster is possible", said)
-    idle = why(page, f"{here}&planner=pipedream&schedule=pipedream&memory=18e9")
+    idle = why(
+        page,
+        f"{here}&planner=pipedream&schedule=pipedream&memory=18e9",
+        "A faster plan gives all 16 devices work",
+    )
     assert "3 of 16 devices have no work." in idle
     assert "A faster plan gives all 16 devices work: 15-1" in idle
     assert "Memory limits this plan. With 29.8 GiB per device (sold as 32 GB): 15-1" in idle
