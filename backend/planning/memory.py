@@ -6,7 +6,7 @@ planner still searches, `MemoryRule` asks it about a stage with so many devices 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, lcm
 from typing import Any, Protocol
 
@@ -288,18 +288,13 @@ class MemoryRule:
         return np.asarray(needed <= machine * (self.limit - self.process))
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
-        """Whether every stage of `partition` keeps within the memory of its devices, as
-        `memory_bytes` counts it."""
+        """Whether every stage keeps within the memory of its devices, as `memory_bytes` counts."""
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
         shape = Shape(
-            partition.replicas,
-            segment,
-            self.batch,
-            chunks=partition.chunks,
-            run_ahead=self.run_ahead,
+            partition.replicas, segment, self.batch, partition.chunks, run_ahead=self.run_ahead
         )
-        plan = Plan("", partition, self.schedule.name, 1, self.batch, self.recompute)
-        plan = replace(plan, shard_state=self.sharded)
+        name, shard = self.schedule.name, self.sharded
+        plan = Plan("", partition, name, 1, self.batch, self.recompute, shard_state=shard)
         needs = memory_bytes(profile, plan, shape, self.optimizer)
         limits = (min(self.limit, d.memory or inf) for d in smallest_devices(cluster, partition))
         return all(need <= limit for need, limit in zip(needs, limits, strict=True))

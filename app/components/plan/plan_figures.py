@@ -81,13 +81,13 @@ def _sent(chosen: Answer, cluster: Cluster) -> Figure:
     found, theirs = chosen.prediction, chosen.data_parallel_bytes
     ours = found.sent_bytes
     if not theirs or _is_data_parallel(chosen.prediction, cluster):
-        return Figure("Sent per minibatch", size(ours), "all ranks", help=plain_words(found))
+        return Figure("Sent per minibatch", size(ours), "all ranks", help=_plain_words(found))
     tone: Tone = "green" if ours < theirs else "gray"
     against = f"{change(ours, theirs)} vs data parallel"
-    return Figure("Sent per minibatch", size(ours), against, tone, help=plain_words(found))
+    return Figure("Sent per minibatch", size(ours), against, tone, help=_plain_words(found))
 
 
-def plain_words(found: Prediction) -> str:
+def _plain_words(found: Prediction) -> str:
     """What would be sent without codecs; "" where there are none."""
     if not found.plain_bytes:
         return ""
