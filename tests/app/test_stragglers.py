@@ -5,12 +5,14 @@ import pytest
 from typer.testing import CliRunner
 
 from app.cli import app
+from app.client import ApiProblem, Client
 from app.exports.run_document import run_document
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.errors import InvalidInput
 from backend.runs.run import RunSummary
 from backend.runs.states import RunState
+from tests.api.conftest import serving
 from tests.app import seed
 from tests.app.conftest import Open
 from tests.app.pages import button, text_of
@@ -70,6 +72,21 @@ def test_commands_and_exports_say_the_same(backend: Backend, seeded: seed.Seeded
     saved = CliRunner().invoke(app, ["clusters", "save", "slow one", f"run:{run}"])
     assert saved.exit_code == 0, saved.output
     assert backend.clusters.find("slow one") == found.cluster
+
+
+def test_the_client_has_the_figures_and_null_where_there_are_none(
+    backend: Backend, seeded: seed.Seeded
+) -> None:
+    run = a_run(backend, seeded, SLOWED)
+    with serving() as url:
+        client = Client(url)
+        assert client.paces(run) == backend.runs.paces(backend.runs.get(run))
+        assert client.paces(seeded.queued) is None
+        asked = {"planner": "best", "schedule": "", "target": 0.9}
+        found = client.propose(seeded.profile, "local:2", **asked)
+        assert run in found[0]["to_target"]["learnt"]["runs"]
+        with pytest.raises(ApiProblem, match="two targets"):
+            client.propose(seeded.profile, "local:2", **asked, target_loss=0.3)
 
 
 def test_a_run_that_tells_no_speeds_is_refused(backend: Backend, seeded: seed.Seeded) -> None:
