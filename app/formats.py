@@ -6,6 +6,7 @@ from functools import wraps
 from math import isfinite
 from typing import Concatenate, ParamSpec
 
+from backend.runs.events import SENT, SENT_PLAIN
 from backend.units import duration_text
 
 SPACE = "\u00a0"  # a number and its unit stay on one line
@@ -197,3 +198,8 @@ def sentence(text: str) -> str:
 def plain(text: str) -> str:
     """`text` so that Markdown shows it as it is written."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|<>~$:" else c for c in text)
+
+
+def metric_value(name: str, value: float | None) -> str:
+    """A value of a run's metric: bytes as sizes, others as numbers."""
+    return size(value) if name in (SENT, SENT_PLAIN) else number(value)

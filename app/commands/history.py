@@ -21,7 +21,6 @@ from app.terminal import err, out, print_json, print_table
 from backend.bootstrap import Backend
 from backend.comparison.runs import chosen
 from backend.errors import InvalidInput
-from backend.runs.events import SENT, SENT_PLAIN
 from backend.runs.history.listing import RunFilter
 from backend.runs.history.records import LogLine
 from backend.runs.history.views import ListView
@@ -146,10 +145,7 @@ def _figures(run: Run) -> list[tuple[str, Any]]:
     values["created"] = f"{formats.ago(run.created_at)} ({created[:16].replace('T', ' ')} UTC)"
     if accuracy is not None:
         values["accuracy"] = formats.percent(accuracy)
-    values |= {
-        name: formats.size(value) if name in (SENT, SENT_PLAIN) else formats.number(value)
-        for name, value in metrics.items()
-    }
+    values |= {name: formats.metric_value(name, value) for name, value in metrics.items()}
     if pace is not None:
         values["per minibatch"] = formats.seconds(pace)
     return [(name, value) for name, value in values.items() if value is not None]

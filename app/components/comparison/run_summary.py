@@ -10,7 +10,7 @@ from app.charts.overlay import SERIES
 from app.components.runs.run_words import plan_label, state_badge
 from app.components.shell.grid import Column, grid, small, text
 from app.differences import target_words
-from app.formats import SPACE, duration, number, percent, plain, rate, seconds
+from app.formats import SPACE, duration, metric_value, number, percent, plain, rate, seconds
 from app.session.links import page_link
 from app.session.state import Page
 from backend.comparison.alike import Yardstick, best_alike, differ_in
@@ -115,7 +115,7 @@ def _own(runs: Sequence[Run]) -> list[RunMetric]:
             plain(name[:1].upper() + name[1:]),
             1.0,
             partial(_metric, name),
-            number,
+            partial(metric_value, name),
             False if name in (HELD_OUT_LOSS, PERPLEXITY) else None,
             Yardstick.METRIC,
         )
