@@ -115,18 +115,21 @@ def waits(program: "Program") -> Waits:
     number, members = _collectives(program, nodes[collective])
     needs[collective] = -2 - number
     places = nodes[giving] + ~alone[giving]
-    pairs, channels = _channels(program.rank[places], rows.peer[places])
+    pairs, channels = _channels(program.rank[places], rows.peer[places], program.num_ranks)
     every = np.full(len(nodes), -1)
     every[giving] = channels
     bounds = np.concatenate(([0], np.cumsum(~beside)))[program.bounds]
     return Waits(nodes, bounds, alone, needs, gives, every, members, num_messages, pairs)
 
 
-def _channels(source: Ints, to: Ints) -> tuple[Ints, Ints]:
+def _channels(source: Ints, to: Ints, num_ranks: int) -> tuple[Ints, Ints]:
     """The pairs of ranks that send (a line of sources, one of receivers), and the place of each
     row's among them."""
     wide = int(to.max(initial=0)) + 1
     pair = source * wide + to
+    if wide > num_ranks:  # an unsound program may send to any number: nothing is counted up to it
+        names, number = np.unique(pair, return_inverse=True)
+        return np.stack((names // wide, names % wide)), number
     is_used = np.bincount(pair) > 0
     names, number = np.flatnonzero(is_used), np.cumsum(is_used) - 1
     return np.stack((names // wide, names % wide)), number[pair]
