@@ -14,6 +14,7 @@ from workers.data.errors import DataFailed
 from workers.data.forms import huggingface, images, jsonl, numpy, python, ready, tables, text
 from workers.data.request import DataRequest
 from workers.data.split import DataSet, Split, Subset
+from workers.data.unlike import ADVICE, shape_text
 from workers.definitions.definition import LoadedDefinition, LossOfInputs, answers
 from workers.definitions.samples import Batch
 
@@ -79,9 +80,9 @@ def _fitted(found: DataSet, request: DataRequest) -> DataSet:
         return found
     if prod(given) != prod(wanted):
         raise DataFailed(
-            f"{found.name} gives {prod(given)} values per sample {_told(given)}, and the model's "
-            f"example has {prod(wanted)} {_told(wanted)}",
-            "Choose the columns that are the model's inputs, or another model.",
+            f"{found.name} gives {prod(given)} values per sample {shape_text(given)}, and the "
+            f"model's example has {prod(wanted)} {shape_text(wanted)}",
+            ADVICE,
         )
 
     def shaped(part: Split) -> Split:
@@ -95,7 +96,3 @@ def _fitted(found: DataSet, request: DataRequest) -> DataSet:
 def _is_sequence(inputs: Tensor, wanted: tuple[int, ...]) -> bool:
     """Tokens come in any length."""
     return inputs.dim() == 2 and len(wanted) == 1 and not inputs.is_floating_point()
-
-
-def _told(shape: tuple[int, ...]) -> str:
-    return f"({'x'.join(map(str, shape)) or 'a single one'})"

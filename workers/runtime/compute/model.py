@@ -12,6 +12,7 @@ from backend.runs.request.spec import TrainSpec
 from workers.data.cutting import Cutting
 from workers.data.labels import check_labels
 from workers.data.split import DataSet
+from workers.data.unlike import told_beside_example
 from workers.definitions.definition import LoadedDefinition
 from workers.definitions.layering import recorded
 from workers.definitions.layers import LayeredModel
@@ -58,15 +59,14 @@ def layers_of(
     form: Form = (spec.plan.microbatch, usual)
     granularity = spec.granularity or definition.granularity
     weights = FirstWeights(Path(job.weights), spec.weights_partial) if job.weights else None
-    with autocast(device, _traced_in(spec)):
+    inputs, targets = data.first(*form)
+    with told_beside_example(definition, inputs), autocast(device, _traced_in(spec)):
         if spec.tracing:
-            inputs = data.first(*form)[0]
             base = outlined(definition, inputs, spec.tracing, spec.seed, device, granularity)
             notes = weights.check(base.model) if weights else ()
             base = replace(base, notes=(*base.notes, *notes))
         else:
-            batch = data.first(*form)
-            base = prepare(definition, batch, spec.seed, device, granularity, weights)
+            base = prepare(definition, (inputs, targets), spec.seed, device, granularity, weights)
         others = {
             other: varied(base, other, _inputs(base, data, other, device), granularity)
             for other in sorted(_forms(data, cutting) - {form}, key=str)
