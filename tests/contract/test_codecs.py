@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Flow, Message
+from backend.pipeline.codecs.blocks import BLOCK
 from backend.pipeline.codecs.catalog import (
     AUTO,
     CODECS,
@@ -19,17 +20,21 @@ from backend.pipeline.codecs.catalog import (
     write_codecs,
 )
 from backend.pipeline.codecs.codec import Numbers
-from backend.pipeline.codecs.int8 import BLOCK
 from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.messages.codecs.catalog import CODERS
 from workers.runtime.messages.coding import Coding
 
-DTYPES = (torch.float32, torch.float64)
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 WAYS = [(name, flow) for name in CODECS for flow in Flow]
 
 
 def drawn(count, dtype=torch.float32, seed=0):
     return torch.randn(count, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+def read_again(name, flow, tensor):
+    coder = CODERS[name][flow]
+    return coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
 
 
 def test_backend_and_workers_have_the_same_codecs():
@@ -53,10 +58,10 @@ def test_bytes_are_those_that_the_catalog_says(name, flow, count, dtype):
 
 @pytest.mark.parametrize(("name", "flow"), WAYS)
 def test_what_was_read_once_is_read_again_the_same(name, flow):
-    coder, tensor = CODERS[name][flow], drawn(600).view(20, 30)
-    once = coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
+    tensor = drawn(600).view(20, 30)
+    once = read_again(name, flow, tensor)
     assert (once.shape, once.dtype) == (tensor.shape, tensor.dtype)
-    again = coder.decode(coder.encode(once), TensorSpec.of(once))
+    again = read_again(name, flow, once)
     torch.testing.assert_close(again, once, rtol=1e-6, atol=0)
 
 
@@ -65,18 +70,74 @@ def test_what_was_read_once_is_read_again_the_same(name, flow):
 def test_what_is_no_number_stays_none(name, flow, bad):
     tensor = torch.zeros(300)
     tensor[3] = bad
-    coder = CODERS[name][flow]
-    assert not math.isfinite(coder.decode(coder.encode(tensor), TensorSpec.of(tensor))[3])
+    assert not math.isfinite(read_again(name, flow, tensor)[3])
 
 
-@given(seed=st.integers(0, 99), scale=st.sampled_from((1e-20, 1e-3, 1.0, 1e6)))
+OFF = {
+    ("int8", Flow.ACTIVATION): 1 / 254,
+    ("int8", Flow.GRADIENT): 1 / 254,
+    ("int4", Flow.ACTIVATION): 1 / 14,
+    ("int4", Flow.GRADIENT): 1 / 254,
+    ("fp8", Flow.ACTIVATION): 16 / 448,
+    ("fp8", Flow.GRADIENT): 4096 / 57344,
+}
+"""Half the widest step of a block, in its largest number."""
+
+
+@pytest.mark.parametrize(("name", "flow"), OFF)
+@given(
+    seed=st.integers(0, 99),
+    scale=st.sampled_from((1e-20, 1e-3, 1.0, 1e6)),
+    count=st.integers(1, 2 * BLOCK + 5),
+)
 @settings(max_examples=25, deadline=None)
-def test_int8_is_off_by_half_a_step_of_its_block_at_most(seed, scale):
-    tensor = scale * drawn(2 * BLOCK + 5, seed=seed)
-    coder = CODERS["int8"][Flow.ACTIVATION]
-    found = coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
+def test_blocks_are_off_by_half_a_step_at_most(name, flow, seed, scale, count):
+    tensor = scale * drawn(count, seed=seed)
+    found = read_again(name, flow, tensor)
     for block, read in zip(tensor.split(BLOCK), found.split(BLOCK), strict=True):
-        assert (block - read).abs().max() <= block.abs().max() / 254 * (1 + 1e-5)
+        assert (block - read).abs().max() <= block.abs().max() * OFF[name, flow] * (1 + 1e-5)
+
+
+@pytest.mark.parametrize(("flow", "share"), [(Flow.ACTIVATION, 1 / 16), (Flow.GRADIENT, 1 / 8)])
+def test_fp8_keeps_a_digit_of_numbers_far_below_the_largest(flow, share):
+    """Where int8 reads nothing but zeros."""
+    tensor = torch.cat((torch.tensor([1e4]), drawn(BLOCK - 1).abs() + 1))
+    found = read_again("fp8", flow, tensor)
+    assert ((found - tensor).abs() <= share * tensor * (1 + 1e-6)).all()
+    assert not read_again("int8", flow, tensor)[1:].any()
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, BLOCK, BLOCK + 1])
+def test_int4_reads_its_own_steps_exactly(count):
+    steps = torch.arange(count, dtype=torch.float64) % 15 - 7
+    steps[0] = steps[-1] = 7
+    assert torch.equal(read_again("int4", Flow.ACTIVATION, steps), steps)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("name", "flow"), OFF)
+def test_numbers_of_two_bytes_are_coded_from_their_values(name, flow, dtype):
+    tensor = drawn(700).to(dtype)
+    found = read_again(name, flow, tensor)
+    assert found.dtype == dtype
+    assert torch.equal(found, read_again(name, flow, tensor.float()).to(dtype))
+
+
+@pytest.mark.parametrize(("name", "flow"), WAYS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_tensors_without_numbers_go_plain(name, flow, dtype):
+    assert not CODECS[name].codes(flow, Numbers(0, dtype.itemsize))
+
+
+@pytest.mark.parametrize("name", CODECS)
+def test_a_codec_is_close_where_it_is_off_by_less_than_a_hundredth_at_every_size(name):
+    """Of the whole tensor, in both directions; only such a one is chosen without being asked."""
+    off = [
+        (read_again(name, flow, tensor) - tensor).norm() / tensor.norm()
+        for flow in Flow
+        for tensor in (drawn(1 << 14), 1e-3 * drawn(1 << 14), 1e6 * drawn(1 << 14))
+    ]
+    assert CODECS[name].is_close == bool(torch.stack(off).nan_to_num(math.inf).max() < 0.01)
 
 
 def test_indices_and_tensors_without_gradient_come_as_they_are():

@@ -35,8 +35,9 @@ class Codec:
     name     in plans, commands and documents
     title    for a person
     note     what it does, in a sentence
-    is_close   whether what is read again is close to every number in the tensor, so that a planner
-             may choose it: experience says that models learn as well
+    is_close whether what is read again is less than 1 % of the tensor's norm away from it, however
+             large its numbers, so that a planner may choose it: experience says that models learn
+             as well
     """
 
     name: str

@@ -12,7 +12,7 @@ from backend.pipeline.codecs.catalog import CODECS
 from backend.pipeline.codecs.codec import Numbers
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import rank
-from backend.prediction.chosen_codecs import chosen_codecs
+from backend.prediction.chosen_codecs import chosen_codecs, codec_reason
 from backend.prediction.predict import predict, predicted_durations
 from backend.prediction.question import Question
 from backend.profiles.coding_speed import CodingSpeed
@@ -59,6 +59,28 @@ def test_slow_links_are_coded_and_fast_ones_plain() -> None:
     assert chosen_codecs(a_question(FAST), PLAN) == ("", "")
     unknown = Question(PLAIN, Cluster((Level(3, SLOW),)), codec="auto")
     assert chosen_codecs(unknown, PLAN) == ("", "")  # nobody measured how fast they are
+
+
+def test_codecs_that_are_not_close_are_never_chosen_however_fast() -> None:
+    free = tuple(CodingSpeed(name, 0.0, 0.0, 0.0, 0.0) for name in CODECS)
+    question = replace(a_question(1e6), profile=replace(PROFILE, coding_speeds=free))
+    found = chosen_codecs(question, PLAN)
+    assert {"fp8", "int4"} <= CODECS.keys()
+    assert found == ("int8", "int8")
+
+
+def test_a_profile_of_before_a_codec_predicts_its_bytes_and_says_what_it_does_not_know() -> None:
+    """`SPEEDS` are of a profile that knew bf16 and int8 alone."""
+    plan = replace(PLAN, codecs=("int4", ""))
+    question = a_question(SLOW, "int4,none")
+    size = PROFILE.layers[4].activation_bytes
+    found = predicted_durations(PROFILE, question.cluster, plan)
+    assert found.message_bytes(Message(Flow.ACTIVATION, 0, 0)) == size // 8 + size // 4 // 256 * 4
+    assert found.message_bytes(Message(Flow.GRADIENT, 1, 0)) == size // 4 + size // 4 // 256 * 4
+    assert found.cut_messages.sending(0, Flow.ACTIVATION) == 0.0
+    reason = codec_reason(question, plan)
+    assert "Messages are coded as int4, int8 back" in reason
+    assert "Profile the model again" in reason
 
 
 @pytest.mark.parametrize("planner", ["straight", "best"])
