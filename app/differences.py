@@ -1,5 +1,5 @@
-"""What differs between two plans, and of a run from the last one and from its plan; how long a plan
-takes to a target. In words."""
+"""What differs between two plans, and of a run from the last one and from its plan; what
+plans are ranked by. In words."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,6 +8,7 @@ from app.formats import (
     change,
     count,
     duration,
+    joules,
     number,
     percent,
     rate,
@@ -16,10 +17,13 @@ from app.formats import (
     times,
 )
 from app.naming import MOST_RANKS, planner_name, rank_names
+from backend.comparison.aims import Aim
 from backend.comparison.last_run import FigureBeside
 from backend.comparison.plans import MovedLayers, PlanFact, PlanStage, StagePair, Value
 from backend.comparison.stragglers import Paces
 from backend.comparison.to_target import Target, TimeToTarget
+from backend.prediction.energy import Energy
+from backend.profiles.devices import DEVICES
 from backend.runs.events import ACCURACY
 from backend.runs.request.spec import TrainSpec
 from backend.runs.run import Run
@@ -34,6 +38,10 @@ FORMS: Mapping[str, Callable[[float | None], str]] = {
 }
 """How measured facts are written; the others stand as they are."""
 SAID = 4  # numbers of devices that are listed
+UNKNOWN_WATTS = (
+    "What these devices draw is not known. Give their power at work in a custom cluster (Edit "
+    f"cluster), or call them by a known type: {', '.join(row.title for row in DEVICES.values())}."
+)
 
 
 def fact_title(name: str) -> str:
@@ -149,6 +157,22 @@ def target_words(target: Target) -> str:
     """As "accuracy 95 %" or "held-out loss 0.3"."""
     said = percent(target.value) if target.metric == ACCURACY else number(target.value)
     return f"{target.metric} {said}"
+
+
+def aim_words(aim: Aim) -> str:
+    """As "ranked by the time to accuracy 95 %"."""
+    if aim.target is not None:
+        return f"ranked by the time to {target_words(aim.target)}"
+    if aim.floor is not None:
+        return f"ranked by energy, of plans with {percent(aim.floor, 0)} of the speed or more"
+    return "ranked by simulation"
+
+
+def energy_words(found: Energy | None) -> str:
+    """As "at most 1.24 J"."""
+    if found is None:
+        return "not known"
+    return f"{'at most ' * found.is_most}{joules(found.joules)}"
 
 
 def time_words(found: TimeToTarget | None) -> str:

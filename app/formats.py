@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Concatenate, ParamSpec
 
 from backend.runs.events import SENT, SENT_PLAIN
-from backend.units import duration_text
+from backend.units import duration_text, joules_text
 
 SPACE = "\u00a0"  # a number and its unit stay on one line
 NOTHING = "—"
@@ -82,6 +82,12 @@ def size_unit(extent: float) -> tuple[float, str]:
 def bandwidth(value: float) -> str:
     """Bytes per second with a decimal unit, as links are sold: "12.0 GB/s"."""
     return _decimal(value, "B/s")
+
+
+@of_numbers
+def joules(value: float) -> str:
+    """Energy with a decimal unit: "12.0 mJ", "1.24 J"."""
+    return joules_text(value).replace(" ", SPACE)
 
 
 @of_numbers

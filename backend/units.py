@@ -31,6 +31,16 @@ def bytes_text(count: float) -> str:
     return count_text(round(count), "byte")
 
 
+def joules_text(joules: float) -> str:
+    """Three digits and a decimal unit: "12.0 mJ", "1.24 J"."""
+    return _decimal(joules, "J")
+
+
+def watts_text(watts: float) -> str:
+    """Likewise: "7.70 W", "4.80 kW"."""
+    return _decimal(watts, "W")
+
+
 def percent_text(share: float, digits: int = 0) -> str:
     """A share: 0.357 is "36 %"."""
     return f"{share * 100:.{digits}f} %"
@@ -39,6 +49,13 @@ def percent_text(share: float, digits: int = 0) -> str:
 def count_text(count: int, noun: str) -> str:
     """A number of things: "1 rank", "1,024 ranks"."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _decimal(value: float, unit: str) -> str:
+    for size, prefix in ((1e6, "M"), (1e3, "k"), (1.0, "")):
+        if value >= size:
+            return f"{_three_digits(value / size)} {prefix}{unit}"
+    return f"{_three_digits(value * 1e3)} m{unit}"
 
 
 def _three_digits(value: float) -> str:

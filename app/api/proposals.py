@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 
 from backend.comparison.to_target import Histories, TimeToTarget, time_to_target
 from backend.prediction.answer import Answer
+from backend.prediction.energy import Energy
 from backend.prediction.prediction import Prediction
 
 
@@ -13,8 +14,9 @@ class Proposal:
     """An answer (`backend.prediction.answer`): what the plan will do, and what it is compared
     with. `speedup` is over data parallelism, `reason` the first of the `reasons`.
     `samples_per_update` are those of the layer whose update takes most; with `is_short` planning
-    ended at its limit of work (`stopped`: where), and searching on may find more. `to_target`: null
-    where no target is asked for, and where no run by the plan's update rule has come to it."""
+    ended at its limit of work (`stopped`: where), and searching on may find more. `energy`: null
+    where watts of a device are not known. `to_target`: null where no target is asked for, and
+    where no run by the plan's update rule has come to it."""
 
     prediction: Prediction
     speedup: float | None
@@ -29,6 +31,7 @@ class Proposal:
     samples_per_update: int
     is_short: bool
     stopped: str
+    energy: Energy | None
     to_target: TimeToTarget | None
 
 

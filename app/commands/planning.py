@@ -1,7 +1,6 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,20 +12,15 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
+from backend.comparison.aims import FASTEST, Aim, check_aim
 from backend.comparison.stragglers import ENOUGH
-from backend.comparison.to_target import (
-    Histories,
-    Target,
-    TimeToTarget,
-    by_target,
-    target_of,
-    time_to_target,
-)
+from backend.comparison.to_target import Target, TimeToTarget
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import CODECS, PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
 from backend.planning.savings import MemorySaving
 from backend.prediction.answer import Answer
+from backend.prediction.energy import Energy
 from backend.prediction.question import Question
 from backend.profiles.files import read_profile_file
 from backend.profiles.profile import Profile
@@ -52,23 +46,21 @@ Batch = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the options ask; `profile_id` of a stored profile, None of one from a file. `target`:
-    what answers are ranked by, in the place of samples/s; `histories` is what runs took to it."""
+    """What the options ask; `profile_id` of a stored profile, None of one from a file. `aim`:
+    what answers are ranked by."""
 
     question: Question
     profile_id: int | None
-    target: Target | None = None
-    histories: Histories = field(default_factory=dict)
-
-    def ranked(self, answers: Iterable[Answer]) -> list[Answer]:
-        """The answers, the soonest at the target first, else the most samples/s."""
-        return by_target(answers, self.histories)
+    aim: Aim = FASTEST
 
     def plain(self, found: Answer) -> dict[str, Any]:
-        """An answer for scripts; where a target is asked for, with the time to it."""
+        """An answer for scripts, with the joules of a sample (None where watts are not known);
+        where a target is asked for, with the time to it."""
         values = plain(self.question.profile, found)
-        if self.target is not None:
-            known = time_to_target(found.prediction, self.histories)
+        joules = found.energy
+        values["energy"] = None if joules is None else to_plain(Energy, joules)
+        if self.aim.target is not None:
+            known = self.aim.time_of(found)
             values["to_target"] = None if known is None else to_plain(TimeToTarget, known)
         return values
 
@@ -160,10 +152,17 @@ def options(
     target_loss: Annotated[
         float | None, typer.Option(help="Rank by the time to this held-out loss.")
     ] = None,
+    energy_floor: Annotated[
+        float | None,
+        typer.Option(
+            help="Rank by the joules of a sample, of plans with at least this share of the most "
+            "samples/s (0.9)."
+        ),
+    ] = None,
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
-    aim = target_of(target_accuracy, target_loss)
+    aim = _aim(profile_id, check_aim(target_accuracy, target_loss, energy_floor), energy_floor)
     question = Question(
         found,
         find_cluster(cluster, devices),
@@ -183,17 +182,20 @@ def options(
     )
     changed = question.under(memory, target, measured_on, precision, took, state_precision)
     kept_id = None if target else profile_id
-    return PlanOptions(changed, kept_id, aim, _histories(profile_id, aim) if aim else {})
+    return PlanOptions(changed, kept_id, aim)
 
 
-def _histories(profile_id: int | None, target: Target) -> Histories:
+def _aim(profile_id: int | None, target: Target | None, floor: float | None) -> Aim:
+    if target is None:
+        return Aim(floor=floor)
     if profile_id is None:
         raise InvalidInput(
             "runs are known of stored profiles alone",
             "Give the number of a stored profile, or leave the target out.",
         )
     backend = connect()
-    return backend.runs.learnt(backend.profiles.get(profile_id).definition_id, target)
+    definition = backend.profiles.get(profile_id).definition_id
+    return Aim(target, backend.runs.learnt(definition, target))
 
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:

@@ -11,14 +11,13 @@ import typer
 from app.commands.options.acting import connect
 from app.commands.options.shared import Json, taking
 from app.commands.planning import PlanOptions, options
-from app.differences import target_words, time_words
+from app.differences import UNKNOWN_WATTS, energy_words, target_words, time_words
 from app.exports.answers import HEAD, row
 from app.formats import between, count, seconds
 from app.naming import fallback_words
 from app.terminal import err, out, print_json, print_table
 from backend.cluster.cluster import Cluster
 from backend.cluster.fewer import machines
-from backend.comparison.to_target import rank_by_target, time_to_target
 from backend.errors import InvalidInput, StageflowError
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, cut_by_hand, rank
@@ -68,8 +67,8 @@ def plan(
 
         stageflow plan --profile 1 --devices 2 --target 0.95
     """
-    question, known = replace(asked.question, planner=planner), asked.histories
-    answers = [cut_by_hand(question, cut)] if cut else rank_by_target(question, known)
+    question = replace(asked.question, planner=planner)
+    answers = [cut_by_hand(question, cut)] if cut else asked.aim.rank(question)
     plan_id = _save(asked.profile_id, question.cluster, answers[0]) if save else None
     found = _for_fewer(question, answers[0].prediction.plan) if fewer else ()
     if as_json:
@@ -143,7 +142,7 @@ def compare(asked: PlanOptions, as_json: Json = False) -> None:
     """
     question = asked.question
     found = list(compared(question))
-    answers = asked.ranked(reply.answer for reply in found if reply.answer)
+    answers = asked.aim.ranked(reply.answer for reply in found if reply.answer)
     refused = [reply for reply in found if reply.fault]
     if as_json:
         faults = [
@@ -159,12 +158,19 @@ def compare(asked: PlanOptions, as_json: Json = False) -> None:
 
 
 def _table(title: str, asked: PlanOptions, answers: Sequence[Answer]) -> None:
-    """With a column for the time to the target, where one is asked for."""
-    if asked.target is None:
+    """With a column for what they are ranked by, where that is not samples/s."""
+    aim = asked.aim
+    if aim.floor is not None:
+        rows = ([*row(each), energy_words(each.energy)] for each in answers)
+        print_table(title, [*HEAD, "energy per sample"], rows)
+        if not any(each.energy for each in answers):
+            out.print(UNKNOWN_WATTS, highlight=False)
+        return None
+    if aim.target is None:
         return print_table(title, HEAD, map(row, answers))
-    known = [time_to_target(each.prediction, asked.histories) for each in answers]
+    known = [aim.time_of(each) for each in answers]
     rows = ([*row(each), time_words(time)] for each, time in zip(answers, known, strict=True))
-    print_table(title, [*HEAD, f"to {target_words(asked.target)}"], rows)
+    print_table(title, [*HEAD, f"to {target_words(aim.target)}"], rows)
     if not any(known):
         out.print("No run of this model has come to the target: the ranking is by samples/s.")
     return None

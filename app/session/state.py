@@ -84,6 +84,7 @@ class Param(StrEnum):
     SMOOTHING = "smoothing"
     TARGET = "target"
     TARGET_LOSS = "target-loss"
+    FLOOR = "floor"
     RANK_BY = "rank-by"
     LOG = "log"
     DIFFERING = "differing"

@@ -7,7 +7,7 @@ import streamlit as st
 
 from app.components.partition.draft import Draft, draft
 from app.components.partition.partition_view import partition_view
-from app.components.plan.alternatives import Aim, alternatives
+from app.components.plan.alternatives import alternatives
 from app.components.plan.memory_view import memory_view
 from app.components.plan.plan_figures import plan_figures
 from app.components.plan.plan_form import plan_form
@@ -33,14 +33,14 @@ from app.components.shell.boundary import error_box, guarded
 from app.components.shell.layout import card, figures, missing, page_header
 from app.components.timeline.program_downloads import program_downloads
 from app.components.timeline.timeline_view import timeline_view
-from app.differences import target_words
+from app.differences import aim_words
 from app.formats import plain
 from app.naming import rank_names
 from app.queries import planner
 from app.queries.histories import histories_of
 from app.session.state import Page
 from app.terms import Term, explained
-from backend.comparison.to_target import asked_for, by_target
+from backend.comparison.aims import Aim
 from backend.errors import StageflowError
 from backend.prediction.answer import Answer, ranked
 from backend.prediction.prediction import Prediction
@@ -54,10 +54,10 @@ LINE = "Which layers run where."
 @dataclass(frozen=True, slots=True)
 class Found:
     """`base` is the planner's answer or the `kept` plan's, `draft` the same or changed by hand.
-    `aim`: what plans are ranked by, where that is not samples/s."""
+    `aim`: what plans are ranked by."""
 
     question: Question
-    aim: Aim | None
+    aim: Aim
     base: Answer
     draft: Draft
     kept: StoredPlan | None
@@ -106,30 +106,25 @@ def _answered(wanted: Wanted, saved: StoredPlan | None) -> Found | None:
     return Found(question, aim, base, draft(question, base), kept)
 
 
-def _aim(wanted: Wanted) -> Aim | None:
+def _aim(wanted: Wanted) -> Aim:
     if wanted.target is None:
-        return None
+        return Aim(floor=wanted.floor)
     return Aim(wanted.target, histories_of(wanted.stored.definition_id, wanted.target))
 
 
-def _ranked_by(aim: Aim | None) -> str:
-    return f"ranked by the time to {target_words(aim.target)}" if aim else "ranked by simulation"
+def _questions(question: Question, aim: Aim) -> list[Question]:
+    """One per planner; with a target also under the schedules of which runs tell the way to it."""
+    return [each for one in aim.questions(question) for each in planner.one_by_one(one)]
 
 
-def _questions(question: Question, aim: Aim | None) -> list[Question]:
-    """One per planner; with an aim also under the schedules of which runs tell the way to it."""
-    asked = asked_for(question, aim.histories) if aim else (question,)
-    return [each for one in asked for each in planner.one_by_one(one)]
+def _first(asked: Sequence[Search], aim: Aim) -> Answer:
+    return aim.ranked(ranked(replies_of(asked)))[0]
 
 
-def _first(asked: Sequence[Search], aim: Aim | None) -> Answer:
-    return by_target(ranked(replies_of(asked)), aim.histories if aim else {})[0]
-
-
-def _others(question: Question, aim: Aim | None) -> None:
+def _others(question: Question, aim: Aim) -> None:
     """The plans of other planners, where the one that is asked has none."""
     if question.planner:
-        with card("Other planners", _ranked_by(aim)):
+        with card("Other planners", aim_words(aim)):
             _alternatives(_everyone(question, aim), None, aim)
 
 
@@ -151,7 +146,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
         if shown.answer is not None:
             _details(question, shown.answer.prediction, found.kept)
     with beside:
-        with card("Alternatives", _ranked_by(found.aim), explained(Term.NOTATION)):
+        with card("Alternatives", aim_words(found.aim), explained(Term.NOTATION)):
             is_kept = found.kept is not None and shown.answer is found.base
             name = f"saved as {found.kept.name}" if found.kept and is_kept else ""
             everyone = _everyone(question, found.aim)
@@ -162,7 +157,7 @@ def _workbench(wanted: Wanted, found: Found) -> None:
             why_view(shown.answer, question, wanted, others)
 
 
-def _everyone(question: Question, aim: Aim | None) -> list[Search]:
+def _everyone(question: Question, aim: Aim) -> list[Search]:
     """Every planner asked the same; what is there already is not asked again."""
     same = replace(question, planner="")
     found = searches(_questions(same, aim))
@@ -171,7 +166,7 @@ def _everyone(question: Question, aim: Aim | None) -> list[Search]:
 
 
 def _alternatives(
-    everyone: Sequence[Search], chosen: Answer | None, aim: Aim | None, name: str = ""
+    everyone: Sequence[Search], chosen: Answer | None, aim: Aim, name: str = ""
 ) -> None:
     """What they say, as far as they are; `name` of the chosen one where it is a kept plan."""
     there = are_there(everyone)

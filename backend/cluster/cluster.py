@@ -15,11 +15,14 @@ MOST_DEVICES = 16_384
 @dataclass(frozen=True, slots=True)
 class Device:
     """One accelerator. `memory` in bytes (None = not known, so not checked); `speed`
-    relative to the device on which profiles are taken (2.0 halves every compute time)."""
+    relative to the device on which profiles are taken (2.0 halves every compute time). It draws
+    `watts` while it computes and `idle_watts` while it waits (None = not known)."""
 
     name: str = "cpu"
     memory: float | None = None
     speed: float = 1.0
+    watts: float | None = None
+    idle_watts: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,12 @@ class Cluster:
                 raise InvalidInput(
                     f"cluster: device memory {device.memory:g} is not above 0",
                     "Give its bytes, such as 16e9, or leave it out where it is not known.",
+                )
+            if device.watts is not None and not 0 < device.watts >= (device.idle_watts or 0):
+                raise InvalidInput(
+                    f"cluster: a device draws {device.watts:g} W at work and "
+                    f"{device.idle_watts or 0:g} W while it waits",
+                    "watts are above 0, and at least idle_watts.",
                 )
 
     @property

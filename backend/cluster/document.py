@@ -18,7 +18,8 @@ levels:
   - {count: 4, bandwidth: 1.25e9}
 device: {name: V100, memory: 16e9, speed: 1.0}
 """
-"""`device` may be a list instead, one entry per device, server by server."""
+"""A device may have `watts` and `idle_watts` too. `device` may be a list instead, one entry per
+device, server by server."""
 ADVICE = f"Levels go innermost first, in bytes/s and seconds. Write it like this:\n{EXAMPLE}"
 MAX_CHARACTERS = 100_000
 
@@ -59,8 +60,7 @@ def write_cluster(cluster: Cluster) -> str:
 
 
 def _plain(device: Device) -> dict[str, Any]:
-    plain: dict[str, Any] = {"name": device.name, "speed": device.speed}
-    return plain if device.memory is None else plain | {"memory": device.memory}
+    return {name: value for name, value in asdict(device).items() if value is not None}
 
 
 def _parse(text: str) -> object:
@@ -100,13 +100,13 @@ def _level(field: str, entry: object) -> Level:
 
 
 def _device(field: str, entry: object) -> Device:
-    device = _mapping(field, entry, {"name", "memory", "speed"})
-    memory = device.get("memory")
-    return Device(
-        name=str(device.get("name", Device().name)),
-        memory=None if memory is None else _number(f"{field}.memory", memory),
-        speed=_number(f"{field}.speed", device.get("speed", 1.0)),
-    )
+    device = _mapping(field, entry, {"name", "memory", "speed", "watts", "idle_watts"})
+    known = {
+        name: _number(f"{field}.{name}", value)
+        for name, value in device.items()
+        if name != "name" and value is not None
+    }
+    return Device(str(device.get("name", Device().name)), **known)
 
 
 def _whole(field: str, value: object) -> int:

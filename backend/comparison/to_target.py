@@ -1,7 +1,7 @@
 """Time to a target: seconds of a minibatch as simulated, times the minibatches that runs of the
 same model and update rule took to it. Where no run tells them, it is not known."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from statistics import median
@@ -12,7 +12,6 @@ from backend.comparison.runs import reached
 from backend.errors import InvalidInput
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.flush import FLUSH
-from backend.prediction.answer import Answer, ranked, replies
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.same_updates import FLUSHING, UpdateRule, updates_of
@@ -141,20 +140,3 @@ def asked_for(question: Question, histories: Histories) -> tuple[Question, ...]:
         for name, batch in sorted(known)
     )
     return (question, *further)
-
-
-def rank_by_target(question: Question, histories: Histories) -> list[Answer]:
-    """As `answer.rank`, by the time to a target; see `asked_for`."""
-    found = (reply for each in asked_for(question, histories) for reply in replies(each))
-    return by_target(ranked(found), histories)
-
-
-def by_target(answers: Iterable[Answer], histories: Histories) -> list[Answer]:
-    """The answers, the soonest at the target first; those of which that is not known last, the
-    most samples/s first."""
-
-    def order(found: Answer) -> tuple[float, float]:
-        known = time_to_target(found.prediction, histories)
-        return known.seconds if known else inf, -found.prediction.samples_per_second
-
-    return sorted(answers, key=order)

@@ -15,6 +15,7 @@ from backend.planning.pipedream.bottleneck import bottleneck
 from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.planning.work import SearchWork
 from backend.prediction.chosen_codecs import with_codecs
+from backend.prediction.energy import Energy, energy
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import PLANNER_NAMES, Question
 from backend.prediction.reasons import reasons
@@ -35,6 +36,7 @@ class Answer:
     bound_seconds        no plan takes less for a minibatch: all compute and one update, evenly on
                          all devices
     bottleneck_seconds   seconds per microbatch by PipeDream's cost model
+    energy               joules of a sample, where watts of the plan's devices are known
     reasons              what holds the plan back, what memory made of it, and what moving a layer
                          would change
     planner_seconds      processor seconds that planning took, simulations included
@@ -52,6 +54,7 @@ class Answer:
     planner_seconds: float
     is_short: bool = False
     stopped: str = ""
+    energy: Energy | None = None
 
     @property
     def gap(self) -> float:
@@ -196,6 +199,7 @@ def judge(question: Question, prediction: Prediction, seconds: float = 0.0) -> A
         bottleneck(profile, cluster, plan.partition) if plan.partition.chunks == 1 else 0.0,
         tuple(reasons(question, prediction)),
         seconds,
+        energy=energy(prediction, cluster),
     )
 
 

@@ -9,6 +9,7 @@ from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.chosen_codecs import codec_reason
 from backend.prediction.durations import PlanDurations
+from backend.prediction.energy import energy_reason
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.sensitivity import sensitivity
@@ -19,8 +20,8 @@ from backend.units import bytes_text, percent_text
 
 def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     """Why there is no cut where the model is one layer, what the bottleneck is, what is held, what
-    memory made of the plan, and, where it does not interleave, what moving its layers would cost.
-    """
+    memory made of the plan, what a sample takes of energy, and, where it does not interleave, what
+    moving its layers would cost."""
     plan, cluster = prediction.plan, question.cluster
     profile, shape = question.profile_of(plan), steady_shape(plan)
     durations = PlanDurations.of(profile, cluster, plan)
@@ -49,6 +50,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     ):
         split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
         yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
+    if joules := energy_reason(prediction, cluster):
+        yield joules
     if plan.partition.chunks == 1:
         simulated = question.predict if plan.planner == "best" else None
         yield from sensitivity(profile, cluster, plan, question.optimizer, simulated)

@@ -39,6 +39,7 @@ class DeviceType:
     memory     bytes
     bandwidth  bytes/s of its memory
     flops      dense operations/s (no 2:4 sparsity), by the precisions that it computes in
+    watts      what it draws at most (its thermal design power)
     source     where the figures are published
     """
 
@@ -47,6 +48,7 @@ class DeviceType:
     memory: float
     bandwidth: float
     flops: Mapping[Precision, float]
+    watts: float
     source: str
 
     def peak(self, precision: Precision) -> Peak:
@@ -67,11 +69,12 @@ def _row(
     float32: float,
     tf32: float,
     half: float,
+    watts: float,
     source: str,
     *,
     has_bfloat16: bool = True,
 ) -> DeviceType:
-    """GiB, GB/s and TFLOP/s as data sheets write them; 0 = not computed in. `half` is of float16
+    """GiB, GB/s, TFLOP/s and W as data sheets write them; 0 = not computed in. `half` is of float16
     and, on devices that have it, of bfloat16, which are equally fast."""
     rates = {
         Precision.FLOAT32: float32,
@@ -80,32 +83,34 @@ def _row(
         Precision.FLOAT16: half,
     }
     flops = {precision: rate * TERA for precision, rate in rates.items() if rate}
-    return DeviceType(name, title, gib * GIB, bandwidth * 1e9, flops, source)
+    return DeviceType(name, title, gib * GIB, bandwidth * 1e9, flops, watts, source)
 
 
 _OLD = {"has_bfloat16": False}
 DEVICES: dict[str, DeviceType] = {
     row.name: row
     for row in (
-        #    name          title         GiB  GB/s  fp32   tf32   half   source
-        _row("t4", "T4", 16, 320, 8.1, 0, 65, "NVIDIA T4 data sheet, 2018", **_OLD),
-        _row("p100", "P100", 16, 732, 10.6, 0, 21.2, "Tesla P100 white paper, SXM2", **_OLD),
-        _row("titan-x", "Titan X", 12, 480, 11.0, 0, 0, "NVIDIA Titan X (Pascal), 2016"),
-        _row("v100", "V100", 16, 900, 15.7, 0, 125, "V100 data sheet, SXM2", **_OLD),
-        _row("a100", "A100", 40, 1555, 19.5, 156, 312, "A100 data sheet, SXM4 40 GB"),
-        _row("a100-80gb", "A100 80GB", 80, 2039, 19.5, 156, 312, "A100 data sheet, SXM4 80 GB"),
-        _row("l4", "L4", 24, 300, 30.3, 60, 121, "L4 data sheet, halved: it is for 2:4 sparsity"),
-        _row("a10", "A10", 24, 600, 31.2, 62.5, 125, "A10 data sheet"),
-        _row("h100-pcie", "H100 PCIe", 80, 2000, 51, 378, 756, "H100 data sheet, halved likewise"),
-        _row("h100", "H100", 80, 3350, 67, 494.7, 989.4, "H100 data sheet, SXM5, likewise"),
-        _row("h200", "H200", 141, 4800, 67, 494.7, 989.4, "H200 data sheet, SXM, likewise"),
-        _row("b200", "B200", 180, 8000, 80, 1100, 2250, "Blackwell data sheet, HGX B200 at 1 kW"),
+        #    name          title         GiB  GB/s  fp32   tf32   half   W   source
+        _row("t4", "T4", 16, 320, 8.1, 0, 65, 70, "NVIDIA T4 data sheet, 2018", **_OLD),
+        _row("p100", "P100", 16, 732, 10.6, 0, 21.2, 300, "Tesla P100 white paper, SXM2", **_OLD),
+        _row("titan-x", "Titan X", 12, 480, 11.0, 0, 0, 250, "NVIDIA Titan X (Pascal), 2016"),
+        _row("v100", "V100", 16, 900, 15.7, 0, 125, 300, "V100 data sheet, SXM2", **_OLD),
+        _row("a100", "A100", 40, 1555, 19.5, 156, 312, 400, "A100 data sheet, SXM4 40 GB"),
+        _row("a100-80gb", "A100 80GB", 80, 2039, 19.5, 156, 312, 400, "A100 data sheet, SXM 80 GB"),
+        _row("l4", "L4", 24, 300, 30.3, 60, 121, 72, "L4 data sheet, its 2:4 sparsity halved"),
+        _row("a10", "A10", 24, 600, 31.2, 62.5, 125, 150, "A10 data sheet"),
+        _row("h100-pcie", "H100 PCIe", 80, 2000, 51, 378, 756, 350, "H100 data sheet, likewise"),
+        _row("h100", "H100", 80, 3350, 67, 494.7, 989.4, 700, "H100 data sheet, SXM5, likewise"),
+        _row("h200", "H200", 141, 4800, 67, 494.7, 989.4, 700, "H200 data sheet, SXM, likewise"),
+        _row("b200", "B200", 180, 8000, 80, 1100, 2250, 1000, "Blackwell data sheet, HGX B200"),
     )
 }
 """Looked up on 2026-11-20 and 22. The vendor's own files could not be opened from where this was
 written: B200, H100, H200 and A100 are as glennklockwood.com/garden/processors quotes NVIDIA, the
 others as listed by hmc-tech.com and sysrqmts.com, rounded as in the data sheets. A10, L4, Titan X
-and the A100 of 80 GB were not looked up again: they are from memory of the data sheets."""
+and the A100 of 80 GB were not looked up again: they are from memory of the data sheets. The
+watts of A100, H100, H200 and B200 are as apartsin.com and runpod.io list them (2026-11-26), the
+others from memory."""
 
 _WRITTEN = {
     "fp32": Precision.FLOAT32,

@@ -1,12 +1,13 @@
 """Plan: empty, proposals, alternatives, clusters good and broken, saving, launching."""
 
+import re
 from dataclasses import replace
 
 from app.formats import SPACE, plain
 from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
-from backend.cluster.document import write_cluster
+from backend.cluster.document import read_cluster, write_cluster
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS
 from backend.profiles.profile import ONE_LAYER, ModelGraph
 from backend.runs.request.spec import TrainSpec
@@ -172,9 +173,27 @@ def test_a_cluster_described_in_the_form_is_used(seeded: seed.Seeded, open_page:
     fields = {field.label: field for field in page.number_input}
     fields["Devices per server"].set_value(3)
     fields["Servers"].set_value(1)
+    fields["Power at work, W"].set_value(240.0)
+    fields["Power while it waits, W"].set_value(40.0)
     next(form for form in page.button if form.label == "Use this cluster").click().run()
     assert "on 3 × V100" in page.title[0].value
+    device = read_cluster(param(page, "cluster")).device
+    assert (device.watts, device.idle_watts) == (240.0, 40.0)
+    assert re.search(r"A sample takes [\d.]+ \w?J\W+\d devices? draw", text_of(page))
     assert "GB/s between" not in text_of(page)
+
+
+def test_plans_are_ranked_by_energy_where_watts_are_known(
+    seeded: seed.Seeded, open_page: Open
+) -> None:
+    page = open_page(Page.PLAN, cluster="dgx-h100:1", **{"rank-by": "energy", "floor": 0.5})
+    assert not page.exception
+    text = text_of(page).replace("\u00a0", " ")
+    assert "ranked by energy, of plans with 50 % of the speed or more" in text
+    captions = [each.replace("\u00a0", " ") for each in page.radio[0].proto.captions]
+    assert all(each.startswith("**Energy of a sample**: at most ") for each in captions)
+    unknown = open_page(Page.PLAN, **{"rank-by": "energy"})
+    assert unknown.radio[0].proto.captions[0].startswith("**Energy of a sample**: not known")
 
 
 def test_a_cluster_is_kept_by_name_and_chosen_by_it(

@@ -4,6 +4,7 @@ import time
 
 from streamlit.testing.v1 import AppTest
 
+from app.formats import NOTHING
 from app.queries import background
 from app.session.state import Page
 from backend.bootstrap import Backend
@@ -48,6 +49,19 @@ def test_cost_follows_the_price(seeded: seed.Seeded, open_page: Open) -> None:
     assert finished(apart).dataframe[0].value["per million samples"][0] != after
     page.segmented_control[0].set_value("Cost").run()
     assert "per million samples" in text_of(finished(page))
+
+
+def test_energy_is_drawn_where_watts_are_known(seeded: seed.Seeded, open_page: Open) -> None:
+    page = finished(open_page(Page.WHAT_IF, planner="pipedream", show="Energy"))
+    assert "What these devices draw is not known" in text_of(page)
+    assert set(page.dataframe[0].value["per sample"]) == {NOTHING}
+    page = finished(
+        open_page(Page.WHAT_IF, planner="pipedream", show="Energy", cluster="dgx-h100:1")
+    )
+    assert "What these devices draw is not known" not in text_of(page)
+    told = page.dataframe[0].value
+    assert told["per sample"][told["best plan"] != NOTHING].str.endswith("J").all()
+    assert not page.exception
 
 
 def test_the_plan_pages_question_is_carried_over(seeded: seed.Seeded, open_page: Open) -> None:

@@ -54,6 +54,9 @@ def test_one_planner_answers_with_everything(
     assert found["data_parallel_sent_bytes"] > 0
     assert len(found["memory_bytes"]) == len(found["stages"])
     assert found["planner_seconds"] > 0
+    devices = sum(len(stage["devices"]) for stage in found["stages"])
+    joules = 300 * devices / found["samples_per_second"]
+    assert found["energy"]["joules"] == pytest.approx(joules)  # a V100 draws 300 W at most
     of_all = ("plans", "plan_id", "fallbacks")
     assert found["plans"] == [{k: v for k, v in found.items() if k not in of_all}]
     (fallback,) = found["fallbacks"]
@@ -213,3 +216,19 @@ def test_a_cluster_may_be_a_preset(stageflow: Command, profile_file: Path, tmp_p
         for plan in answer["plans"]:
             plan.pop("planner_seconds")
     assert found[0] == found[1]
+
+
+def test_plans_are_ranked_by_energy_above_a_floor(
+    stageflow: Command, profile_file: Path, servers: str
+) -> None:
+    asked = ("--profile", str(profile_file), "--cluster", servers, "--energy-floor")
+    joules = [
+        each["energy"]["joules"] for each in stageflow("plan", *asked, "0", "--json").json["plans"]
+    ]
+    assert joules == sorted(joules)
+    held = stageflow("compare", *asked, "0.95", "--json").json["plans"]
+    most = max(each["samples_per_second"] for each in held)
+    assert held[0]["samples_per_second"] >= 0.95 * most
+    assert "energy per sample" in " ".join(stageflow("plan", *asked, "0.9").out.split())
+    unknown = stageflow("plan", *asked[:2], "--devices", "2", "--energy-floor", "0.9").out
+    assert "What these devices draw is not known" in " ".join(unknown.split())

@@ -13,13 +13,8 @@ from app.api.operation import router as operations
 from app.api.proposals import Compared, Proposal, RefusedPlan, proposals
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
+from backend.comparison.aims import Aim, check_aim
 from backend.comparison.plans import PlanDifferences
-from backend.comparison.to_target import (
-    Histories,
-    by_target,
-    rank_by_target,
-    target_of,
-)
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.pipedream import PIPEDREAM
@@ -81,6 +76,7 @@ class PlanRequest:
     optimizer    whose state counts as memory; "adamw+ema": with averaged weights beside
     cut          a partition by hand, such as "14x3-20x1", in the place of a planner
     target, target_loss   a held-out accuracy or loss: plans are ranked by the time to it
+    energy_floor   plans with at least this share of the most samples/s are ranked by energy
     """
 
     profile_id: Id
@@ -106,6 +102,7 @@ class PlanRequest:
     run_ahead: int | None = None
     target: float | None = None
     target_loss: float | None = None
+    energy_floor: float | None = None
     codec: str = PLAIN
 
 
@@ -136,10 +133,10 @@ def list_plans(
 def propose_plans(caller: CurrentCaller, asked: PlanRequest) -> list[Proposal]:
     """Every planner's plan for a profile on a cluster, simulated, best first; nothing is kept."""
     backend = caller.services()
-    question, histories = _question(backend, asked), _histories(backend, asked)
+    question, aim = _question(backend, asked), _aim(backend, asked)
     if asked.cut:
-        return proposals([cut_by_hand(question, asked.cut)], histories)
-    return proposals(rank_by_target(question, histories), histories)
+        return proposals([cut_by_hand(question, asked.cut)], aim.histories)
+    return proposals(aim.rank(question), aim.histories)
 
 
 @router.post("/plans/compare")
@@ -147,11 +144,11 @@ def compare_plans(caller: CurrentCaller, asked: PlanRequest) -> Compared:
     """Every planner under every schedule (or the one that is asked for), best first; those without
     a plan with the reason."""
     backend = caller.services()
-    histories = _histories(backend, asked)
+    aim = _aim(backend, asked)
     found = list(compare(_question(backend, asked)))
     answers = [reply.answer for reply in found if reply.answer]
     refused = [RefusedPlan(r.planner, r.schedule, str(r.fault)) for r in found if r.fault]
-    return Compared(proposals(by_target(answers, histories), histories), refused)
+    return Compared(proposals(aim.ranked(answers), aim.histories), refused)
 
 
 @router.post("/plans/predict")
@@ -237,11 +234,12 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
     )
 
 
-def _histories(backend: Backend, asked: PlanRequest) -> Histories:
-    target = target_of(asked.target, asked.target_loss)
+def _aim(backend: Backend, asked: PlanRequest) -> Aim:
+    target = check_aim(asked.target, asked.target_loss, asked.energy_floor)
     if target is None:
-        return {}
-    return backend.runs.learnt(backend.profiles.get(asked.profile_id).definition_id, target)
+        return Aim(floor=asked.energy_floor)
+    definition = backend.profiles.get(asked.profile_id).definition_id
+    return Aim(target, backend.runs.learnt(definition, target))
 
 
 def _predicted(backend: Backend, new: NewPlan) -> tuple[Cluster, Prediction]:

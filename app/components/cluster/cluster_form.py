@@ -25,6 +25,7 @@ from backend.runs.clusters import StoredCluster
 CUSTOM, KEPT = "custom", "kept "
 DEFAULT = "local:2"
 MOST = 512
+WATTS = "0 = not known; of known types the most that they draw is taken"
 TITLES = {name: known.title for name, known in PRESETS.items()} | {CUSTOM: "Custom…"}
 
 
@@ -132,11 +133,18 @@ def _by_form(now: Cluster) -> None:
         speed = left.number_input(
             "Speed", 0.01, None, now.device.speed, help="2 halves every compute time"
         )
+        watts = left.number_input(
+            "Power at work, W", 0.0, None, now.device.watts or 0.0, help=WATTS
+        )
+        idle = right.number_input(
+            "Power while it waits, W", 0.0, None, now.device.idle_watts or 0.0, help=WATTS
+        )
         if not st.form_submit_button("Use this cluster", type="primary"):
             return
     levels = [Level(int(devices), inside * 1e9, inner.latency, inner.cores)]
     if servers > 1:
         levels.append(Level(int(servers), between * 1e9, outer.latency))
-    device = Device(name.strip() or "device", memory * 2**30 or None, speed)
+    known = memory * 2**30 or None, speed, watts or None, idle or None
+    device = Device(name.strip() or "device", *known)
     state.put(Param.CLUSTER, write_cluster(Cluster(tuple(levels), device)))
     st.rerun()

@@ -8,23 +8,27 @@ import streamlit as st
 from app.charts.frame import CONFIG
 from app.charts.what_if import span, what_if
 from app.components.shell.layout import card
-from app.formats import NOTHING, count, number, percent, rate
+from app.differences import UNKNOWN_WATTS
+from app.formats import NOTHING, count, joules, number, percent, rate
 from app.naming import plan_name
 from backend.comparison.sweep import along
 from backend.comparison.variations import Axis, Point, Prices, changes, plan_word
 
 Value = Callable[[Point], float | None]
-SPEED, COST, EACH = "Throughput", "Cost", "Throughput per device"
+SPEED, COST, EACH, ENERGY = "Throughput", "Cost", "Throughput per device", "Energy"
 REMARKS = {
     SPEED: "samples per second of the best plan",
     COST: "per million samples",
     EACH: "samples per second and device",
+    ENERGY: "joules of the devices per sample, at most, where their watts are known",
 }
 
 
 def what_if_view(every: Sequence[Point], measure: str, prices: Prices) -> None:
     """One panel per changed thing, as far as the sweep is."""
     value, text = _measure(measure, prices)
+    if measure == ENERGY and every and not any(map(joules_of, every)):
+        st.info(UNKNOWN_WATTS, icon=":material/bolt:")
     with st.container(key="panels-what-if"):
         for axis in Axis:
             points = along(every, axis)
@@ -32,7 +36,7 @@ def what_if_view(every: Sequence[Point], measure: str, prices: Prices) -> None:
                 _panel(axis, points, value, text, REMARKS[measure])
     if every:
         with st.expander("As a table", icon=":material/table:"):
-            alt = "Best plan, throughput and cost at every point"
+            alt = "Best plan, throughput, cost and energy at every point"
             rows = point_rows([p for axis in Axis for p in along(every, axis)], prices)
             st.dataframe(rows, hide_index=True, key="what-if", alt=alt)
 
@@ -81,12 +85,20 @@ def _measure(name: str, prices: Prices) -> tuple[Value, Callable[[float | None],
         return (lambda point: point.cost_per_million(prices)), number
     if name == EACH:
         return _each, rate
+    if name == ENERGY:
+        return joules_of, joules
     return (lambda point: point.samples_per_second), rate
 
 
 def _each(point: Point) -> float | None:
     speed = point.samples_per_second
     return speed / point.variation.cluster.num_devices if speed else None
+
+
+def joules_of(point: Point) -> float | None:
+    """Of a sample; None where watts are not known, or no plan fits."""
+    known = point.best.energy if point.best else None
+    return known.joules if known else None
 
 
 def point_rows(points: list[Point], prices: Prices) -> dict[str, list[Any]]:
@@ -100,4 +112,5 @@ def point_rows(points: list[Point], prices: Prices) -> dict[str, list[Any]]:
         "best plan": [plan_name(p.plan) if p.plan else p.reason or NOTHING for p in points],
         "samples": [rate(point.samples_per_second) for point in points],
         "per million samples": [number(point.cost_per_million(prices)) for point in points],
+        "per sample": [joules(joules_of(point)) for point in points],
     }

@@ -6,26 +6,18 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from app.differences import target_words, time_words
+from app.differences import energy_words, target_words, time_words
 from app.formats import change, count, plain, rate, sentence
 from app.naming import partition_name, planner_name
 from app.session import state
 from app.session.state import Param
-from backend.comparison.to_target import Histories, Target, by_target, time_to_target
+from backend.comparison.aims import FASTEST, Aim
 from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, Reply, ranked
 from backend.prediction.bottleneck import WAITING
 
 KEY, SAVED = "alternative", "saved"
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """A target, and what runs of the model took to it."""
-
-    target: Target
-    histories: Histories
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +37,10 @@ class Alternative:
 
 
 def alternatives(
-    replies: Sequence[Reply], chosen: Answer | None, saved: str = "", aim: Aim | None = None
+    replies: Sequence[Reply], chosen: Answer | None, saved: str = "", aim: Aim = FASTEST
 ) -> None:
     """All of them, `chosen` marked; the one by hand, where it is chosen, in its rank. `saved`: how
-    the chosen one is called where it is a kept plan. `aim`: what they are ranked by, with what
-    runs took to it."""
+    the chosen one is called where it is a kept plan. `aim`: what they are ranked by."""
     shown = {
         SAVED if saved and found.answer is chosen else found.planner: found
         for found in listed(replies, chosen, aim)
@@ -59,9 +50,7 @@ def alternatives(
     _refused([reply for reply in replies if reply.fault])
 
 
-def _choice(
-    shown: Mapping[str, Alternative], chosen: Answer | None, saved: str, aim: Aim | None
-) -> None:
+def _choice(shown: Mapping[str, Alternative], chosen: Answer | None, saved: str, aim: Aim) -> None:
     best = max(found.speed for found in shown.values())
     each = [set(found.answer.reasons) for found in shown.values()]
     said = set.intersection(*each) if len(each) > 1 else set()
@@ -81,7 +70,7 @@ def _choice(
 
 
 def listed(
-    replies: Sequence[Reply], chosen: Answer | None, aim: Aim | None = None
+    replies: Sequence[Reply], chosen: Answer | None, aim: Aim = FASTEST
 ) -> list[Alternative]:
     """The plans, the most samples/s first, or the soonest at the aim. Of planners that found the
     same one the chosen one stands for all, else the first."""
@@ -89,7 +78,7 @@ def listed(
     if chosen:
         plan = chosen.prediction.plan
         answered.insert(0, Reply(plan.planner, plan.schedule, chosen))
-    answers = by_target(ranked(answered), aim.histories if aim else {}) if answered else []
+    answers = aim.ranked(ranked(answered)) if answered else []
     answers = _one_each(answers, chosen)
     names: dict[Plan, list[str]] = {}
     for reply in replies:
@@ -124,7 +113,7 @@ def _choose() -> None:
             state.put(param, None)
 
 
-def _caption(found: Alternative, best: float, said: set[str], aim: Aim | None) -> str:
+def _caption(found: Alternative, best: float, said: set[str], aim: Aim) -> str:
     """Its figures, its first reason that is not `said` of all, and what it waits."""
     behind = "best" if found.speed >= best else change(found.speed, best)
     also = f" · also {', '.join(map(planner_name, found.also))}" if found.also else ""
@@ -134,15 +123,21 @@ def _caption(found: Alternative, best: float, said: set[str], aim: Aim | None) -
     said_too = "".join(f" {plain(reason)}" for reason in waiting)
     schedule = found.answer.prediction.plan.schedule
     each = count(found.answer.samples_per_update, "sample")
-    to_target = ""
-    if aim is not None:
-        known = time_words(time_to_target(found.answer.prediction, aim.histories))
-        to_target = f"**To {target_words(aim.target)}**: {plain(known)}  \n"
     return (
-        f"{to_target}**{rate(found.speed)}** · {behind} · {plain(schedule)} · "
+        f"{_by_aim(found.answer, aim)}**{rate(found.speed)}** · {behind} · {plain(schedule)} · "
         f"{each} per update{also}  \n"
         f"{plain(decisive)}.{said_too}"
     )
+
+
+def _by_aim(found: Answer, aim: Aim) -> str:
+    """A line with what it is ranked by, where that is not its samples/s."""
+    if aim.target is not None:
+        known = time_words(aim.time_of(found))
+        return f"**To {target_words(aim.target)}**: {plain(known)}  \n"
+    if aim.floor is not None:
+        return f"**Energy of a sample**: {energy_words(found.energy)}  \n"
+    return ""
 
 
 def _label(plan: Plan, name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from app.components.plan.wanted import Wanted, options_text
+from app.components.plan.wanted import ENERGY, Wanted, options_text
 from app.components.shell.number_field import amount_field, whole_field
 from app.components.shell.pick import pick, pick_several
 from app.session import state
@@ -27,8 +27,14 @@ SAVINGS = {
     MemorySaving.NEVER: "never",
     MemorySaving.ALWAYS: "always",
 }
-
-
+RANKED_BY = {
+    "": "samples per second",
+    ACCURACY: "time to accuracy",
+    HELD_OUT_LOSS: "time to held-out loss",
+    ENERGY: "energy of a sample",
+}
+FLOOR = 0.9
+FLOOR_HELP = "Of the most samples per second: slower plans come last. Empty: 90 %."
 CODEC_WORDS = {PLAIN: "none: plain numbers", AUTO: "auto: where it is faster"}
 
 
@@ -148,24 +154,28 @@ def _updates() -> dict[str, Any]:
 
 
 def _aim() -> dict[str, Any]:
-    """What plans are ranked by: samples/s, or the time to a target that is asked for."""
+    """What plans are ranked by: samples/s, the time to a target that is asked for, or energy."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         metric = pick(
             "Rank by",
-            ["", ACCURACY, HELD_OUT_LOSS],
+            list(RANKED_BY),
             Param.RANK_BY,
             str,
-            lambda name: f"time to {name}" if name else "samples per second",
+            RANKED_BY.__getitem__,
             help="The time to a target is the seconds of a minibatch, as simulated, times the "
-            "minibatches that runs of this model by the same update rule took to it.",
+            "minibatches that runs of this model by the same update rule took to it. Energy is "
+            "what the devices draw, where the cluster says it or their type is known.",
         )
-        value = None
-        if metric == ACCURACY:
+        value = floor = None
+        if metric == ENERGY:
+            floor = amount_field("Of the speed, %", Param.FLOOR, 0.01, FLOOR_HELP)
+            floor = FLOOR if floor is None else min(floor, 1.0)
+        elif metric == ACCURACY:
             value = amount_field("Accuracy, %", Param.TARGET, 0.01, "Held out, up to 100 %.")
             value = None if value is None else min(value, 1.0)
         elif metric:
             value = amount_field("Loss", Param.TARGET_LOSS, 1.0, "Held out; this or less.")
-    return {"target": Target(metric, value) if value else None}
+    return {"target": Target(metric, value) if value else None, "floor": floor}
 
 
 def _pipelines() -> dict[str, Any]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from app.differences import target_words
-from app.formats import seconds, size
+from app.formats import percent, seconds, size
 from app.session.state import Param
 from backend.cluster.cluster import Cluster
 from backend.cluster.document import write_cluster
@@ -21,6 +21,10 @@ BEST, ALL = "best", "all"
 USUAL = ("stored", "cluster", "planner", "schedule", "batch")
 
 
+ENERGY = "energy"
+"""What plans are ranked by in a link, beside the names of metrics."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The fields of `Question` and of `Question.under`, of a profile that is kept.
@@ -34,6 +38,7 @@ class Wanted:
     codec     of the messages between stages: a name of the catalog, "none" or "auto"
     averaged  whether an average of the weights is kept beside
     target    plans are ranked by the time to it; None: by samples/s
+    floor     or by energy, of those with this share of the most samples/s
     """
 
     stored: StoredProfile
@@ -58,6 +63,7 @@ class Wanted:
     averaged: bool = False
     run_ahead: int | None = None
     target: Target | None = None
+    floor: float | None = None
     codec: str = PLAIN
 
     @property
@@ -125,7 +131,7 @@ class Wanted:
             Param.MEASURED_ON: self.measured_on,
             Param.DEVICE_PRECISION: self.precision,
             Param.STATE_PRECISION: self.state_precision,
-            **_target_params(self.target),
+            **_aim_params(self),
         }
 
     def by(self, planner: str, schedule: str, batch: int) -> "Wanted":
@@ -133,9 +139,11 @@ class Wanted:
         return replace(self, planner=planner, schedule=schedule, batch=batch)
 
 
-def _target_params(target: Target | None) -> dict[Param, object]:
+def _aim_params(wanted: Wanted) -> dict[Param, object]:
+    target = wanted.target
     if target is None:
-        return {}
+        floor = wanted.floor
+        return {} if floor is None else {Param.RANK_BY: ENERGY, Param.FLOOR: f"{floor:.12g}"}
     is_share = target.metric == ACCURACY
     value = Param.TARGET if is_share else Param.TARGET_LOSS
     return {Param.RANK_BY: target.metric, value: f"{target.value:.12g}"}
@@ -180,6 +188,8 @@ def _said(wanted: Wanted, name: str) -> str:
             return "averaged weights"
         case "target" if wanted.target:
             return f"ranked by the time to {target_words(wanted.target)}"
+        case "floor" if wanted.floor is not None:
+            return f"ranked by energy, {percent(wanted.floor, 0)} of the speed or more"
         case "device":
             return f"as on {wanted.device}"
         case "measured_on":

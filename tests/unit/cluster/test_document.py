@@ -39,6 +39,8 @@ def test_a_device_may_be_left_out():
         st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1),
         st.none() | st.floats(1, 1e12),
         st.floats(0.01, 100),
+        st.none() | st.floats(50, 1000),
+        st.none() | st.floats(0, 50),
     ),
 )
 def test_what_is_written_is_read_back(levels, device):
@@ -72,6 +74,12 @@ def test_what_is_written_is_read_back(levels, device):
         ("levels: [{count: yes, bandwidth: 1}]", r"levels\[0\].count: True"),
         ("levels: [{count: .inf, bandwidth: 1}]", r"levels\[0\].count: inf"),
         ("levels: [{count: 2, bandwidth: fast}]", r"levels\[0\].bandwidth: 'fast'"),
+        ("levels: [{count: 2, bandwidth: 1}]\ndevice: {watts: 0}", "0 W at work"),
+        (
+            "levels: [{count: 2, bandwidth: 1}]\ndevice: {watts: 50, idle_watts: 60}",
+            "50 W at work and 60 W while it waits",
+        ),
+        ("levels: [{count: 2, bandwidth: 1}]\ndevice: {watts: much}", "device.watts: 'much'"),
         ("levels: [{count: 2, bandwidth: .nan}]", r"levels\[0\].bandwidth: nan"),
         ("levels: [{count: 2, bandwidth: 0}]", "bandwidth 0"),
         ("levels: [{count: 2, bandwidth: 1, latency: -1}]", r"levels\[0\].latency: -1"),

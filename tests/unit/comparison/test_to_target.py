@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 from backend.cluster.cluster import Cluster, Level
+from backend.comparison.aims import Aim
 from backend.comparison.to_target import (
     Target,
     asked_for,
-    by_target,
     learnt,
-    rank_by_target,
     target_of,
     time_to_target,
 )
@@ -95,14 +94,16 @@ def test_answers_are_ranked_by_seconds_to_the_target_and_unknown_ones_come_last(
     question = replace(QUESTION, planner="straight")
     answers = [rank(replace(question, schedule=plan.schedule))[0] for plan in (fast, slow)]
     learns_late = learnt([a_run(2, fast, 100), a_run(1, slow, 10)], TARGET)
-    assert by_target(answers, learns_late)[0].prediction.plan.schedule == "1f1b-flush"
+    assert Aim(TARGET, learns_late).ranked(answers)[0].prediction.plan.schedule == "1f1b-flush"
     known = time_to_target(answers[1].prediction, learns_late)
     assert known is not None
     assert known.seconds == 10 * answers[1].prediction.seconds_per_minibatch
     only_one = learnt([a_run(2, slow, 100)], TARGET)
-    assert by_target(answers, only_one)[0].prediction.plan.schedule == "1f1b-flush"
+    assert Aim(TARGET, only_one).ranked(answers)[0].prediction.plan.schedule == "1f1b-flush"
     assert time_to_target(answers[0].prediction, only_one) is None
-    assert by_target(answers, {})[0] == max(answers, key=lambda a: a.prediction.samples_per_second)
+    assert Aim(TARGET).ranked(answers)[0] == max(
+        answers, key=lambda a: a.prediction.samples_per_second
+    )
 
 
 def test_best_is_asked_under_every_rule_that_runs_know() -> None:
@@ -119,7 +120,7 @@ def test_best_is_asked_under_every_rule_that_runs_know() -> None:
 
 def test_without_a_run_the_ranking_is_that_of_rank() -> None:
     question = replace(QUESTION, planner="best")
-    found, plain = rank_by_target(question, {}), rank(question)
+    found, plain = Aim().rank(question), rank(question)
     assert [each.prediction for each in found] == [each.prediction for each in plain]
 
 

@@ -1,0 +1,81 @@
+"""What plans are ranked by: samples/s, the time to a target, or the energy of a sample."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import inf
+
+from backend.comparison.to_target import (
+    Histories,
+    Target,
+    TimeToTarget,
+    asked_for,
+    target_of,
+    time_to_target,
+)
+from backend.errors import InvalidInput
+from backend.prediction.answer import Answer, ranked, replies
+from backend.prediction.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Nothing of it: the most samples/s.
+
+    target     the soonest at it, by what runs took to it (`histories`)
+    floor      the fewest joules of a sample, of the plans with at least this share (0 to 1) of the
+               most samples/s
+    """
+
+    target: Target | None = None
+    histories: Histories = field(default_factory=dict)
+    floor: float | None = None
+
+    def questions(self, question: Question) -> tuple[Question, ...]:
+        """What is to be planned; see `to_target.asked_for`."""
+        return asked_for(question, self.histories)
+
+    def rank(self, question: Question) -> list[Answer]:
+        """As `answer.rank`, by this aim. Raises what that raises."""
+        return self.ranked(
+            ranked(reply for each in self.questions(question) for reply in replies(each))
+        )
+
+    def ranked(self, answers: Iterable[Answer]) -> list[Answer]:
+        """The best first; those of which it is not known last, the most samples/s first."""
+        found = list(answers)
+        speeds = [each.prediction.samples_per_second for each in found]
+        least = max(speeds, default=0.0) * (self.floor or 0.0)
+
+        def order(answer: Answer) -> tuple[float, float]:
+            speed = answer.prediction.samples_per_second
+            if self.floor is not None:
+                known = answer.energy if speed >= least else None
+                return known.joules if known else inf, -speed
+            time = self.time_of(answer)
+            return time.seconds if time else inf, -speed
+
+        return sorted(found, key=order)
+
+    def time_of(self, found: Answer) -> TimeToTarget | None:
+        """Until its target; None without one, and where no run tells it."""
+        return time_to_target(found.prediction, self.histories)
+
+
+FASTEST = Aim()
+
+
+def check_aim(accuracy: float | None, loss: float | None, floor: float | None) -> Target | None:
+    """The target that is asked for. Raises `InvalidInput` for two aims, and for bad figures."""
+    target = target_of(accuracy, loss)
+    if floor is None:
+        return target
+    if target is not None:
+        raise InvalidInput(
+            "a target and a floor for energy are given", "Rank by one of them at a time."
+        )
+    if not 0 <= floor <= 1:
+        raise InvalidInput(
+            f"a floor of {floor:g} is not a share of the most samples/s",
+            "0.9: plans with nine tenths of them or more are ranked by energy.",
+        )
+    return None

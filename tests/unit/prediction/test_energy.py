@@ -1,0 +1,156 @@
+"""Joules of a sample: by hand, and what must hold of every plan."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.cluster.cluster import Cluster, Device, Level
+from backend.cluster.presets import local
+from backend.comparison.aims import Aim, check_aim
+from backend.errors import InvalidInput
+from backend.prediction.answer import rank
+from backend.prediction.energy import Energy, energy, energy_reason
+from backend.prediction.predict import predict
+from backend.prediction.prediction import Prediction
+from backend.prediction.question import Question
+from backend.profiles.profile import Layer, ModelGraph, Profile
+
+MIB = 2**20
+LAYERS = tuple(Layer(f"l{n}", "Linear", 1e-3 * (n + 1), 2e-3, MIB, MIB) for n in range(6))
+PROFILE = Profile("six", ModelGraph.chain(LAYERS), microbatch=8)
+
+
+def with_watts(cluster: Cluster, watts: float, idle: float | None) -> Cluster:
+    return replace(cluster, device=replace(cluster.device, watts=watts, idle_watts=idle))
+
+
+def answers(cluster: Cluster, schedule: str = "1f1b-flush"):
+    return rank(Question(PROFILE, cluster, "", schedule, 4))
+
+
+def test_two_stages_by_hand(make_plan) -> None:
+    """4 microbatches of 8 samples: 10 s on 3 devices, of which two share 4 x 2 s and one has
+    4 x 1.5 s of compute; 100 W at work and 20 W idle."""
+    plan = make_plan((1, (0, 1)), (2, (2,)), batch=4)
+    found = Prediction(plan, 10.0, 3.2, 0.0, 0.0, (0.0,) * 2, (2.0, 1.5), 0, (1, 1))
+    cluster = Cluster((Level(4, 1e9),), Device(watts=100.0, idle_watts=20.0))
+    joules = 3 * 10 * 20 + 80 * (4 * 2.0 + 4 * 1.5)
+    assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
+    assert energy_reason(found, cluster) == (
+        f"A sample takes {joules / 32:.1f} J: 3 devices draw {joules / 10:.0f} W."
+    )
+    unknown = replace(cluster, device=Device(watts=100.0))
+    assert energy(found, unknown) == Energy(pytest.approx(3 * 10 * 100 / 32), is_most=True)
+    assert energy_reason(found, unknown) == (
+        "A sample takes at most 93.8 J: 3 devices draw at most 300 W."
+    )
+
+
+def test_chunks_of_a_device_wait_once(make_plan) -> None:
+    plan = make_plan((3, (0,)), (6, (1,)), batch=4)
+    stages = plan.partition.stages
+    twice = replace(
+        plan.partition,
+        stages=(
+            *stages,
+            *(replace(each, first=6 + each.first, stop=6 + each.stop) for each in stages),
+        ),
+        chunks=2,
+    )
+    found = Prediction(
+        replace(plan, partition=twice), 10.0, 3.2, 0.0, 0.0, (0.0,) * 2, (0.5,) * 4, 0, (1, 1)
+    )
+    cluster = Cluster((Level(2, 1e9),), Device(watts=100.0, idle_watts=20.0))
+    joules = 2 * 10 * 20 + 80 * 4 * (4 * 0.5)
+    assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
+
+
+@pytest.mark.parametrize("device", [Device("board", watts=7.7), Device("H100")])
+def test_one_device_draws_its_watts_all_the_time(device: Device) -> None:
+    """EF-Train's board has 46.99 GFLOP/s, 6.09 of them per watt (arXiv 2202.10935): 7.7 W."""
+    cluster = Cluster((Level(1, 1e9),), device)
+    [found] = answers(cluster)
+    watts = {"board": 7.7, "H100": 700.0}[device.name]
+    assert round(46.99 / 6.09, 1) == 7.7
+    joules = energy(found.prediction, cluster)
+    assert joules is not None
+    assert joules.joules == pytest.approx(watts / found.prediction.samples_per_second)
+
+
+def test_watts_that_nobody_knows_give_no_joules() -> None:
+    [found, *_] = answers(local(2))
+    assert energy(found.prediction, local(2)) is None
+    assert energy_reason(found.prediction, local(2)) == ""
+    assert not any("J:" in reason for reason in found.reasons)
+    assert found.energy is None
+
+
+def test_without_idle_watts_joules_do_not_depend_on_the_schedule() -> None:
+    cluster = with_watts(local(2), 50.0, 0.0)
+    [pipeline] = [a for a in answers(cluster) if a.prediction.plan.partition.label == "1-1"][:1]
+    plan = pipeline.prediction.plan
+    joules = [
+        energy(predict(PROFILE, cluster, replace(plan, schedule=schedule)), cluster)
+        for schedule in ("gpipe", "1f1b-flush", "2bw")
+    ]
+    seconds = {
+        predict(PROFILE, cluster, replace(plan, schedule=s)).seconds_per_minibatch
+        for s in ("1f1b-flush", "2bw")
+    }
+    assert len(seconds) == 2
+    assert [each.joules for each in joules] == pytest.approx([joules[0].joules] * 3)
+
+
+def test_with_idle_watts_alone_the_fewest_joules_are_the_fastest_of_as_many_devices() -> None:
+    cluster = with_watts(Cluster((Level(2, 1e10), Level(2, 1e8))), 80.0, 80.0)
+    found = [
+        each
+        for each in answers(cluster)
+        if sum(each.prediction.plan.partition.replicas) == cluster.num_devices
+    ]
+    assert len(found) > 1
+    fastest = [each.prediction.samples_per_second for each in found]
+    ranked = Aim(floor=0.0).ranked(found)
+    assert [each.prediction.samples_per_second for each in ranked] == sorted(fastest, reverse=True)
+
+
+@pytest.mark.parametrize("idle", [0.0, 30.0, 100.0])
+def test_more_watts_are_more_joules(idle: float) -> None:
+    for found in answers(local(4)):
+        joules = [
+            energy(found.prediction, with_watts(local(4), watts, idle)).joules
+            for watts in (100.0, 150.0, 300.0)
+        ]
+        assert joules == sorted(joules)
+        assert joules[0] < joules[-1]
+
+
+def test_fewer_joules_are_taken_only_above_the_floor() -> None:
+    cluster = with_watts(local(4), 100.0, 50.0)
+    found = answers(cluster)
+    free, held = (Aim(floor=floor).ranked(found) for floor in (0.0, 0.95))
+    most = max(each.prediction.samples_per_second for each in found)
+    assert held[0].prediction.samples_per_second >= 0.95 * most
+    known = [energy(each.prediction, cluster).joules for each in free]
+    assert known == sorted(known)
+    assert sorted(map(id, free)) == sorted(map(id, found))
+
+
+def test_plans_of_which_no_energy_is_known_come_last() -> None:
+    cluster = with_watts(local(4), 100.0, 50.0)
+    found = answers(cluster)
+    assert len(found) > 1
+    fastest = found[0]
+    unknown = [replace(fastest, energy=None), *found[1:]]
+    assert Aim(floor=0.0).ranked(unknown)[-1].energy is None
+    assert Aim(floor=0.0).ranked(unknown)[-1].prediction is fastest.prediction
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [((0.9, None, 0.9), "a target and a floor"), ((None, None, 1.5), "a floor of 1.5")],
+)
+def test_an_aim_that_cannot_be_is_refused(asked: tuple[float | None, ...], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said) as caught:
+        check_aim(*asked)
+    assert caught.value.advice
