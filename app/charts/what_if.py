@@ -9,7 +9,7 @@ from app.charts.frame import figure
 from app.formats import NOTHING
 from backend.comparison.variations import Axis, Point, changes, plan_word
 
-NEAR, NOISE = 0.25, 1e-6
+NEAR, NOISE = 0.25, 5e-4
 """Parts of the largest value."""
 TITLES = {
     Axis.DEVICES: "devices",
@@ -74,7 +74,7 @@ def _ticks(axis: Axis, points: Sequence[Point]) -> dict[str, list[object]]:
     if axis is Axis.DEVICE:
         return {}
     values: list[object] = [point.variation.value for point in points]
-    return {"tickvals": values, "ticktext": [f"{value:.3g}" for value in values]}
+    return {"tickvals": values, "ticktext": [f"{value:,.4g}" for value in values]}
 
 
 def _changes(drawing: go.Figure, axis: Axis, points: Sequence[Point]) -> None:

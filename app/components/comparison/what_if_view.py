@@ -20,7 +20,7 @@ REMARKS = {
     SPEED: "samples per second of the best plan",
     COST: "per million samples",
     EACH: "samples per second and device",
-    ENERGY: "joules of the devices per sample, at most, where their watts are known",
+    ENERGY: "joules of the plan's devices per sample",
 }
 
 
