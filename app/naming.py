@@ -174,7 +174,7 @@ def rank_names(plan: Plan) -> tuple[str, ...]:
     cut = plan.partition
     places = []
     for pipeline_rank, replicas in enumerate(cut.replicas):
-        held = range(pipeline_rank, len(cut.stages), cut.pipeline_size)
+        held = cut.held_by(pipeline_rank)
         places += [f"stage{'s' * (len(held) > 1)} {', '.join(map(str, held))}"] * replicas
     names = [
         place if plan.num_pipelines == 1 else f"{place} · pipeline {pipeline}"

@@ -22,7 +22,7 @@ def placement(cluster: Cluster, cut: Partition) -> go.Figure:
         for device in stage.devices
     }
     held: dict[int | None, str] = {
-        pipeline_rank: ", ".join(map(str, range(pipeline_rank, len(cut.stages), cut.pipeline_size)))
+        pipeline_rank: ", ".join(map(str, cut.held_by(pipeline_rank)))
         for pipeline_rank in range(cut.pipeline_size)
     }
     drawing = figure(height=64, legend=False)

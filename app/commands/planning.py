@@ -268,6 +268,7 @@ def plain(profile: Profile, found: Answer) -> dict[str, Any]:
         "run_ahead": plan.run_ahead,
         "codecs": list(plan.codecs),
         "chunks": plan.partition.chunks,
+        "placement": plan.partition.placement,
         "order": chosen["partition"]["order"],
         "stages": [
             stage | {"layers": [layer.name for layer in layers[stage["first"] : stage["stop"]]]}

@@ -45,8 +45,12 @@ def export_program(
         ),
     ] = None,
     chunks: Annotated[
-        int, typer.Option(min=1, help="Without a plan: stages per pipeline rank.")
-    ] = 1,
+        int,
+        typer.Option(
+            min=0,
+            help="Without a plan: stages per pipeline rank; 0: as the schedule is made for.",
+        ),
+    ] = 0,
     format: Form = "text",
     output: Output = STDOUT,
 ) -> None:
@@ -71,7 +75,8 @@ def export_program(
             )
         form = form_named(format)
         shape = uniform_shape(schedule, pipeline_size, num_microbatches or 8, chunks)
-        data = form.write(*simulate_uniform(schedule, shape, UniformDurations(1, 2, chunks=chunks)))
+        durations = UniformDurations(1, 2, chunks=shape.chunks)
+        data = form.write(*simulate_uniform(schedule, shape, durations))
     else:
         backend = connect()
         kept = backend.plans.get(plan)

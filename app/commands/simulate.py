@@ -37,8 +37,13 @@ def simulate(
     ] = 0.0,
     transfer: Annotated[float, typer.Option(min=0, help="Seconds of a hop.")] = 0.0,
     chunks: Annotated[
-        int, typer.Option(min=1, help="Stages per pipeline rank, which share its seconds evenly.")
-    ] = 1,
+        int,
+        typer.Option(
+            min=0,
+            help="Stages per pipeline rank, which share its seconds evenly; 0: as many as the "
+            "schedule is made for.",
+        ),
+    ] = 0,
     advance: Annotated[int, typer.Option(min=0, help="How far afp runs ahead of 1F1B.")] = 1,
     run_ahead: Annotated[
         int,
@@ -68,7 +73,7 @@ def simulate(
                 f"--{name} {seconds} is not a number of seconds", "For example: 0.018"
             )
     shape = uniform_shape(schedule, pipeline_size, num_microbatches, chunks, advance, run_ahead)
-    durations = UniformDurations(forward, backward, backward_weight, transfer, chunks)
+    durations = UniformDurations(forward, backward, backward_weight, transfer, shape.chunks)
     program, timeline = simulate_uniform(schedule, shape, durations)
     check(program)
     rate = bubble_rate(timeline, shape.num_microbatches * durations.microbatch_seconds)

@@ -6,7 +6,7 @@ import numpy as np
 
 from backend.pipeline.kinds import ONWARD, Bools, Ints, Kind
 from backend.pipeline.order import Order
-from backend.pipeline.placement import rank_of
+from backend.pipeline.placement import holder_of, rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rows import Rows
 from backend.pipeline.schedules.pattern import orders
@@ -56,7 +56,7 @@ class _Inserts:
         stages, back = shape.num_stages, onward < 0
         moves = (onward > 0) | back & ~shape.is_one_way[order.stage]
         moves_on = (onward > 0) | back & ~shape.is_one_way[order.stage - 1]
-        replicated = np.asarray(shape.replicas)[order.stage % shape.pipeline_size] > 1
+        replicated = np.asarray(shape.replicas)[holder_of(shape, order.stage)] > 1
         again = moves & back if shape.recompute else np.zeros_like(step)
         return _Inserts(
             again=again,

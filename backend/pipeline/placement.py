@@ -4,18 +4,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from backend.pipeline.chunk_placement import holder
 from backend.pipeline.kinds import Ints
 from backend.pipeline.shape import RankCoordinates, Shape
 
 
 def rank_of(shape: Shape, stage: Ints, microbatch: Ints) -> Ints:
     """`Shape.rank_of` of every row."""
-    pipeline_rank = stage % shape.pipeline_size
+    pipeline_rank = holder_of(shape, stage)
     replicas = np.asarray(shape.replicas)[pipeline_rank]
     first = np.asarray(shape.first_ranks)[pipeline_rank]
     if shape.num_pipelines > 1:
         first = first + microbatch // shape.batch % shape.num_pipelines * shape.num_devices
     return np.asarray(first + turn_of(shape, microbatch) % replicas)
+
+
+def holder_of(shape: Shape, stage: Ints) -> Ints:
+    """`Shape.pipeline_rank_of` of every row."""
+    return np.asarray(holder(shape.placement, stage, shape.pipeline_size))
 
 
 def pipeline_rank_of(shape: Shape, rank: Ints) -> Ints:

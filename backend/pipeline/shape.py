@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import V_CHUNKS, Placement, holder, stage_at
 
 MOST_RUN_AHEAD = 64
 """Further microbatches per hop (a bound of ours, so that a wrong number is told)."""
@@ -30,8 +31,8 @@ class Shape:
     num_microbatches  of the whole segment, over all pipelines
     batch             microbatches per weight update of one pipeline (stashing schedules update
                       after every round and ignore it)
-    chunks            stages per pipeline rank (interleaving); stage = chunk * pipeline_size +
-                      pipeline rank
+    chunks            stages per pipeline rank; chunk = stage // pipeline_size
+    placement         which of the stages a pipeline rank holds (`chunk_placement`)
     advance           forwards that AFP runs ahead of 1F1B per later pipeline rank (AvgPipe's
                       figures show 1); other schedules ignore it
     num_pipelines     whole pipelines on the same devices (AvgPipe); one rank is one process, and
@@ -57,10 +58,16 @@ class Shape:
     recompute: bool = False
     one_way: tuple[int, ...] = ()
     run_ahead: int = 0
+    placement: Placement = Placement.ROUND_ROBIN
 
     def __post_init__(self) -> None:
         if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
             raise InvalidInput(f"shape {self.replicas} x {self.chunks} has an empty pipeline rank")
+        if self.placement is Placement.V and self.chunks != V_CHUNKS:
+            raise InvalidInput(
+                f"a V has {V_CHUNKS} chunks on each pipeline rank, not {self.chunks}",
+                advice=f"Use {V_CHUNKS} chunks, or lay the stages round the ranks.",
+            )
         if self.num_pipelines < 1 or self.advance < 0:
             raise InvalidInput(
                 f"{self.num_pipelines} pipelines with an advance of {self.advance} are no shape"
@@ -144,7 +151,15 @@ class Shape:
         return (0, *accumulate(self.replicas[:-1]))
 
     def pipeline_rank_of(self, stage: int) -> int:
-        return stage % self.pipeline_size
+        return int(holder(self.placement, stage, self.pipeline_size))
+
+    def stages_of(self, pipeline_rank: int) -> tuple[int, ...]:
+        """The stages that a pipeline rank holds, one per chunk, ascending."""
+        size = self.pipeline_size
+        return tuple(
+            int(stage_at(self.placement, chunk, pipeline_rank, size))
+            for chunk in range(self.chunks)
+        )
 
     def device_of(self, rank: int) -> int:
         """The device under `rank`, counted as the ranks of pipeline 0 are."""
@@ -194,10 +209,7 @@ class RankCoordinates:
     @property
     def stages(self) -> tuple[int, ...]:
         """The stages that this rank holds, one per chunk."""
-        return tuple(
-            chunk * self.shape.pipeline_size + self.pipeline_rank
-            for chunk in range(self.shape.chunks)
-        )
+        return self.shape.stages_of(self.pipeline_rank)
 
     @cached_property
     def microbatches(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from backend.pipeline.kinds import Ints, Kind
 from backend.pipeline.order import Order
+from backend.pipeline.placement import holder_of
 from backend.pipeline.shape import Shape
 
 Policy = Callable[[Shape, Order, Ints], Ints]
@@ -53,7 +54,7 @@ def from_the_input(shape: Shape, order: Order, made: Ints) -> Ints:
     at_input = (order.kind == Kind.FORWARD) & (order.stage == 0)
     chosen = np.zeros(shape.num_microbatches, np.int64)
     chosen[order.microbatch[at_input]] = made[at_input] * shape.replicas[0]
-    replicas = np.asarray(shape.replicas)[order.stage % shape.pipeline_size]
+    replicas = np.asarray(shape.replicas)[holder_of(shape, order.stage)]
     return _stashed(shape, order, chosen[order.microbatch] // replicas)
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import holder
 from backend.planning.plan import Partition, Stage
 
 BY_HAND = "by-hand"
@@ -89,9 +90,9 @@ def _partition(
             f"stages that stop at {', '.join(map(str, stops))} do not cover {num_layers} layers",
             f"The stops rise, and the last is {num_layers}.",
         )
-    firsts = (0, *stops[:-1])
+    firsts, pipeline_size = (0, *stops[:-1]), max(1, len(stops) // base.chunks)
     stages = tuple(
-        Stage(first, stop, devices[number % len(devices)])
+        Stage(first, stop, devices[int(holder(base.placement, number, pipeline_size))])
         for number, (first, stop) in enumerate(zip(firsts, stops, strict=True))
     )
     return replace(base, stages=stages)

@@ -6,7 +6,7 @@ planner still searches, `MemoryRule` asks it about a stage with so many devices 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, lcm
 from typing import Any, Protocol
 
@@ -139,7 +139,7 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
     found: list[Holding] = []
     for pipeline_rank in range(shape.pipeline_size):
         at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
-        stages = plan.partition.stages[pipeline_rank :: shape.pipeline_size]
+        stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
         live, held, late = rule.live(at), rule.in_flight(at), rule.deferred(at)
         once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
         waiting = [held_in_flight(ordered, stage, held, again, late) for stage in stages]
@@ -148,7 +148,7 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
         reference = sum(x.parameter_bytes for s in stages for x in ordered.layers[s.first : s.stop])
         shared = finest * reference if plan.num_pipelines > 1 else 0.0
         found.append(alone.times(plan.num_pipelines) + Holding(weights=shared))
-    return tuple(found[stage % shape.pipeline_size] for stage in range(shape.num_stages))
+    return tuple(found[shape.pipeline_rank_of(stage)] for stage in range(shape.num_stages))
 
 
 def memory_bytes(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> tuple[float, ...]:
@@ -290,11 +290,9 @@ class MemoryRule:
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
         """Whether every stage keeps within the memory of its devices, as `memory_bytes` counts."""
         segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
-        shape = Shape(
-            partition.replicas, segment, self.batch, partition.chunks, run_ahead=self.run_ahead
-        )
         name, shard = self.schedule.name, self.sharded
         plan = Plan("", partition, name, 1, self.batch, self.recompute, shard_state=shard)
+        shape = replace(plan, run_ahead=self.run_ahead).shape(segment)
         needs = memory_bytes(profile, plan, shape, self.optimizer)
         limits = (min(self.limit, d.memory or inf) for d in smallest_devices(cluster, partition))
         return all(need <= limit for need, limit in zip(needs, limits, strict=True))

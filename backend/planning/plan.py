@@ -8,7 +8,9 @@ from pydantic import Field
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
+from backend.pipeline.chunk_placement import Placement, holder
 from backend.pipeline.schedules.catalog import schedule as schedule_named
+from backend.pipeline.shape import Shape
 from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
@@ -35,8 +37,8 @@ class Stage:
 @dataclass(frozen=True, slots=True)
 class Partition:
     """The stages, input first. They cover the layers without a gap and share no device, but
-    with `chunks` > 1 (interleaving): then stage s + p sits on the devices of stage s, where p
-    is the number of pipeline ranks.
+    with `chunks` > 1: then stage s + p sits on the devices of stage s, where p is the number of
+    pipeline ranks, or as a V (`placement`) stage 2p - 1 - s does.
 
     `order` names the profile's layers in the order that the stages count in, where that is
     not the profile's own (`Profile.in_order`). Raises `InvalidInput` otherwise.
@@ -45,6 +47,7 @@ class Partition:
     stages: tuple[Stage, ...]
     order: tuple[int, ...] = ()
     chunks: int = 1
+    placement: Placement = Placement.ROUND_ROBIN
 
     def __post_init__(self) -> None:
         if self.chunks < 1 or len(self.stages) % self.chunks:
@@ -58,10 +61,11 @@ class Partition:
                     f"but the next free layer is {stop}"
                 )
             if number >= self.pipeline_size:
-                if stage.devices != self.stages[number - self.pipeline_size].devices:
+                holds = self.stages[self.pipeline_rank_of(number)]
+                if stage.devices != holds.devices:
                     raise InvalidInput(
                         f"stage {number} is on devices {stage.devices}, but its pipeline rank has "
-                        f"{self.stages[number - self.pipeline_size].devices}"
+                        f"{holds.devices}"
                     )
             elif not stage.devices or devices & set(stage.devices):
                 raise InvalidInput(f"stage {number} has no device of its own: {stage.devices}")
@@ -76,6 +80,32 @@ class Partition:
     def pipeline_size(self) -> int:
         """Places in the pipeline: as many as stages, or fewer where it interleaves."""
         return len(self.stages) // self.chunks
+
+    def pipeline_rank_of(self, stage: int) -> int:
+        """The place in the pipeline that holds stage number `stage`."""
+        return int(holder(self.placement, stage, self.pipeline_size))
+
+    def held_by(self, pipeline_rank: int) -> tuple[int, ...]:
+        """The numbers of the stages at a place in the pipeline, ascending."""
+        every = range(len(self.stages))
+        return tuple(stage for stage in every if self.pipeline_rank_of(stage) == pipeline_rank)
+
+    def crosses(self, cut: int) -> bool:
+        """Whether messages cross from rank to rank over the cut behind stage `cut`: not behind the
+        last one, nor where the next stage is on the same devices."""
+        is_cut = 0 <= cut < len(self.stages) - 1
+        return is_cut and self.pipeline_rank_of(cut) != self.pipeline_rank_of(cut + 1)
+
+    def placed(self, placement: Placement) -> "Partition":
+        """The same stages, their chunks placed otherwise on the same devices."""
+        if self.chunks == 1 or placement is self.placement:
+            return self
+        size = self.pipeline_size
+        stages = (
+            replace(stage, devices=self.stages[int(holder(placement, number, size))].devices)
+            for number, stage in enumerate(self.stages)
+        )
+        return replace(self, stages=tuple(stages), placement=placement)
 
     @property
     def replicas(self) -> tuple[int, ...]:
@@ -130,12 +160,28 @@ class Plan:
     run_ahead: int = 0
     codecs: tuple[str, ...] = ()
 
+    def shape(self, num_microbatches: int, batch: int = 0) -> Shape:
+        """That of a segment, in updates of `batch` microbatches (0: the plan's). Raises
+        `InvalidInput` where the counts cannot be shared evenly."""
+        return Shape(
+            self.partition.replicas,
+            num_microbatches,
+            batch or self.batch,
+            chunks=self.partition.chunks,
+            advance=self.advance,
+            num_pipelines=self.num_pipelines,
+            recompute=self.recompute,
+            run_ahead=self.run_ahead,
+            placement=self.partition.placement,
+        )
+
     def under(self, schedule: str, batch: int) -> "Plan":
         """The same under another schedule: with `batch` microbatches per update where that has
         batches, and as far ahead where it runs ahead."""
         rule = schedule_named(schedule)
         return replace(
             self,
+            partition=self.partition.placed(rule.placement_of(self.partition.chunks)),
             schedule=schedule,
             batch=batch if rule.batched else 1,
             run_ahead=self.run_ahead if rule.runs_ahead else 0,

@@ -39,15 +39,15 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
     compute, every = _compute(durations, plan), cut.replicas
     found = []
     for pipeline_rank, replicas in enumerate(every):
-        held = range(pipeline_rank, len(cut.stages), len(every))
+        held = cut.held_by(pipeline_rank)
         group = shape.group_of(pipeline_rank)
         update = sum(
             durations.update[s] + durations.exposed(s, group) + durations.gathering[s] for s in held
         )
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
         found.append(Load("stage", pipeline_rank, busy))
-    for number in range(len(cut.stages) - 1):
-        replicas_of = (every[stage % len(every)] for stage in (number, number + 1))
+    for number in filter(cut.crosses, range(len(cut.stages) - 1)):
+        replicas_of = (every[cut.pipeline_rank_of(stage)] for stage in (number, number + 1))
         channels = lcm(*replicas_of) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)
@@ -197,7 +197,7 @@ def _named(load: Load, durations: PlanDurations, plan: Plan, shape: Shape) -> st
             f"The link between stages {load.number} and {load.number + 1}{place} is the "
             f"bottleneck: {seconds_text(load.seconds)} for {bytes_text(sent)} {ways} per microbatch"
         )
-    held = range(load.number, len(plan.partition.stages), plan.partition.pipeline_size)
+    held = plan.partition.held_by(load.number)
     compute = _compute(durations, plan)
     own, whole = sum(compute[stage] for stage in held), sum(compute)
     are, names = "are" if len(held) > 1 else "is", " and ".join(map(str, held))

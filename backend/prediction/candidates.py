@@ -7,6 +7,7 @@ from itertools import chain, product
 
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
+from backend.pipeline.schedules.interleaved import INTERLEAVED
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.balanced import interleaved, on_neighbours, two_bw, widths
 from backend.planning.baselines import data_parallel, straight
@@ -105,7 +106,8 @@ def variations(question: Question, plan: Plan) -> Iterator[Plan]:
         return
     least = Savings(plan.recompute, plan.shard_state)
     for split, name in product(SPLITS, question.schedules):
-        if schedule_named(name).chunked == (plan.partition.chunks > 1):
+        rule, chunks = schedule_named(name), plan.partition.chunks
+        if rule.chunked == (chunks > 1) and rule.placement_of(chunks) is plan.partition.placement:
             yield from map(least.of, _plans(question, plan.partition, name, split))
     yield from halved(plan)
     yield from doubled(plan)
@@ -150,12 +152,16 @@ def double_buffered(question: Question, partitions: Iterable[Partition]) -> Iter
 
 
 def interleaved_partitions(question: Question) -> Iterator[Partition]:
-    """Equal stages, `question.chunks` on each device, for every depth that divides the devices."""
+    """Equal stages, `question.chunks` on each device (two, where the schedule is a V), for every
+    depth that divides the devices."""
+    rule = schedule_named(question.schedule) if question.schedule else INTERLEAVED
+    placement = rule.placement_of(question.chunks)
     devices, layers = question.cluster.num_devices, len(question.profile.layers)
     most = min(devices, layers // question.chunks, DEEPEST // question.chunks)
     for depth in range(2, most + 1):
         if devices % depth == 0:
-            yield interleaved(question.profile, depth, devices // depth, question.chunks)
+            cut = interleaved(question.profile, depth, devices // depth, question.chunks)
+            yield cut.placed(placement)
 
 
 def parallel_pipelines(question: Question) -> Iterator[Plan]:

@@ -50,7 +50,7 @@ def _ways(question: Question, plan: Plan, name: str) -> list[float]:
 
 
 def _way(durations: PlanDurations, shape: Shape, cut: int, flow: Flow) -> float:
-    if flow is Flow.GRADIENT and durations.one_way[cut]:
+    if not durations.partition.crosses(cut) or (flow is Flow.GRADIENT and durations.one_way[cut]):
         return 0.0
     here, there = shape.rank_of(cut, 0), shape.rank_of(cut + 1, 0)
     message = Message(flow, cut + (flow is Flow.GRADIENT), 0)

@@ -32,11 +32,15 @@ class CutMessages:
 
     @cached_property
     def plain(self) -> dict[Flow, tuple[int, ...]]:
-        """Bytes one way over the cut behind each stage, the last included."""
+        """Bytes one way over the cut behind each stage, the last included; 0 where the next one is
+        on the same rank, to which nothing is sent."""
         graph = self.ordered.graph
         ways = {Flow.ACTIVATION: graph.cut_bytes, Flow.GRADIENT: graph.gradient_bytes}
         return {
-            flow: tuple(cuts[stage.stop - 1] for stage in self.partition.stages)
+            flow: tuple(
+                cuts[stage.stop - 1] if self.partition.crosses(number) else 0
+                for number, stage in enumerate(self.partition.stages)
+            )
             for flow, cuts in ways.items()
         }
 
@@ -56,7 +60,8 @@ class CutMessages:
 
     def _coded(self, cut: int, flow: Flow) -> Iterator[Numbers]:
         """The tensors that are coded over the cut behind stage `cut`."""
-        if cut < len(self.codecs) and (name := self.codecs[cut]):
+        is_coded = cut < len(self.codecs) and self.partition.crosses(cut)
+        if is_coded and (name := self.codecs[cut]):
             layer = self.partition.stages[cut].stop - 1
             for tensor in self.ordered.graph.tensors:
                 is_there = tensor.producer <= layer < max(tensor.readers)
@@ -82,8 +87,8 @@ class CutMessages:
 
     def _is(self, cut: int, flow: Flow) -> bool:
         """Whether there are messages over the cut behind stage `cut`."""
-        is_cut = 0 <= cut < len(self.partition.stages) - 1
-        return is_cut and not (flow is Flow.GRADIENT and self.one_way[cut])
+        is_quiet = flow is Flow.GRADIENT and self.partition.crosses(cut) and self.one_way[cut]
+        return self.partition.crosses(cut) and not is_quiet
 
     def _speed(self, cut: int) -> CodingSpeed | None:
         """None where nothing is coded, or the profile does not tell how fast."""

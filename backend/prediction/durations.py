@@ -121,8 +121,6 @@ class PlanDurations:
     def _handled(self, stage: int, flow: Flow, before: int, behind: int) -> float:
         """Seconds in which `stage`'s processor takes in and reads a bundle over the cut behind
         stage `before`, and codes and posts one over the cut behind `behind`."""
-        if self.partition.pipeline_size == 1:
-            return 0.0
         cuts = self.cut_messages
         return (cuts.receiving(before, flow) + cuts.sending(behind, flow)) / self.pace(stage)
 

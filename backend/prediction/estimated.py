@@ -33,7 +33,7 @@ def estimated(
     worst = max(worst, _under_way(durations, plan, shape, [rule.in_flight(each) for each in at]))
     seconds = plan.batch * worst
     computed = tuple(map(sum, zip(durations.forward, durations.backward, strict=True)))
-    versions = tuple(rule.live(at[n % shape.pipeline_size]) for n in range(shape.num_stages))
+    versions = tuple(rule.live(at[shape.pipeline_rank_of(n)]) for n in range(shape.num_stages))
     sent = plan.batch * sum(_messages(durations, plan))
     more = plan.batch * sum(_messages(replace(durations, codecs=()), plan)) - sent
     for number, stage in enumerate(stages):

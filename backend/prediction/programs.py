@@ -114,4 +114,4 @@ def _partition(shape: Shape, profile: Profile) -> Partition:
     places = [shape.group_of(stage) for stage in range(shape.num_stages)]
     firsts = (0, *stops[:-1])
     stages = (Stage(*each) for each in zip(firsts, stops, places, strict=True))
-    return Partition(tuple(stages), chunks=shape.chunks)
+    return Partition(tuple(stages), chunks=shape.chunks, placement=shape.placement)

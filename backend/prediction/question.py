@@ -99,7 +99,7 @@ class Question:
         _within("batch", self.batch, 1, 2**31)
         _within("update_times", self.update_times, 1, MOST_UPDATE_TIMES)
         _within("chunks", self.chunks, 2, MOST_CHUNKS)
-        self._check_run_ahead()
+        self._check_schedule()
         check_wanted(self.codec)
         _within("pipelines", self.pipelines, 1, MOST_PIPELINES)
         names = [layer.name for layer in self.profile.layers]
@@ -124,11 +124,12 @@ class Question:
             )
         object.__setattr__(self, "shard_state", MemorySaving.NEVER)
 
-    def _check_run_ahead(self) -> None:
-        """Whether the schedule, where one is asked for, runs ahead."""
+    def _check_schedule(self) -> None:
+        """Whether the schedule, where one is asked for, runs ahead, and has so many chunks."""
         _within("run_ahead", self.run_ahead or 0, 0, MOST_RUN_AHEAD)
-        if self.schedule and self.run_ahead:
-            schedule_named(self.schedule).check_run_ahead(self.run_ahead)
+        if self.schedule:
+            schedule_named(self.schedule).check_run_ahead(self.run_ahead or 0)
+            schedule_named(self.schedule).check_chunks(self.chunks)
 
     def under(
         self,
@@ -166,10 +167,10 @@ class Question:
 
     @property
     def schedules(self) -> tuple[str, ...]:
-        """The one that is asked for, or all that a run may use."""
+        """The one that is asked for, or all that a run may use and a search tries."""
         if self.schedule:
             return (self.schedule,)
-        found = [member.name for member in executable_schedules()]
+        found = [member.name for member in executable_schedules() if member.searched]
         return tuple(name for name in found if self.like is None or alike(name, self.like.schedule))
 
     def work(self, planner: str, stop: Callable[[], None] = lambda: None) -> SearchWork:

@@ -61,14 +61,14 @@ def training_shape(plan: Plan, num_microbatches: int) -> Shape:
             f"replicas {plan.partition.label} and batches of {plan.batch}: {unit} are needed",
             "Use more samples, a smaller microbatch, or a plan with fewer replicas.",
         )
-    return _shape(plan, usable)
+    return plan.shape(usable)
 
 
 def steady_shape(plan: Plan) -> Shape:
     """The shape of a segment that is long enough to show the steady state."""
     unit = microbatch_unit(plan)
     units = max(2, -(-FILLS * plan.partition.num_devices * (1 + plan.run_ahead) // unit))
-    return _shape(plan, unit * (units + units % 2))
+    return plan.shape(unit * (units + units % 2))
 
 
 def with_one_way(shape: Shape, profile: Profile, partition: Partition) -> Shape:
@@ -76,16 +76,3 @@ def with_one_way(shape: Shape, profile: Profile, partition: Partition) -> Shape:
     ends = profile.in_order(partition.order).graph.one_way
     quiet = (number for number, stage in enumerate(partition.stages) if ends[stage.stop - 1])
     return replace(shape, one_way=tuple(quiet))
-
-
-def _shape(plan: Plan, num_microbatches: int) -> Shape:
-    return Shape(
-        plan.partition.replicas,
-        num_microbatches,
-        plan.batch,
-        chunks=plan.partition.chunks,
-        advance=plan.advance,
-        num_pipelines=plan.num_pipelines,
-        recompute=plan.recompute,
-        run_ahead=plan.run_ahead,
-    )

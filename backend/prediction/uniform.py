@@ -68,20 +68,29 @@ def uniform_shape(
     name: str,
     pipeline_size: int,
     num_microbatches: int,
-    chunks: int = 1,
+    chunks: int = 0,
     advance: int = 1,
     run_ahead: int = 0,
 ) -> Shape:
     """A straight pipeline: one batch of `num_microbatches` where it flushes; else updates as
     often as `name` allows (after every microbatch; with 2bw after as many as pipeline ranks, where
-    these divide the microbatches, or as it runs ahead)."""
+    these divide the microbatches, or as it runs ahead). 0 chunks are as many as it is made for."""
     member = schedule(name)
+    chunks = chunks or member.usual_chunks
     batch = num_microbatches if member.batched else 1
     straight = (1,) * pipeline_size
     if member.batched and not member.flushes:
         least = member.least_batch(straight, run_ahead)
         batch = least if num_microbatches % least == 0 else batch
-    return Shape(straight, num_microbatches, batch, chunks, advance, run_ahead=run_ahead)
+    return Shape(
+        straight,
+        num_microbatches,
+        batch,
+        chunks,
+        advance,
+        run_ahead=run_ahead,
+        placement=member.placement_of(chunks),
+    )
 
 
 def simulate_uniform(

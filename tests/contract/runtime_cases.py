@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import holder
 from backend.pipeline.codecs.catalog import CODECS, codecs_of
 from backend.pipeline.schedules.catalog import SCHEDULES
 from backend.planning.plan import Partition, Plan, Stage
@@ -41,11 +42,11 @@ FURTHER_EXTRAS: dict[str, dict[str, Any]] = {
 }
 """Those that meet a few delicate cases alone."""
 STASHING = ("pipedream", "pipedream-vertical-sync", "pipedream-naive")
-FLUSHING = ("gpipe", "1f1b-flush", "afp", "zb-h1", "zb-h2", "interleaved")
+FLUSHING = ("gpipe", "1f1b-flush", "afp", "zb-h1", "zb-h2", "interleaved", "zb-v")
 CUTS = {
     "chain": {1: [], 2: [2], 3: [2, 3], 4: [1, 2, 4]},
     "residual": {1: [], 2: [3], 3: [3, 5], 4: [1, 3, 5]},
-    "noisy": {1: [], 2: [4], 3: [4, 6], 4: [2, 4, 6]},
+    "noisy": {1: [], 2: [4], 3: [4, 6], 4: [2, 4, 6], 6: [1, 2, 4, 6, 7], 8: [*range(1, 8)]},
     "branched": {1: [], 2: [5], 3: [5, 8], 4: [2, 5, 8]},
     "tied": {1: [], 2: [3], 3: [2, 4], 4: [2, 4, 6]},
     "lora": {1: [], 2: [17], 3: [17, 33], 4: [12, 33, 45]},
@@ -178,15 +179,16 @@ class Case:
     def spec(self) -> TrainSpec:
         first = [sum(self.replicas[:pipeline_rank]) for pipeline_rank in range(len(self.replicas))]
         devices = [tuple(range(a, a + n)) for a, n in zip(first, self.replicas, strict=True)]
+        bounds = zip(self.bounds, self.bounds[1:], strict=False)
+        placement = SCHEDULES[self.schedule].placement_of(self.chunks)
+        size = len(self.replicas)
         stages = tuple(
-            Stage(first, stop, on)
-            for first, stop, on in zip(
-                self.bounds, self.bounds[1:], devices * self.chunks, strict=False
-            )
+            Stage(*cut, devices[int(holder(placement, number, size))])
+            for number, cut in enumerate(bounds)
         )
         plan = Plan(
             "test",
-            Partition(stages, ORDERS.get(self.model, ()), self.chunks),
+            Partition(stages, ORDERS.get(self.model, ()), self.chunks, placement),
             self.schedule,
             MICROBATCH,
             self.batch,
@@ -280,7 +282,7 @@ def _all() -> Iterator[Case]:
     for number, row in enumerate(covering(ROUNDED, fits)):
         yield Case(**row, sharded=number % 2 == 0 and max(row["replicas"]) > 1)
     for schedule in FLUSHING:
-        shape = ((1, 1), 2) if schedule == "interleaved" else ((2, 1), 1)
+        shape = ((1, 1), 2) if SCHEDULES[schedule].chunked else ((2, 1), 1)
         yield Case("noisy", schedule, "adamw", *shape, recompute=True, extra="decay")
         yield Case("chain", schedule, "adam", *shape, extra="clip", last="keep")
     yield Case("residual", "pipedream", "momentum", (2, 1), recompute=True, extra="rates")
@@ -313,6 +315,12 @@ def _further() -> Iterator[Case]:
     yield Case("chain", "1f1b-flush", "lion", (1, 1), extra="groups", state="bfloat16-state32")
     yield Case("residual", "pipedream", "adam", (1, 2), extra="one cycle")
     yield Case("noisy", "zb-h1", "sgd", (1, 1), extra="root")
+    for schedule in (name for name, rule in SCHEDULES.items() if rule.is_v):
+        yield Case("residual", schedule, "adam", (1, 1), 2)
+        yield Case("noisy", schedule, "sgd", (1, 1, 1, 1), 2, batch=8)
+        yield Case("chain", schedule, "adamw", (2, 2), 2, sharded=True)
+        for codec in CODECS:
+            yield Case("chain", schedule, "momentum", (1, 1), 2, batch=6, codec=codec)
     yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
     yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
     yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)

@@ -234,9 +234,14 @@ class _Pipeline:
             part = self.model[first:stop]
             own = {name: weights[name] for name, _ in part.named_parameters()}
             value = functional_call(part, own, (value,))
-            if self.case.codec and stage < self.case.num_stages - 1:
+            if self.case.codec and self.crosses(stage):
                 value = Coded.apply(value, self.case.codec)
         return value
+
+    def crosses(self, cut: int) -> bool:
+        """Whether messages over the cut behind a stage go to another rank: those of a V's turn do
+        not."""
+        return self.case.spec().plan.partition.crosses(cut)
 
     def _average_gradient(self, stage: int, factor: float = 1.0) -> None:
         """`factor` times the mean of the waiting gradients."""

@@ -27,8 +27,9 @@ def shapes(name):
         for m in BATCHES:
             for chunks in (1, 2, 3) if SCHEDULES[name].chunked else (1,):
                 for advance in (0, 1, 3) if name == "afp" else (1,):
-                    shape = Shape((1,) * p, m, m, chunks, advance)
+                    placement = SCHEDULES[name].placement_of(chunks)
                     try:
+                        shape = Shape((1,) * p, m, m, chunks, advance, placement=placement)
                         SCHEDULES[name].check(shape)
                     except InvalidInput:
                         continue
@@ -45,6 +46,7 @@ def warm_up(p, m, s, v, a):
         "interleaved": min(m * v, chunked),
         "zb-h1": min(m, p),
         "zb-h2": min(m, 2 * p - 1),
+        "zb-v": min(2 * m, m + s + 1, 2 * p) if v > 1 else min(m, p),
         "pipedream": min(m, p - s),
         "pipedream-vertical-sync": min(m, p - s),
         "pipedream-naive": min(m, p - s),

@@ -272,7 +272,8 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     """The same from what the command prints."""
     prediction = {name: found[name] for name in Prediction.__slots__ if name != "plan"}
     stages = [{k: v for k, v in stage.items() if k != "layers"} for stage in found["stages"]]
-    partition = {"stages": stages, "order": found["order"], "chunks": found["chunks"]}
+    same = ("order", "chunks", "placement")
+    partition = {"stages": stages} | {name: found[name] for name in same}
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
     same += ("samples_per_update", "is_short", "stopped")

@@ -17,6 +17,7 @@ from backend.pipeline.actions import (
     Forward,
     Step,
 )
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.exchange.text import format_shape
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule, training_schedules
@@ -50,6 +51,17 @@ SHAPES = [
     Shape((1, 1, 1, 1), 16, 8, chunks=3),
     Shape((2, 2), 16, 8, chunks=2, recompute=True),
     Shape((1, 1), 16, 4, chunks=2, num_pipelines=2),
+    *(
+        replace(shape, placement=Placement.V)
+        for shape in (
+            Shape((1,), 4, 2, chunks=2),
+            Shape((1, 1), 2, 1, chunks=2),
+            Shape((1, 1, 1), 10, 5, chunks=2, recompute=True),
+            Shape((1, 1, 1, 1), 32, 16, chunks=2),
+            Shape((2, 2), 16, 8, chunks=2),
+            Shape((1, 1), 16, 4, chunks=2, num_pipelines=2),
+        )
+    ),
 ]
 
 

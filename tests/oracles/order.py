@@ -14,15 +14,29 @@ from backend.pipeline.actions import (
     Forward,
     Step,
 )
+from backend.pipeline.kinds import Kind
 from backend.pipeline.schedules.interleaved import in_turns
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import RankCoordinates
+
+COMPUTES = {
+    Kind.FORWARD: Forward,
+    Kind.BACKWARD: Backward,
+    Kind.BACKWARD_INPUT: BackwardInput,
+    Kind.BACKWARD_WEIGHT: BackwardWeight,
+}
 
 
 def order(rule: Schedule, coordinates: RankCoordinates) -> Iterator[Compute]:
     """What the rank on `coordinates` computes, first to last."""
     if rule.order is not None:
         yield from rule.order(coordinates, coordinates.shape)
+    elif rule.batch_order is not None and coordinates.chunks > 1:
+        stages, size = coordinates.stages, coordinates.pipeline_size
+        for update in rule.updates(coordinates):
+            parts = rule.batch_order(coordinates.pipeline_rank, size, len(stages), len(update))
+            yield from (COMPUTES[kind](stages[chunk], update[k]) for kind, chunk, k in parts)
+            yield from (Step(stage) for stage in stages)
     elif rule.flushes:
         for update in rule.updates(coordinates):
             yield from play(rule, coordinates, update)

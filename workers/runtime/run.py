@@ -221,7 +221,12 @@ class _TrainingRun:
             return {}
         cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
         epoch = Epoch.in_order(self.data.held_out, cutting)
-        shape = Shape(self.shape.replicas, len(epoch.groups), chunks=self.shape.chunks)
+        shape = Shape(
+            self.shape.replicas,
+            len(epoch.groups),
+            chunks=self.shape.chunks,
+            placement=self.shape.placement,
+        )
         program = evaluation_program(shape, self.rank.coordinates.rank)
         recorder = self._recorder()
         with self._loading(epoch, program, recorder) as source:

@@ -168,8 +168,8 @@ def memories(outcomes: Sequence[Outcome], cluster: Cluster) -> None:
 def _lines(found: Outcome) -> list[tuple[str, tuple[Moment, ...]]]:
     shape = found.program.shape
     return [
-        (f"stage {pipeline_rank}", found.held[shape.first_ranks[pipeline_rank]])
-        for pipeline_rank in range(shape.pipeline_size)
+        (f"stage {', '.join(map(str, shape.stages_of(pipeline_rank)))}", found.held[first])
+        for pipeline_rank, first in enumerate(shape.first_ranks)
     ]
 
 

@@ -77,6 +77,7 @@ def drawn(
         "stops": [stage.stop for stage in cut.stages],
         "replicas": [stage.replicas for stage in cut.stages],
         "chunks": cut.chunks,
+        "holders": [cut.pipeline_rank_of(stage) for stage in range(len(cut.stages))],
         "devices": num_devices,
     }
 

@@ -50,7 +50,7 @@ def _computes(program: Program, places: Ints, durations: Durations) -> Floats:
     def ask(code: int) -> float:
         where, kind = divmod(code, count)
         at, chunk = divmod(where, shape.chunks)
-        stage = chunk * shape.pipeline_size + shape.coordinates[at].pipeline_rank
+        stage = shape.coordinates[at].stages[chunk]
         return durations.compute(at, ACTIONS[kind](stage, 0))  # of any microbatch and version
 
     size = shape.num_ranks * shape.chunks * count
@@ -73,7 +73,7 @@ def _transfers(program: Program, places: Ints, durations: Durations) -> Floats:
         flow, stage = divmod(rest, shape.num_stages)
         towards = 1 if flow == 0 else -1
         pipeline = source // shape.num_devices * shape.num_devices
-        to = pipeline + int(first[(stage + towards) % shape.pipeline_size]) + replica
+        to = pipeline + int(first[shape.pipeline_rank_of(stage + towards)]) + replica
         return durations.transfer(Message(FLOWS[flow], stage, 0), source, to)
 
     return _asked(code, 2 * shape.num_stages * ranks * most, ask)

@@ -6,13 +6,15 @@
     ...
 
 The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=,
-run-ahead=, recompute=1 and one-way=0,1. Blank lines and what follows a # are skipped when reading.
+run-ahead=, recompute=1, one-way=0,1 and placement=v. Blank lines and what follows a # are skipped
+when reading.
 """
 
 from collections.abc import Iterator
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Action
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.program import Program
 from backend.pipeline.shape import Shape
@@ -28,7 +30,7 @@ COUNTS = {
 }
 """How the shape's fields besides the replicas are written."""
 ALWAYS = ("microbatches", "batch", "chunks")
-ONE_WAY = "one-way"
+ONE_WAY, PLACEMENT = "one-way", "placement"
 
 
 def format_program(program: Program) -> str:
@@ -48,6 +50,8 @@ def format_shape(shape: Shape) -> str:
         if name in ALWAYS or getattr(shape, field) != getattr(usual, field)
     ]
     counts += [f"{ONE_WAY}={_listed(shape.one_way)}"] if shape.one_way else []
+    is_usual = shape.placement is usual.placement
+    counts += [] if is_usual else [f"{PLACEMENT}={shape.placement}"]
     return " ".join(["shape", f"replicas={_listed(shape.replicas)}", *counts])
 
 
@@ -103,12 +107,13 @@ def _parse_shape(number: int, line: str) -> Shape:
             raise ValueError
         replicas = _numbers(named.pop("replicas"))
         one_way = _numbers(named.pop(ONE_WAY)) if ONE_WAY in named else ()
+        placement = Placement(named.pop(PLACEMENT, Placement.ROUND_ROBIN))
         counts = {COUNTS[name]: int(value) for name, value in named.items()}
     except (ValueError, KeyError):
         raise InvalidInput(f"line {number}: {line!r} is not a shape") from None
     try:
         recompute = bool(counts.pop("recompute", 0))
-        return Shape(replicas, recompute=recompute, one_way=one_way, **counts)
+        return Shape(replicas, recompute=recompute, one_way=one_way, placement=placement, **counts)
     except InvalidInput as fault:
         raise InvalidInput(f"line {number}: {fault}") from None
 

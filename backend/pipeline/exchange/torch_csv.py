@@ -20,6 +20,7 @@ from backend.pipeline.actions import (
     Forward,
     Step,
 )
+from backend.pipeline.chunk_placement import V_CHUNKS, Placement, holder
 from backend.pipeline.lower import complete
 from backend.pipeline.order import Order
 from backend.pipeline.program import Program
@@ -111,15 +112,18 @@ def _cells(number: int, row: Sequence[str]) -> Iterator[Compute]:
 
 
 def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:
-    """As many pipeline ranks as rows; stage s belongs on row s mod pipeline ranks."""
+    """As many pipeline ranks as rows; the stages go round them, or there and back (a V)."""
     places = [(a.stage, rank) for rank, row in enumerate(rows) for a in row]
-    for stage, rank in places:
-        if stage % len(rows) != rank:
-            raise InvalidInput(
-                f"row {rank + 1} runs stage {stage}, which belongs on row {stage % len(rows) + 1}",
-                advice="Stages go round the ranks here; V-shaped placements are not read.",
-            )
     chunks = max(stage for stage, _ in places) // len(rows) + 1
+    is_v = chunks == V_CHUNKS and not _astray(places, Placement.V, len(rows))
+    round_robin = len(rows) == 1 or not is_v
+    placement = Placement.ROUND_ROBIN if round_robin else Placement.V
+    for stage, rank in _astray(places, placement, len(rows)):
+        raise InvalidInput(
+            f"row {rank + 1} runs stage {stage}, which belongs on row "
+            f"{holder(placement, stage, len(rows)) + 1}",
+            advice="Stages go round the ranks, or two of each there and back, as a V.",
+        )
     microbatches = 1 + max(a.microbatch for row in rows for a in row if not isinstance(a, Step))
     if max(chunks, microbatches) > len(places):
         raise InvalidInput(
@@ -127,4 +131,11 @@ def _shape(rows: Sequence[Sequence[Compute]]) -> Shape:
             f"{microbatches} microbatches",
             advice="Every microbatch passes every stage: count both from 0 without a gap.",
         )
-    return Shape((1,) * len(rows), microbatches, microbatches, chunks)
+    return Shape((1,) * len(rows), microbatches, microbatches, chunks, placement=placement)
+
+
+def _astray(
+    places: Sequence[tuple[int, int]], placement: Placement, size: int
+) -> list[tuple[int, int]]:
+    """The (stage, row) that are not where `placement` has them."""
+    return [(stage, rank) for stage, rank in places if holder(placement, stage, size) != rank]

@@ -6,6 +6,7 @@ import numpy as np
 
 from backend.pipeline.clock.waits import coded, nth
 from backend.pipeline.kinds import Bools, Ints, Is, Kind
+from backend.pipeline.placement import holder_of
 from backend.pipeline.rules.faults import Broken, Fault, Rule, missing
 from backend.pipeline.rules.places import Places
 from backend.pipeline.rules.updates import numbers
@@ -28,7 +29,7 @@ def reductions(at: Places) -> Iterator[Broken]:
     events = np.flatnonzero(reduce | (at.placed & (Is.LEARNING[rows.kind] | _steps(at))))
     before = _before(at, events, np.ones(len(events), np.bool_))
     reduced = (before >= 0) & (rows.kind[before] == Kind.ALL_REDUCE)
-    asks = replicated[rows.stage[events] % shape.pipeline_size] & (rows.kind[events] == Kind.STEP)
+    asks = replicated[holder_of(shape, rows.stage[events])] & (rows.kind[events] == Kind.STEP)
     same = reduced & (rows.version[before] == rows.version[events])
     yield Broken(
         Rule.GROUP,

@@ -9,7 +9,7 @@ import numpy as np
 from backend.pipeline.clock.waits import message_of
 from backend.pipeline.kinds import FLOWS, ONWARD, Bools, Ints, Is, Kind
 from backend.pipeline.order import Order
-from backend.pipeline.placement import pipeline_rank_of, rank_of
+from backend.pipeline.placement import holder_of, pipeline_rank_of, rank_of
 from backend.pipeline.program import Program
 from backend.pipeline.rules.faults import Broken, Rule
 from backend.pipeline.schedules.schedule import Schedule
@@ -41,7 +41,7 @@ class StagePlaces:
         return StagePlaces(
             program=program,
             microbatch_exists=microbatch_exists | ~rows.are(Is.OF_MICROBATCH),
-            is_held=stage_exists & (stage % shape.pipeline_size == pipeline_rank_of(shape, rank)),
+            is_held=stage_exists & (holder_of(shape, stage) == pipeline_rank_of(shape, rank)),
             crosses=stage_exists & _within(stage + onward, shape.num_stages),
             producer=rank_of(shape, stage, microbatch),
             consumer=rank_of(shape, stage + onward, microbatch),

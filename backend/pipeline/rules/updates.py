@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from backend.pipeline.kinds import Bools, Ints, Is, Kind
-from backend.pipeline.placement import rank_of, turn_of
+from backend.pipeline.placement import holder_of, rank_of, turn_of
 from backend.pipeline.rules.computes import at_row
 from backend.pipeline.rules.faults import Broken, Fault, Rule, missing
 from backend.pipeline.rules.places import NOWHERE, Places
@@ -58,7 +58,7 @@ def _disturbed(at: Places, place: Ints) -> Ints:
 
 def _update_of(rule: Schedule, shape: Shape, stage: Ints, microbatch: Ints) -> Ints:
     """The update that applies each gradient."""
-    pipeline_rank = stage % shape.pipeline_size
+    pipeline_rank = holder_of(shape, stage)
     if rule.updates is once_per_batch:
         return turn_of(shape, microbatch) // shape.batch
     if rule.updates is once_per_round:

@@ -10,6 +10,7 @@ from backend.pipeline.schedules.gpipe import GPIPE
 from backend.pipeline.schedules.interleaved import INTERLEAVED
 from backend.pipeline.schedules.pipedream import NAIVE, PIPEDREAM, VERTICAL_SYNC
 from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.zb_v import ZB_V
 from backend.pipeline.schedules.zero_bubble import ZB_H1, ZB_H2
 
 SCHEDULES: dict[str, Schedule] = {
@@ -24,6 +25,7 @@ SCHEDULES: dict[str, Schedule] = {
         INTERLEAVED,
         ZB_H1,
         ZB_H2,
+        ZB_V,
         GPIPE,
         FORWARD_ONLY,
     )

@@ -26,5 +26,6 @@ CUSTOM = Schedule(
     warm_up=everything,
     order=order,
     chunked=True,
+    placement=None,
     executable=False,
 )

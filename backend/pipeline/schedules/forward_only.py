@@ -38,4 +38,5 @@ FORWARD_ONLY = Schedule(
     flushes=False,
     trains=False,
     chunked=True,
+    placement=None,
 )

@@ -29,18 +29,31 @@ def in_turns(stages: Sequence[int], batch: Sequence[int], size: int) -> Iterator
             yield from ((stage, microbatch) for microbatch in batch[first : first + size])
 
 
-def whole_rounds(shape: Shape) -> None:
-    """With several chunks every replica must get whole rounds of p microbatches of a batch,
-    and pipeline ranks must have equally many replicas."""
-    if shape.chunks == 1:
-        return
-    if len(set(shape.replicas)) > 1:
+def alike_replicas(shape: Shape) -> None:
+    """With several chunks pipeline ranks must have equally many replicas."""
+    if shape.chunks > 1 and len(set(shape.replicas)) > 1:
         raise InvalidInput(
             f"interleaving needs as many replicas at each pipeline rank, not {shape.replicas}",
             advice="Use the same number of replicas everywhere, or one chunk.",
         )
+
+
+def even_shares(shape: Shape) -> None:
+    """With several chunks every replica must also get as many microbatches of a batch."""
+    alike_replicas(shape)
+    replicas = shape.replicas[0]
+    if shape.chunks > 1 and shape.batch % replicas:
+        raise InvalidInput(
+            f"{replicas} replicas cannot share batches of {shape.batch} microbatches evenly",
+            advice=f"Use batches of {-(-shape.batch // replicas) * replicas} microbatches.",
+        )
+
+
+def whole_rounds(shape: Shape) -> None:
+    """With several chunks every replica must get whole rounds of p microbatches of a batch."""
+    alike_replicas(shape)
     unit = shape.pipeline_size * shape.replicas[0]
-    if shape.batch % unit:
+    if shape.chunks > 1 and shape.batch % unit:
         raise InvalidInput(
             f"interleaving takes {shape.pipeline_size} pipeline ranks x {shape.replicas[0]} "
             f"replicas = {unit} microbatches at a time, and {shape.batch} are not a multiple",

@@ -14,10 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from backend.pipeline.actions import Compute
+from backend.pipeline.chunk_placement import stage_at
 from backend.pipeline.kinds import Ints, Kind
 from backend.pipeline.order import Order
 from backend.pipeline.placement import microbatches_at
 from backend.pipeline.rows import Rows
+from backend.pipeline.schedules.batch_order import BatchOrder, columns_at
 from backend.pipeline.schedules.schedule import Schedule
 from backend.pipeline.shape import RankCoordinates, Shape
 
@@ -32,6 +34,8 @@ def orders(rule: Schedule, shape: Shape) -> Order:
     for coordinates in shape.coordinates:
         if rule.order is not None:
             parts[coordinates.rank] = _packed(rule.order(coordinates, shape))
+        elif rule.batch_order is not None and shape.chunks > 1:
+            parts[coordinates.rank] = _batches(rule.batch_order, coordinates)
         else:
             is_even = not rule.batched or shape.batch % coordinates.replicas_here == 0
             alike[coordinates.replicas_here, -1 if is_even else coordinates.replica].append(
@@ -56,6 +60,16 @@ def orders(rule: Schedule, shape: Shape) -> Order:
 def _packed(actions: Iterable[Compute]) -> Part:
     rows = Rows.of(actions)
     return rows.kind, rows.stage, rows.microbatch
+
+
+def _batches(order: BatchOrder, coordinates: RankCoordinates) -> Part:
+    """The order of one batch again and again."""
+    one, count, shape = columns_at(order, coordinates), coordinates.num_batches, coordinates.shape
+    held = stage_at(shape.placement, one.chunk, coordinates.pipeline_rank, shape.pipeline_size)
+    starts = np.repeat(np.arange(count) * coordinates.batch_here, len(held))
+    kind, index = np.tile(one.kind, count), starts + np.tile(one.microbatch, count)
+    (microbatch,) = microbatches_at([coordinates], index[None])
+    return kind, np.tile(held, count), np.where(kind == Kind.STEP, -1, microbatch)
 
 
 def _played(rule: Schedule, ranks: Sequence[RankCoordinates]) -> Iterator[Part]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Compute
+from backend.pipeline.chunk_placement import V_CHUNKS, Placement
+from backend.pipeline.schedules.batch_order import BatchOrder, columns_at
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.shape import RankCoordinates, Shape
 from backend.pipeline.versions import Policy, newest
@@ -48,6 +50,7 @@ class Schedule:
     warm_up       forwards before the first backward; then one backward, one forward
     delay         None: backwards in one; else the weights' half follows so many backwards later
     order         the compute of one rank, where `warm_up` and `delay` do not say it
+    batch_order   the same of one batch, where ranks have several chunks
     updates       which microbatches each `Step` of a rank applies
     live          most weight versions of a stage that a rank holds
     versions      which version each action reads
@@ -55,8 +58,10 @@ class Schedule:
     batched       whether an update applies a whole batch of the shape (else a round)
     trains        False: evaluation only, no backward and no step
     chunked       whether it admits several stages per pipeline rank
+    placement     where these lie; None: anywhere
     consistent    whether each backward must read its forward's version; False for comparison
     executable    whether the runtime of the workers runs it
+    searched      whether `best` tries it unasked
     admits        raises `InvalidInput` with the numbers where a shape is not for it
     least_batch   fewest microbatches of an update that it admits for given replicas and run ahead
     parallel      whether a planner should try several pipelines on the same devices
@@ -71,6 +76,7 @@ class Schedule:
     warm_up: Callable[[Depth], int]
     delay: Callable[[Depth], int] | None = None
     order: Order | None = None
+    batch_order: BatchOrder | None = None
     updates: Callable[[RankCoordinates], Updates] = once_per_batch
     live: Callable[[Depth], int] = one_version
     versions: Policy = newest
@@ -78,14 +84,30 @@ class Schedule:
     batched: bool = True
     trains: bool = True
     chunked: bool = False
+    placement: Placement | None = Placement.ROUND_ROBIN
     consistent: bool = True
     executable: bool = True
+    searched: bool = True
     admits: Callable[[Shape], None] = any_shape
     least_batch: Callable[[tuple[int, ...], int], int] = any_batch
     parallel: bool = False
     advances: tuple[int, ...] = (1,)
     runs_ahead: bool = False
     grows_older: bool = True
+
+    @property
+    def is_v(self) -> bool:
+        """Whether it is made for two chunks that lie as a V."""
+        return self.placement is Placement.V
+
+    @property
+    def usual_chunks(self) -> int:
+        """Stages per pipeline rank where nobody says how many."""
+        return V_CHUNKS if self.is_v else 1
+
+    def placement_of(self, chunks: int) -> Placement:
+        """Where so many chunks of each rank lie."""
+        return self.placement if self.placement and chunks > 1 else Placement.ROUND_ROBIN
 
     @property
     def averages(self) -> bool:
@@ -105,12 +127,16 @@ class Schedule:
         nothing drains) if they are fewer."""
         if not self.trains:
             return 0
+        if self.batch_order and at.chunks > 1:
+            return columns_at(self.batch_order, at).held
         period = at.batch_here if self.flushes else at.segment_here
         late = self.delay(at) if self.delay else 0
         return min(self.warm_up(at) + late, period * at.chunks)
 
     def deferred(self, at: Depth) -> int:
         """Most of them that have their inputs' half of the backward and not their weights'."""
+        if self.batch_order and at.chunks > 1:
+            return columns_at(self.batch_order, at).deferred
         return min(self.delay(at) + 1, self.in_flight(at)) if self.delay else 0
 
     def check_run_ahead(self, run_ahead: int) -> None:
@@ -122,12 +148,26 @@ class Schedule:
                 advice="Run ahead by 0, or use a schedule that never drains, such as 'pipedream'.",
             )
 
+    def check_chunks(self, chunks: int) -> None:
+        """Raises `InvalidInput` where so many on each rank cannot lie as it wants them."""
+        if self.is_v and chunks != V_CHUNKS:
+            raise InvalidInput(
+                f"schedule {self.name!r} has {V_CHUNKS} chunks on each device, not {chunks}",
+                advice=f"Ask for {V_CHUNKS} chunks, or for another schedule that interleaves.",
+            )
+
     def check(self, shape: Shape) -> None:
         """Raises `InvalidInput` where `shape` is not one for this schedule."""
         if shape.chunks > 1 and not self.chunked:
             raise InvalidInput(
                 f"schedule {self.name!r} runs one stage per pipeline rank, not {shape.chunks}",
                 advice="Use one chunk, or a schedule that interleaves.",
+            )
+        wanted = self.placement or shape.placement
+        if shape.chunks > 1 and shape.placement is not wanted:
+            raise InvalidInput(
+                f"schedule {self.name!r} places its chunks {wanted}, not {shape.placement}",
+                advice="Plan with the schedule's name, which places them.",
             )
         if shape.num_pipelines > 1 and not self.averages:
             raise InvalidInput(

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.exchange.torch_csv import write_csv
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
@@ -19,7 +20,7 @@ class Handover:
 
     model         the profile's name
     stages        the layers of each stage, input first
-    size, chunks  pipeline ranks, and stages on each: stage s is on rank s mod size
+    size, chunks  pipeline ranks, and stages on each, that lie by `placement`
     replicas      pipelines beside each other
     microbatches  of one pipeline per update, of `samples` samples each
     schedule      of the catalog; `names` elsewhere
@@ -31,6 +32,7 @@ class Handover:
     stages: tuple[tuple[Layer, ...], ...]
     size: int
     chunks: int
+    placement: Placement
     replicas: int
     microbatches: int
     samples: int
@@ -43,11 +45,22 @@ class Handover:
     notes: tuple[str, ...]
 
     @property
+    def shape(self) -> Shape:
+        """One update of one pipeline."""
+        count = self.microbatches
+        return Shape(
+            (1,) * self.size,
+            count,
+            count,
+            chunks=self.chunks,
+            advance=self.advance,
+            placement=self.placement,
+        )
+
+    @property
     def csv(self) -> str:
         """The order of one pipeline, as torch reads it."""
-        count = self.microbatches
-        shape = Shape((1,) * self.size, count, count, chunks=self.chunks, advance=self.advance)
-        return write_csv(lower(schedule(self.schedule), shape))
+        return write_csv(lower(schedule(self.schedule), self.shape))
 
     @property
     def heading(self) -> tuple[str, ...]:
@@ -98,6 +111,7 @@ def handover(profile: Profile, plan: Plan) -> Handover:
         tuple(profile.layers[stage.first : stage.stop] for stage in cut.stages),
         cut.pipeline_size,
         cut.chunks,
+        cut.placement,
         replicas,
         plan.batch // replicas,
         plan.microbatch,

@@ -28,6 +28,7 @@ NAMES: dict[str, NamesElsewhere] = {
     "afp": NamesElsewhere(),
     "zb-h1": NamesElsewhere(),
     "zb-h2": NamesElsewhere(),
+    "zb-v": NamesElsewhere("ZBVZeroBubble"),
 }
 """Every schedule that trains and drains; no other trainer keeps versions of weights."""
 

@@ -43,7 +43,7 @@ def torch_pipelining(plan: Handover) -> bytes:
         f"{path!r}: SplitPoint.{'BEGINNING' if is_before else 'END'}"
         for path, is_before in split_points(plan)
     ]
-    stages = [tuple(range(rank, len(plan.stages), plan.size)) for rank in range(plan.size)]
+    stages = [plan.shape.stages_of(rank) for rank in range(plan.size)]
     same = (
         f"The order is that of torch's own {plan.names.torch}."
         if plan.names.torch

@@ -5,7 +5,6 @@ from math import lcm
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import check_codecs
 from backend.pipeline.schedules.catalog import SCHEDULES, schedule
-from backend.pipeline.shape import Shape
 from backend.planning.optimizers import optimizer_named
 from backend.profiles.state_precision import HALF, state_precision_named
 from backend.runs.request.optimizer_checks import (
@@ -45,18 +44,7 @@ def _check_schedule(spec: TrainSpec) -> None:
         )
     batch = plan.batch if member.batched else 1
     unit = plan.num_pipelines * lcm(*plan.partition.replicas, batch)
-    member.check(
-        Shape(
-            plan.partition.replicas,
-            unit,
-            batch,
-            chunks=plan.partition.chunks,
-            advance=plan.advance,
-            num_pipelines=plan.num_pipelines,
-            recompute=plan.recompute,
-            run_ahead=plan.run_ahead,
-        )
-    )
+    member.check(plan.shape(unit, batch))
 
 
 def _check_precision(spec: TrainSpec) -> None:

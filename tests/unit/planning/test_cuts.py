@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import Placement
 from backend.planning.cuts import cut_of, read_cut, write_cut
 from backend.planning.plan import Partition, Stage
 
@@ -69,3 +70,25 @@ def test_what_is_no_partition_is_refused_with_the_reason(text: str, said: str) -
 def test_stops_and_replicas_must_be_as_many() -> None:
     with pytest.raises(InvalidInput, match="3 stages have 2 numbers"):
         cut_of([1, 2, 20], [1, 1], BASE, 4)
+
+
+def test_a_v_goes_back_over_the_devices() -> None:
+    there = (Stage(0, 5, (0,)), Stage(5, 10, (1,)), Stage(10, 15, (1,)), Stage(15, 20, (0,)))
+    cut = Partition(there, chunks=2, placement=Placement.V)
+    assert read_cut(write_cut(cut), cut, 2) == cut
+    moved = cut_of([4, 8, 12, 20], [1, 1, 1, 1], cut, 2)
+    assert [stage.devices for stage in moved.stages] == [(0,), (1,), (1,), (0,)]
+    assert [number for number in range(-1, 5) if cut.crosses(number)] == [0, 2]
+    assert [cut.held_by(rank) for rank in (0, 1)] == [(0, 3), (1, 2)]
+    with pytest.raises(InvalidInput, match=r"stage 2 is on devices \(1,\), but its pipeline rank"):
+        Partition(there, chunks=2)
+
+
+def test_chunks_are_placed_otherwise_on_the_same_devices() -> None:
+    stages = (Stage(n, n + 1, (n % 2, n % 2 + 2)) for n in range(4))
+    cut = Partition(tuple(stages), chunks=2)
+    v = cut.placed(Placement.V)
+    assert [stage.devices for stage in v.stages] == [(0, 2), (1, 3), (1, 3), (0, 2)]
+    assert v.placed(Placement.ROUND_ROBIN) == cut
+    whole = Partition((Stage(0, 8, (0,)),))
+    assert whole.placed(Placement.V) == whole

@@ -62,16 +62,7 @@ def epoch_shape(spec: TrainSpec, data: DataSet, cutting: Cutting) -> Shape:
             f"{cutting.unit} microbatches of {plan.microbatch}",
             "Use smaller microbatches, fewer of them per batch, or more data.",
         )
-    return Shape(
-        plan.partition.replicas,
-        microbatches,
-        _batch(spec),
-        chunks=plan.partition.chunks,
-        advance=plan.advance,
-        num_pipelines=plan.num_pipelines,
-        recompute=plan.recompute,
-        run_ahead=plan.run_ahead,
-    )
+    return plan.shape(microbatches, _batch(spec))
 
 
 def _batch(spec: TrainSpec) -> int:

@@ -93,8 +93,8 @@ class Editor {
   }
   commit() { this.send({ stops: this.stops, replicas: this.replicas }); }
   add(stage, by) {
-    const positions = this.stops.length / this.data.chunks;
-    for (let s = stage % positions; s < this.stops.length; s += positions) this.replicas[s] += by;
+    const { holders } = this.data;
+    this.stops.forEach((_, s) => { if (s === stage || holders[s] === holders[stage]) this.replicas[s] += by; });
     this.draw();
     this.commit();
   }

@@ -9,6 +9,7 @@ from torch.distributed.pipelining import schedules as torch_schedules
 
 from backend.errors import InvalidInput
 from backend.pipeline.actions import Step
+from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.exchange.torch_csv import read_csv, write_csv
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
@@ -22,6 +23,7 @@ SHAPES = {
     "zb-h1": Shape((1,) * 4, 8, 8),
     "zb-h2": Shape((1,) * 4, 12, 12),
     "interleaved": Shape((1,) * 4, 8, 8, chunks=3),
+    "zb-v": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
 }
 EACH = pytest.mark.parametrize("name", SHAPES)
 
@@ -97,6 +99,24 @@ def test_torchs_zero_bubble_with_one_stage_per_rank_is_h1():
         assert ",".join(str(action) for action in make(sizes, rank) if action) == ours[rank]
 
 
+@pytest.mark.parametrize(("name", "theirs"), [("zb-v", torch_schedules.ScheduleZBVZeroBubble)])
+@pytest.mark.parametrize(("p", "m"), [(1, 2), (2, 2), (2, 8), (3, 6), (4, 8), (4, 17)])
+def test_torchs_own_orders_of_a_v_are_ours(name, theirs, p, m):
+    sizes = SimpleNamespace(pp_group_size=p, _num_stages=2 * p, num_stages=2 * p)
+    sizes._n_microbatches = m
+    rows = (theirs._calculate_single_rank_operations(sizes, rank) for rank in range(p))
+    cells = [",".join(cell for each in row if each for cell in told(each)) for row in rows]
+    shape = Shape((1,) * p, m, m, chunks=2, placement=Placement.V)
+    program = lower(schedule(name), shape)
+    assert write_csv(program).split() == cells
+    assert read_csv("\n".join(cells)).ranks == program.ranks
+
+
+def told(action):
+    """The cells of an action of torch's; a pair that it overlaps is its parts in turn."""
+    return [str(part) for part in action.sub_actions or [action]]
+
+
 def interleaved_by_torch(rank, p, v, m):
     warmup = min((v - 1) * p + 2 * (p - 1 - rank), m * v)
     steady = m * v - warmup
@@ -124,6 +144,7 @@ def test_empty_cells_say_nothing():
         ("0F0,0X0", "row 1: '0X0' is not a computation"),
         ("0F0,0SEND_F0", "row 1: '0SEND_F0' is not a computation"),
         ("0F0\n0B0", "row 2 runs stage 0, which belongs on row 1"),
+        ("0F0,3F0,2F0\n1F0", "row 1 runs stage 3, which belongs on row 2"),
         ('0F0,"0B', "this is not CSV"),
         ("0F0,0F999999999999", "1000000000000 microbatches"),
         ("0F0,999999999999F0", "1000000000000 stages and 1 microbatches"),

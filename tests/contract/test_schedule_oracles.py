@@ -1,0 +1,85 @@
+"""Spans and peaks of schedules for 2 to 4 ranks, held against tables that another simulator made.
+
+`tests/oracles/schedules.csv`: a chunk's F = I = W = 1, B = 2, messages free, one batch. `bubble` is
+the longest over ranks of (last end - first start), less what each computes.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.pipeline.held import in_flight, most
+from backend.pipeline.kinds import Kind
+from backend.pipeline.lower import lower
+from backend.pipeline.schedules.catalog import SCHEDULES
+from backend.pipeline.schedules.interleaved import INTERLEAVED
+from backend.pipeline.simulate import simulate
+from backend.pipeline.verify import verify
+from backend.prediction.uniform import UniformDurations, cost_seconds, uniform_shape
+
+FILE = Path(__file__).parents[1] / "oracles/schedules.csv"
+OURS = {"interleaved-1f1b": "interleaved", "zb-v": "zb-v", "looped-bfs": "looped-bfs"}
+"""The names in the table; its other schedules are not in the catalog."""
+ROWS = [row for row in csv.DictReader(FILE.open()) if row["schedule"] in OURS]
+
+
+def breadth_first(
+    pipeline_rank: int, size: int, chunks: int, microbatches: int
+) -> Iterator[tuple[Kind, int, int]]:
+    """All of a chunk, then all of the next, and back: of the table, not of the catalog."""
+    every = range(microbatches)
+    yield from ((Kind.FORWARD, chunk, k) for chunk in range(chunks) for k in every)
+    yield from ((Kind.BACKWARD, chunk, k) for chunk in reversed(range(chunks)) for k in every)
+
+
+@pytest.mark.parametrize(
+    "row", ROWS, ids=lambda row: "-".join(list(row.values())[:4]).replace(" ", "")
+)
+def test_the_simulator_gives_the_table(row: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+    whole = replace(INTERLEAVED, name="looped-bfs", batch_order=breadth_first)
+    monkeypatch.setitem(SCHEDULES, whole.name, whole)
+    name = OURS[row["schedule"]]
+    p, m, chunks = (int(row[each]) for each in ("positions", "microbatches", "chunks"))
+    shape = uniform_shape(name, p, m, chunks)
+    program = lower(SCHEDULES[name], shape)
+    assert verify(program) == ()
+    timeline = simulate(program, UniformDurations(chunks, chunks, chunks, chunks=chunks))
+    assert timeline.makespan == float(row["makespan"])
+    ideal = m * 3 * chunks
+    assert (ideal, cost_seconds(timeline) - ideal) == (int(row["ideal"]), float(row["bubble"]))
+    held = most(program, in_flight(program.rows))
+    assert held == list(map(int, row["peak_chunks_per_rank"].split()))
+
+
+def test_the_table_is_read():
+    assert {row["schedule"] for row in ROWS} == set(OURS)
+
+
+@pytest.mark.parametrize("p", [2, 3, 4, 6])
+def test_zb_v_waits_for_two_of_each_microbatch_that_it_lacks(p: int):
+    """2 max(0, 2p - 1 - m) of equal halves; found by simulation, on more cases than the table."""
+    for m in range(1, 4 * p + 1):
+        program = lower(SCHEDULES["zb-v"], uniform_shape("zb-v", p, m))
+        cost = cost_seconds(simulate(program, UniformDurations(2, 2, 2, chunks=2)))
+        assert cost - 6 * m == 2 * max(0, 2 * p - 1 - m)
+
+
+@pytest.mark.parametrize(
+    ("f", "i", "w"), [(1.0, 1.25, 0.75), (1.0, 1.5, 1.25), (1.0, 1.25, 2.0), (1.0, 1.0, 1.0)]
+)
+@pytest.mark.parametrize("p", [2, 3, 4])
+def test_zb_v_of_unequal_halves(p: int, f: float, i: float, w: float):
+    """The three cases of F <= I, with 4p microbatches."""
+    if w <= f:
+        bubble = 2 * (p - 1) * (i - w)
+    elif w <= i:
+        bubble = (p - 1) * max(2 * (i - w), i - f)
+    else:
+        bubble = (p - 1) * (i - f) + (p - 2) * (w - i)
+    m = 4 * p
+    program = lower(SCHEDULES["zb-v"], uniform_shape("zb-v", p, m))
+    timeline = simulate(program, UniformDurations(2 * f, 2 * i, 2 * w, chunks=2))
+    assert cost_seconds(timeline) - 2 * m * (f + i + w) == pytest.approx(bubble)
