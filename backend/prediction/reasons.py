@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.schedules.pipedream import PIPEDREAM
 from backend.planning.memory import check_memory, memory_parts, parts_text, smallest_devices
 from backend.planning.plan import Plan, PlanDoesNotFit
@@ -37,6 +38,8 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     if coded := codec_reason(question, plan):
         yield coded
     yield from _ran_ahead(question, plan)
+    if warning := schedule(plan.schedule).warning:
+        yield warning
     if plan.recompute and (fault := _excess(question, replace(plan, recompute=False))):
         yield f"Activations are computed again before the backward, since without that {fault}."
     if plan.shard_state and (fault := _excess(question, replace(plan, shard_state=False))):

@@ -42,7 +42,7 @@ FURTHER_EXTRAS: dict[str, dict[str, Any]] = {
 }
 """Those that meet a few delicate cases alone."""
 STASHING = ("pipedream", "pipedream-vertical-sync", "pipedream-naive")
-FLUSHING = ("gpipe", "1f1b-flush", "afp", "zb-h1", "zb-h2", "interleaved", "zb-v")
+FLUSHING = tuple(name for name, rule in SCHEDULES.items() if rule.flushes and rule.trains)
 CUTS = {
     "chain": {1: [], 2: [2], 3: [2, 3], 4: [1, 2, 4]},
     "residual": {1: [], 2: [3], 3: [3, 5], 4: [1, 3, 5]},
@@ -238,8 +238,9 @@ FACTORS = {
 }
 
 
+LIKE_ZB_V = ("v-half", "v-min", "interleaved-zb")
 ROUNDED = {
-    "schedule": FACTORS["schedule"],
+    "schedule": tuple(name for name in FACTORS["schedule"] if name not in LIKE_ZB_V),
     "state": tuple(ROUNDS),
     "optimizer": FACTORS["optimizer"],
     "replicas": ((1,), (1, 1), (1, 2), (2, 1)),
@@ -250,7 +251,8 @@ ROUNDED = {
     "last": ("drop", "keep"),
 }
 """What meets with state in bfloat16. The branched model is not there: the gradients of a tensor
-that is read three times are added in the order of the plan's layers, which bfloat16 shows."""
+that is read three times are added in the order of the plan's layers, which bfloat16 shows. Of the
+schedules whose halves of backwards lie in chunks one is there."""
 
 
 def fits(row: dict[str, Any]) -> bool:

@@ -37,7 +37,8 @@ def shapes(name):
 
 
 def warm_up(p, m, s, v, a):
-    """Forwards before the first backward; for interleaving of chunks."""
+    """Forwards before the first backward, of chunks where there are several; None where no formula
+    says it."""
     chunked = 2 * (p - 1 - s) + (v - 1) * p + 1 if v > 1 else p - s
     return {
         "gpipe": m,
@@ -47,6 +48,9 @@ def warm_up(p, m, s, v, a):
         "zb-h1": min(m, p),
         "zb-h2": min(m, 2 * p - 1),
         "zb-v": min(2 * m, m + s + 1, 2 * p) if v > 1 else min(m, p),
+        "interleaved-zb": min(m * v, v * p),
+        "v-half": (p + 2 - p % 2 if m >= 2 * p else None) if v > 1 else min(m, p),
+        "v-min": None if v > 1 else min(m, p),
         "pipedream": min(m, p - s),
         "pipedream-vertical-sync": min(m, p - s),
         "pipedream-naive": min(m, p - s),
@@ -69,7 +73,7 @@ def test_programs_hold_what_the_table_says(name):
         for coordinates in shape.coordinates:
             s, own = coordinates.pipeline_rank, program.ranks[coordinates.rank]
             held = warm_up(p, m, s, shape.chunks, shape.advance)[name]
-            assert max(in_flight(own)) == held, (shape, s)
+            assert held in (None, max(in_flight(own))), (shape, s)
             live = max(max(live_versions(own, stage)) for stage in coordinates.stages)
             bound = versions(p, m, s).get(name, 1)
             assert live == bound if m >= 2 * p else live <= bound, (shape, s)

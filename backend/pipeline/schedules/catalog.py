@@ -8,8 +8,11 @@ from backend.pipeline.schedules.flush import FLUSH
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.schedules.gpipe import GPIPE
 from backend.pipeline.schedules.interleaved import INTERLEAVED
+from backend.pipeline.schedules.interleaved_zero_bubble import INTERLEAVED_ZB
 from backend.pipeline.schedules.pipedream import NAIVE, PIPEDREAM, VERTICAL_SYNC
 from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.v_half import V_HALF
+from backend.pipeline.schedules.v_min import V_MIN
 from backend.pipeline.schedules.zb_v import ZB_V
 from backend.pipeline.schedules.zero_bubble import ZB_H1, ZB_H2
 
@@ -26,6 +29,9 @@ SCHEDULES: dict[str, Schedule] = {
         ZB_H1,
         ZB_H2,
         ZB_V,
+        V_HALF,
+        V_MIN,
+        INTERLEAVED_ZB,
         GPIPE,
         FORWARD_ONLY,
     )

@@ -67,6 +67,7 @@ class Schedule:
     parallel      whether a planner should try several pipelines on the same devices
     advances      advances (see `Shape`) that a planner should try
     runs_ahead    whether it takes further microbatches in flight per hop (`Shape.run_ahead`)
+    warning       a sentence for who plans with it, "" for none
     grows_older   whether weights are the older the further it runs ahead
     """
 
@@ -94,6 +95,7 @@ class Schedule:
     advances: tuple[int, ...] = (1,)
     runs_ahead: bool = False
     grows_older: bool = True
+    warning: str = ""
 
     @property
     def is_v(self) -> bool:

@@ -29,6 +29,9 @@ NAMES: dict[str, NamesElsewhere] = {
     "zb-h1": NamesElsewhere(),
     "zb-h2": NamesElsewhere(),
     "zb-v": NamesElsewhere("ZBVZeroBubble"),
+    "v-half": NamesElsewhere(),
+    "v-min": NamesElsewhere(),
+    "interleaved-zb": NamesElsewhere("InterleavedZeroBubble"),
 }
 """Every schedule that trains and drains; no other trainer keeps versions of weights."""
 

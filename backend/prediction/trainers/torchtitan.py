@@ -1,5 +1,7 @@
 """A plan for torchtitan: keys of its configuration, as its `ParallelismConfig` names them."""
 
+from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import Placement
 from backend.prediction.trainers.handover import Handover
 from backend.prediction.trainers.modules import listed, loose_functions, units
 from backend.prediction.trainers.python_file import python_file, rows
@@ -16,6 +18,11 @@ FILE = "schedule.csv"
 def torchtitan(plan: Handover) -> bytes:
     """A Python file with the keys of [parallelism], and the order as torch's CSV. Raises
     `InvalidInput` where a cut goes through a module that torchtitan moves as a whole."""
+    if plan.placement is Placement.V and not plan.names.torch:
+        raise InvalidInput(
+            f"torchtitan places the stages of a CSV round the ranks, and {plan.schedule!r} has a V",
+            "Plan under zb-v, or take the plan to torch.distributed.pipelining.",
+        )
     placed = units(plan)
     parts = [
         repr([unit.path for unit in placed if unit.stage == stage])

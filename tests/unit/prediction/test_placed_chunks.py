@@ -15,6 +15,7 @@ from backend.prediction.chosen_codecs import chosen_codecs
 from backend.prediction.durations import PlanDurations
 from backend.prediction.predict import predict
 from backend.prediction.question import Question
+from backend.prediction.reasons import reasons
 from backend.prediction.search import search
 from backend.profiles.profile import Layer, ModelGraph, Profile
 
@@ -47,6 +48,16 @@ def test_other_numbers_of_chunks_are_refused(name: str) -> None:
 
 def test_best_does_not_try_a_v_unasked() -> None:
     assert not set(SEARCHED) & set(Question(PROFILE, CLUSTER).schedules)
+
+
+def test_a_plan_under_v_min_warns() -> None:
+    question = Question(PROFILE, CLUSTER, schedule="v-min")
+    said = {
+        name: " ".join(reasons(question, predict(PROFILE, CLUSTER, v_of(2, name))))
+        for name in ("v-min", "v-half")
+    }
+    assert "Under v-min each microbatch adds to the bubble" in said["v-min"]
+    assert "adds to the bubble" not in said["v-half"]
 
 
 def test_a_plan_moves_its_chunks_with_its_schedule() -> None:

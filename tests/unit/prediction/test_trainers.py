@@ -72,6 +72,22 @@ def test_every_schedule_that_drains_has_its_names():
     assert NAMES.keys() == drains
 
 
+@pytest.mark.parametrize("name", [each.name for each in SCHEDULES.values() if each.is_v])
+def test_the_stages_of_a_v_go_to_torch_as_they_lie(name):
+    plan = a_plan(CHUNKED).under(name, 8)
+    told = values_of(text_of("torch", plan))
+    assert told["STAGES"] == ((0, 3), (1, 2))
+    rows = [{cell[0] for cell in row.split(",")} for row in told["CSV"].split()]
+    assert rows == [{"0", "3"}, {"1", "2"}]
+
+
+def test_torchtitan_has_no_v_but_those_that_it_names():
+    plan = a_plan(CHUNKED)
+    assert "'ZBVZeroBubble'" in text_of("torchtitan", plan.under("zb-v", 8))
+    with pytest.raises(InvalidInput, match="round the ranks, and 'v-half' has a V"):
+        text_of("torchtitan", plan.under("v-half", 8))
+
+
 def layers_of(layout: str) -> list[str]:
     """The stages of a layout with every layer a letter, by the grammar of Megatron-Core's docs."""
     return [re.sub(r"(\w)\*(\d+)", lambda m: m[1] * int(m[2]), each) for each in layout.split("|")]

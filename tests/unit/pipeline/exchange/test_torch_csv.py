@@ -23,7 +23,10 @@ SHAPES = {
     "zb-h1": Shape((1,) * 4, 8, 8),
     "zb-h2": Shape((1,) * 4, 12, 12),
     "interleaved": Shape((1,) * 4, 8, 8, chunks=3),
+    "interleaved-zb": Shape((1,) * 4, 8, 8, chunks=3),
     "zb-v": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
+    "v-half": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
+    "v-min": Shape((1,) * 3, 8, 8, chunks=2, placement=Placement.V),
 }
 EACH = pytest.mark.parametrize("name", SHAPES)
 
@@ -87,6 +90,16 @@ def test_torchs_own_orders_of_one_stage_per_rank_are_ours(name, theirs, ranks):
         *computes, last = [str(action) for action in order[rank] if action]
         assert ",".join(computes) == ours[rank]
         assert last == f"{rank}REDUCE_GRAD"
+
+
+@pytest.mark.parametrize(("p", "v", "m"), [(2, 2, 4), (4, 2, 8), (3, 3, 6), (4, 4, 16)])
+def test_torchs_interleaved_zero_bubble_is_ours(p, v, m):
+    sizes = SimpleNamespace(n_local_stages=v, pp_group_size=p, _n_microbatches=m)
+    sizes.microbatches_per_round = p
+    ours = write_csv(lower(schedule("interleaved-zb"), Shape((1,) * p, m, m, chunks=v))).split()
+    make = torch_schedules.ScheduleInterleavedZeroBubble._calculate_single_rank_operations
+    for rank in range(p):
+        assert ",".join(str(action) for action in make(sizes, rank) if action) == ours[rank]
 
 
 def test_torchs_zero_bubble_with_one_stage_per_rank_is_h1():
