@@ -50,6 +50,7 @@ def warm_up(p, m, s, v, a):
         "zb-v": min(2 * m, m + s + 1, 2 * p) if v > 1 else min(m, p),
         "interleaved-zb": min(m * v, v * p),
         "v-half": (p + 2 - p % 2 if m >= 2 * p else None) if v > 1 else min(m, p),
+        "dualpipe-v": 2 * p + 1 if v > 1 else min(m, p),
         "v-min": None if v > 1 else min(m, p),
         "pipedream": min(m, p - s),
         "pipedream-vertical-sync": min(m, p - s),

@@ -4,6 +4,7 @@ from backend.errors import InvalidInput
 from backend.pipeline.schedules.afp import AFP
 from backend.pipeline.schedules.custom import CUSTOM
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
+from backend.pipeline.schedules.dualpipe_v import DUALPIPE_V
 from backend.pipeline.schedules.flush import FLUSH
 from backend.pipeline.schedules.forward_only import FORWARD_ONLY
 from backend.pipeline.schedules.gpipe import GPIPE
@@ -31,6 +32,7 @@ SCHEDULES: dict[str, Schedule] = {
         ZB_V,
         V_HALF,
         V_MIN,
+        DUALPIPE_V,
         INTERLEAVED_ZB,
         GPIPE,
         FORWARD_ONLY,

@@ -29,6 +29,7 @@ NAMES: dict[str, NamesElsewhere] = {
     "zb-h1": NamesElsewhere(),
     "zb-h2": NamesElsewhere(),
     "zb-v": NamesElsewhere("ZBVZeroBubble"),
+    "dualpipe-v": NamesElsewhere("DualPipeV"),
     "v-half": NamesElsewhere(),
     "v-min": NamesElsewhere(),
     "interleaved-zb": NamesElsewhere("InterleavedZeroBubble"),

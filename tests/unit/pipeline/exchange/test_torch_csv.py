@@ -26,6 +26,7 @@ SHAPES = {
     "interleaved-zb": Shape((1,) * 4, 8, 8, chunks=3),
     "zb-v": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
     "v-half": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
+    "dualpipe-v": Shape((1,) * 4, 8, 8, chunks=2, placement=Placement.V),
     "v-min": Shape((1,) * 3, 8, 8, chunks=2, placement=Placement.V),
 }
 EACH = pytest.mark.parametrize("name", SHAPES)
@@ -112,8 +113,14 @@ def test_torchs_zero_bubble_with_one_stage_per_rank_is_h1():
         assert ",".join(str(action) for action in make(sizes, rank) if action) == ours[rank]
 
 
-@pytest.mark.parametrize(("name", "theirs"), [("zb-v", torch_schedules.ScheduleZBVZeroBubble)])
-@pytest.mark.parametrize(("p", "m"), [(1, 2), (2, 2), (2, 8), (3, 6), (4, 8), (4, 17)])
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("zb-v", torch_schedules.ScheduleZBVZeroBubble),
+        ("dualpipe-v", torch_schedules.ScheduleDualPipeV),
+    ],
+)
+@pytest.mark.parametrize(("p", "m"), [(1, 2), (2, 4), (2, 9), (3, 6), (4, 8), (4, 17), (5, 12)])
 def test_torchs_own_orders_of_a_v_are_ours(name, theirs, p, m):
     sizes = SimpleNamespace(pp_group_size=p, _num_stages=2 * p, num_stages=2 * p)
     sizes._n_microbatches = m
