@@ -272,11 +272,11 @@ def of_command(found: dict[str, Any]) -> dict[str, Any]:
     """The same from what the command prints."""
     prediction = {name: found[name] for name in Prediction.__slots__ if name != "plan"}
     stages = [{k: v for k, v in stage.items() if k != "layers"} for stage in found["stages"]]
-    same = ("order", "chunks", "placement")
-    partition = {"stages": stages} | {name: found[name] for name in same}
+    placed = {name: found[name] for name in ("order", "chunks", "placement")}
+    partition = {"stages": stages} | placed
     prediction["plan"] = {name: found[name] for name in OF_PLAN} | {"partition": partition}
     same = ("gap", "bottleneck_seconds", "planner_seconds", "reason", "reasons")
-    same += ("samples_per_update", "is_short", "stopped")
+    same += ("samples_per_update", "is_short", "stopped", "energy")
     return {
         "prediction": prediction,
         **{name: found[other] for name, other in NAMES.items()},
