@@ -15,6 +15,7 @@ from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.shapes import steady_shape
 from backend.prediction.simulations import Simulations
+from backend.profiles.profile import Profile
 from backend.units import percent_text, seconds_text
 
 
@@ -34,7 +35,7 @@ def chosen_codecs(question: Question, plan: Plan) -> tuple[str, ...]:
     """Of each cut the codec with the fewest seconds there and back, "" where plain has."""
     cuts = range(len(plan.partition.stages) - 1)
     names = ["", *(name for name, each in CODECS.items() if each.is_close)]
-    known = [name for name in names if not name or question.at(plan.microbatch).coding_speed(name)]
+    known = [name for name in names if not name or _is_known(question.at(plan.microbatch), name)]
     ways = {name: _ways(question, plan, name) for name in known}
     return tuple(min(known, key=lambda name: ways[name][cut]) for cut in cuts)
 
@@ -62,6 +63,10 @@ def _way(durations: PlanDurations, shape: Shape, cut: int, flow: Flow) -> float:
     return coding + durations.transfer(message, *ends) + reading
 
 
+def _is_known(profile: Profile, name: str) -> bool:
+    return all(profile.coding_speed(name, flow) for flow in Flow)
+
+
 def codec_reason(question: Question, plan: Plan) -> str:
     """What the codecs of a plan buy, beside plain messages, in a sentence; "" of a plain plan."""
     if not plan.codecs:
@@ -78,15 +83,20 @@ def codec_reason(question: Question, plan: Plan) -> str:
     now, before = ways[plan.codecs[cut]][cut], ways[""][cut]
     more = "more" if gain >= 0 else "fewer"
     profile = question.profile_of(plan)
-    unknown = [name for name in named if profile.coding_speed(name) is None]
+    unknown = [name for name in named if not _is_known(profile, name)]
     doubt = (
         " The seconds of coding are not in it: this profile does not tell them. Profile the model "
         "again."
         if unknown
         else ""
     )
+    layer = (
+        " What it leaves out belongs to the model as a layer does: evaluate the model with it."
+        if any(codec(name).is_layer for name in named)
+        else ""
+    )
     return (
         f"Messages are coded as {titles}: over the cut behind stage {cut} coding, sending and "
         f"reading take {seconds_text(now)} there and back instead of {seconds_text(before)}, "
-        f"{percent_text(abs(gain))} {more} samples/s in all.{doubt}"
+        f"{percent_text(abs(gain))} {more} samples/s in all.{doubt}{layer}"
     )

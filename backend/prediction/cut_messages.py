@@ -65,7 +65,7 @@ class CutMessages:
             layer = self.partition.stages[cut].stop - 1
             for tensor in self.ordered.graph.tensors:
                 is_there = tensor.producer <= layer < max(tensor.readers)
-                numbers = numbers_of(tensor)
+                numbers = numbers_of(tensor, self.ordered.microbatch)
                 if is_there and tensor.has_gradient and codec(name).codes(flow, numbers):
                     yield numbers
 
@@ -73,7 +73,7 @@ class CutMessages:
         """Profiled seconds in which the sender codes and posts a message; 0 where none crosses."""
         if not self._is(cut, flow):
             return 0.0
-        speed, overhead = self._speed(cut), self.ordered.message_overhead
+        speed, overhead = self._speed(cut, flow), self.ordered.message_overhead
         coding = sum(speed.encoding(each.bytes) for each in self._coded(cut, flow)) if speed else 0
         return coding + (overhead.sending(self.sent[flow][cut]) if overhead else 0.0)
 
@@ -81,7 +81,7 @@ class CutMessages:
         """Profiled seconds in which the receiver takes one in and reads it."""
         if not self._is(cut, flow):
             return 0.0
-        speed, overhead = self._speed(cut), self.ordered.message_overhead
+        speed, overhead = self._speed(cut, flow), self.ordered.message_overhead
         reading = sum(speed.decoding(each.bytes) for each in self._coded(cut, flow)) if speed else 0
         return reading + (overhead.receiving(self.sent[flow][cut]) if overhead else 0.0)
 
@@ -90,9 +90,9 @@ class CutMessages:
         is_quiet = flow is Flow.GRADIENT and self.partition.crosses(cut) and self.one_way[cut]
         return self.partition.crosses(cut) and not is_quiet
 
-    def _speed(self, cut: int) -> CodingSpeed | None:
+    def _speed(self, cut: int, flow: Flow) -> CodingSpeed | None:
         """None where nothing is coded, or the profile does not tell how fast."""
-        return self.ordered.coding_speed(self.codecs[cut]) if self.codecs else None
+        return self.ordered.coding_speed(self.codecs[cut], flow) if self.codecs else None
 
     @cached_property
     def one_way(self) -> tuple[bool, ...]:
@@ -101,6 +101,8 @@ class CutMessages:
         return tuple(ends[stage.stop - 1] for stage in self.partition.stages)
 
 
-def numbers_of(tensor: Crossing) -> Numbers:
-    """What a codec sees of a tensor."""
-    return Numbers(round(tensor.bytes / tensor.number_bytes), tensor.number_bytes)
+def numbers_of(tensor: Crossing, microbatch: int) -> Numbers:
+    """What a codec sees of a tensor. Where nobody told its rows, they are the samples."""
+    count = round(tensor.bytes / tensor.number_bytes)
+    rows = microbatch if tensor.rows is None else tensor.rows
+    return Numbers(count, tensor.number_bytes, rows if rows == 0 or count % rows == 0 else 1)

@@ -1,18 +1,21 @@
 """How fast the profiled device codes messages."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class CodingSpeed:
     """Of one codec: the seconds that a tensor takes to be coded and to be read again, whatever its
-    size, and per byte of it as it is plain."""
+    size, and per byte of it as it is plain. `flow` is what the tensor was; "", as in profiles of
+    before, for both."""
 
     codec: str
     encode: float
     encode_per_byte: float
     decode: float
     decode_per_byte: float
+    flow: Literal["", "activation", "gradient"] = ""
 
     def encoding(self, num_bytes: float) -> float:
         """Seconds of the sender for a tensor of so many bytes."""

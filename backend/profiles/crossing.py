@@ -6,13 +6,15 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Crossing:
     """One tensor that crosses cuts: the layer that makes it, those that read it later, whether its
-    gradient comes back (not where nothing before it is trained), and bytes of each number."""
+    gradient comes back (not where nothing before it is trained), bytes of each number, and rows
+    along its first dimension (None = not known, as in old profiles; 0 = it is a weight)."""
 
     producer: int
     readers: tuple[int, ...]
     bytes: int
     has_gradient: bool = True
     number_bytes: int = 4
+    rows: int | None = None
 
     @property
     def exchanged_bytes(self) -> int:

@@ -250,9 +250,11 @@ class Profile:
     cores_taken: Annotated[float, Field(ge=0, le=1)] | None = None
     coding_speeds: tuple[CodingSpeed, ...] = ()
 
-    def coding_speed(self, codec: str) -> CodingSpeed | None:
-        """That of the codec of this name; None where it was not measured."""
-        return next((each for each in self.coding_speeds if each.codec == codec), None)
+    def coding_speed(self, codec: str, flow: str) -> CodingSpeed | None:
+        """That of the codec of this name for activations or for gradients (`Flow`); None where it
+        was not measured."""
+        speeds = (each for each in self.coding_speeds if each.codec == codec)
+        return next((each for each in speeds if each.flow in ("", flow)), None)
 
     @property
     def layers(self) -> tuple[Layer, ...]:

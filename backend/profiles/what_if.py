@@ -27,7 +27,11 @@ def at_microbatch(profile: Profile, microbatch: int) -> Profile:
     crossings = tuple(
         tensor
         if _is_weight(profile, tensor)
-        else replace(tensor, bytes=round(tensor.bytes * share))
+        else replace(
+            tensor,
+            bytes=round(tensor.bytes * share),
+            rows=_rows(tensor, profile.microbatch, microbatch),
+        )
         for tensor in profile.graph.crossings
     )
     return replace(
@@ -74,6 +78,13 @@ def kept_in(profile: Profile, precision: StatePrecision) -> Profile:
     ties = tuple(replace(tie, bytes=round(tie.bytes * share)) for tie in profile.graph.tied_weights)
     graph = replace(profile.graph, layers=layers, crossings=crossings, tied_weights=ties)
     return replace(kept, graph=graph)
+
+
+def _rows(tensor: Crossing, before: int, now: int) -> int | None:
+    """They grow with the samples where they are samples, or the same number of each."""
+    if tensor.rows is None or tensor.rows % before:
+        return tensor.rows
+    return tensor.rows // before * now
 
 
 def _is_weight(profile: Profile, tensor: Crossing) -> bool:

@@ -322,6 +322,7 @@ def _further() -> Iterator[Case]:
         yield Case("noisy", schedule, "sgd", (1, 1, 1, 1), 2, batch=8)
         yield Case("chain", schedule, "adamw", (2, 2), 2, batch=8, sharded=True)
         yield Case("chain", schedule, "momentum", (1, 1), 2, batch=6, codec="int8")
+        yield Case("chain", schedule, "adam", (1, 1), 2, batch=6, codec="top10")
     yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
     yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
     yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)
@@ -329,7 +330,14 @@ def _further() -> Iterator[Case]:
         yield Case("noisy", "1f1b-flush", "momentum", (1, 1), codec=codec, last="keep")
         yield Case("chain", "pipedream", "adam", (1, 2, 1), codec=codec)
         yield Case("chain", "zb-h1", "adamw", (1, 1), codec=codec)
-    codec, *_ = CODECS
+    for codec in ("int8", "top10"):
+        yield Case("residual", "pipedream", "momentum", (1, 1, 1), codec=codec)
+        yield Case("residual", "1f1b-flush", "adam", (1, 2, 1), codec=codec, last="keep")
+        yield Case("chain", "2bw", "adam", (1, 1, 1), batch=6, codec=codec, run_ahead=1)
+        yield from _coded_otherwise(codec)
+
+
+def _coded_otherwise(codec: str) -> Iterator[Case]:
     yield Case("chain", "gpipe", "sgd", (1, 1), recompute=True, codec=codec)
     yield Case("chain", "afp", "adam", (1, 1), num_pipelines=2, codec=codec)
     yield Case("chain", "interleaved", "momentum", (1, 1), 2, codec=codec)

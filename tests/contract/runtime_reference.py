@@ -21,16 +21,14 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from backend.pipeline.actions import Flow
 from tests.contract.runtime_cases import EPOCHS, MICROBATCH, SEED, STASHING, Case
+from tests.contract.runtime_coding import Coded, residual
 from tests.contract.runtime_optimizers import averaged_model, optimizer_of, rate_factor
 from tests.contract.runtime_rounding import ROUNDS, kept, norm, round_state, summed
 from workers.data.cutting import Cutting
 from workers.data.split import TensorSplit
 from workers.definitions.blueprint.seeded import seeded
-from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.random_numbers import forward_seed
-from workers.runtime.messages.codecs.catalog import CODERS
 from workers.runtime.samples.epoch import Epoch
 
 Weights = dict[str, Tensor]
@@ -42,25 +40,6 @@ class Trained:
 
     weights: Weights
     losses: list[float]
-
-
-class Coded(torch.autograd.Function):
-    """What a cut with a codec does to activations and to their gradients, as if it were a layer
-    that hands both straight on."""
-
-    @staticmethod
-    def forward(ctx, value: Tensor, name: str) -> Tensor:
-        ctx.name = name
-        return read_again(value, name, Flow.ACTIVATION)
-
-    @staticmethod
-    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
-        return read_again(gradient, ctx.name, Flow.GRADIENT), None
-
-
-def read_again(tensor: Tensor, name: str, flow: Flow) -> Tensor:
-    coder = CODERS[name][flow]
-    return coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
 
 
 def reference(case: Case, versions_count: bool = True) -> Trained:
@@ -227,6 +206,8 @@ class _Pipeline:
     def _output(self, weights: Weights, value: Tensor, microbatch: int) -> Tensor:
         """Stage by stage, so that each begins its noise as the runtime's does."""
         if not isinstance(self.model, nn.Sequential):
+            if self.case.codec:
+                self.model.forward = partial(residual, self.model, self._coded)
             return functional_call(self.model, weights, (value,))
         bounds = self.case.bounds
         for stage, (first, stop) in enumerate(pairwise(bounds)):
@@ -234,9 +215,15 @@ class _Pipeline:
             part = self.model[first:stop]
             own = {name: weights[name] for name, _ in part.named_parameters()}
             value = functional_call(part, own, (value,))
-            if self.case.codec and self.crosses(stage):
-                value = Coded.apply(value, self.case.codec)
+            (value,) = self._coded(stop, value)
         return value
+
+    def _coded(self, layer: int, *alive: Tensor) -> tuple[Tensor, ...]:
+        """What is alive in front of a layer, as its stage reads it."""
+        cut = self.case.bounds.index(layer) - 1 if layer in self.case.bounds[1:-1] else None
+        if not self.case.codec or cut is None or not self.crosses(cut):
+            return alive
+        return tuple(Coded.apply(each, self.case.codec) for each in alive)
 
     def crosses(self, cut: int) -> bool:
         """Whether messages over the cut behind a stage go to another rank: those of a V's turn do

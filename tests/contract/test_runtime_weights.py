@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -34,7 +35,7 @@ from tests.contract.runtime_reference import reference
 from workers.definitions.blueprint.seeded import seeded
 from workers.definitions.layering import layered
 from workers.profiler.described import graph_of
-from workers.runtime.messages.codecs.catalog import CODERS
+from workers.runtime.messages.codecs.catalog import EXCHANGES
 
 pytestmark = pytest.mark.timeout(900)  # the first test waits for all cases
 
@@ -175,7 +176,7 @@ CODED = [case for case in CASES if case.codec]
 
 
 def test_every_codec_is_held_to_the_reference() -> None:
-    assert set(CODECS) == set(CODERS) == {case.codec for case in CODED}
+    assert set(CODECS) == set(EXCHANGES) == {case.codec for case in CODED}
 
 
 @pytest.mark.slow
@@ -203,6 +204,23 @@ def test_the_bytes_between_stages_are_those_that_a_prediction_counts(case: Case,
     for name, expected in ((SENT, coded), (SENT_PLAIN, plain)):
         assert losses_by_case(told[1], name)[case.name] == [expected] * EPOCHS
     assert 0 < coded < plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CODED, ids=lambda case: case.name)
+def test_a_saved_model_names_the_codecs_that_are_layers_of_it(case: Case, trained) -> None:
+    layers = layered(case.definition().model(), *_inputs(case), "fine").layers
+    crossed = [cut for cut in range(case.num_stages - 1) if case.spec().plan.partition.crosses(cut)]
+    behind = [f"{case.codec} behind {layers[case.bounds[cut + 1] - 1].name}" for cut in crossed]
+    with safe_open(trained[case.name][0] / "model.safetensors", "pt") as file:
+        said = file.metadata()
+    expected = {"stageflow_codecs": ", ".join(behind)} if case.codec.startswith("top") else {}
+    assert said == {"format": "pt", **expected}
+
+
+def _inputs(case: Case) -> tuple[Tensor]:
+    train, _ = case.definition().data()
+    return (train[0][:2],)
 
 
 def profile_of(case: Case, microbatch: int) -> Profile:

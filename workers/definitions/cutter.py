@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,7 +12,7 @@ from torch import Tensor, fx, nn
 from backend.units import bytes_text
 from workers.definitions.layers import LayeredModel, ModelLayer, Nodes, TiedWeight
 from workers.definitions.tracing.modes import by_mode, is_of_one_mode
-from workers.definitions.tracing.record import Record
+from workers.definitions.tracing.record import Record, TensorSpec
 from workers.definitions.units import Units
 
 
@@ -36,13 +37,13 @@ class Cutter:
         cuts = [0, *self._cuts(), self.end]
         groups = [tuple(self.operations[a:b]) for a, b in pairwise(cuts)]
         bundles = (tuple(self.inputs), *(self._alive(cut) for cut in cuts[1:-1]))
-        specs = tuple(tuple(self.seen.specs[n] for n in bundle) for bundle in bundles)
+        specs = tuple(tuple(map(self._spec, bundle)) for bundle in bundles)
         names = _unique([self._name(group) for group in groups])
         layers = tuple(map(self._layer, names, groups))
         exchanged = tuple(self._exchanged(groups))
-        specs_of = ((self.seen.specs[n], made, readers) for n, made, readers in exchanged)
+        specs_of = ((self._spec(n), made, readers) for n, made, readers in exchanged)
         crossings = tuple(
-            (a, b, spec.num_bytes, spec.requires_grad, spec.dtype.itemsize)
+            (a, b, spec.num_bytes, spec.requires_grad, spec.dtype.itemsize, spec.num_rows)
             for spec, a, b in specs_of
         )
         tied_weights = tuple(
@@ -111,6 +112,10 @@ class Cutter:
                 state = (states | generators)[str(node.target)]
                 users[id(state)] += map(self._place_of, node.users)
         return [places for state, places in users.items() if places and state in whole]
+
+    def _spec(self, node: fx.Node) -> TensorSpec:
+        """Of what crosses a cut."""
+        return replace(self.seen.specs[node], is_weight=node in self.carried)
 
     def _carried(self) -> dict[fx.Node, Tensor]:
         """Weights that cross cuts, each by one node; it is placed at its first reader."""

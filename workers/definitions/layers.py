@@ -21,9 +21,9 @@ from workers.definitions.tracing.record import TensorSpec
 from workers.definitions.units import Granularity
 
 Nodes = tuple[fx.Node, ...]
-CrossingTensor = tuple[int, tuple[int, ...], int, bool, int]
+CrossingTensor = tuple[int, tuple[int, ...], int, bool, int, int | None]
 """A tensor that crosses cuts: the layer that makes it, its readers, its bytes, whether its
-gradient comes back, and bytes of each number."""
+gradient comes back, bytes of each number, and rows along its first dimension (None = not known)."""
 TiedWeight = tuple[int, tuple[int, ...], str, int]
 """A weight that crosses cuts: the layer that owns it, its readers, its name, its bytes."""
 

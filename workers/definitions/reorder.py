@@ -34,8 +34,15 @@ def in_order(layered: LayeredModel, order: tuple[int, ...]) -> LayeredModel:
         bundles=found,
         specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
         crossings=tuple(
-            (place[made], tuple(sorted(place[reader] for reader in readers)), size, back, width)
-            for made, readers, size, back, width in layered.crossings
+            (
+                place[made],
+                tuple(sorted(place[reader] for reader in readers)),
+                size,
+                back,
+                width,
+                rows,
+            )
+            for made, readers, size, back, width, rows in layered.crossings
         ),
     )
 

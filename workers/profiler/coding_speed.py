@@ -11,31 +11,37 @@ from backend.pipeline.actions import Flow
 from backend.profiles.coding_speed import CodingSpeed
 from workers.definitions.tracing.record import TensorSpec
 from workers.profiler.message_overhead import line
-from workers.runtime.messages.codecs.catalog import CODERS
+from workers.runtime.messages.codecs.catalog import EXCHANGES
 
 SMALL, LARGE = 64 << 10, 1 << 20
 """Bytes of the tensors between which, and beyond which, seconds grow evenly."""
 ROUNDS, WARM_UP = 10, 2
 
 
+ROWS = 16
+"""Samples in them."""
+
+
 @cache
 def coding_speeds() -> tuple[CodingSpeed, ...]:
-    """Medians of a few tensors of two sizes, once per process; of activations in float32."""
-    return tuple(map(_speed, CODERS))
+    """Medians of a few tensors of two sizes, once per process; of float32."""
+    return tuple(_speed(name, flow) for name in EXCHANGES for flow in Flow)
 
 
-def _speed(name: str) -> CodingSpeed:
-    small, large = (_seconds(name, size) for size in (SMALL, LARGE))
+def _speed(name: str, flow: Flow) -> CodingSpeed:
+    small, large = (_seconds(name, flow, size) for size in (SMALL, LARGE))
     (encode, encode_byte), (decode, decode_byte) = (
         line(few, many, SMALL, LARGE) for few, many in zip(small, large, strict=True)
     )
-    return CodingSpeed(name, encode, encode_byte, decode, decode_byte)
+    return CodingSpeed(name, encode, encode_byte, decode, decode_byte, flow.value)
 
 
-def _seconds(name: str, size: int) -> tuple[float, float]:
+def _seconds(name: str, flow: Flow, size: int) -> tuple[float, float]:
     """Median seconds in which a tensor of `size` bytes is coded, and read again."""
-    coder, tensor = CODERS[name][Flow.ACTIVATION], torch.randn(size // 4)
-    coded, spec = coder.encode(tensor), TensorSpec.of(tensor)
+    exchange, tensor = EXCHANGES[name](), torch.randn(ROWS, size // 4 // ROWS)
+    exchange.of(Flow.ACTIVATION).encode(tensor)
+    coder, spec = exchange.of(flow), TensorSpec.of(tensor)
+    coded = coder.encode(tensor)
     return _took(lambda: coder.encode(tensor)), _took(lambda: coder.decode(coded, spec))
 
 

@@ -143,10 +143,10 @@ def _backward(layered: LayeredModel, index: int) -> float:
     """How many times as long as its forward a layer's backward takes: a product for the inputs'
     gradients, if they have any, and one for those of the weights that are trained."""
     layer, crossings = layered.layers[index], layered.crossings
-    gives = any(made == index and has_gradient for made, _, _, has_gradient, _ in crossings)
+    gives = any(made == index and has_gradient for made, _, _, has_gradient, *_ in crossings)
     if not gives and index < len(layered.layers) - 1:
         return 0.0
     if not layer.frozen_bytes:
         return BACKWARD
-    reads = any(index in readers and has_gradient for _, readers, _, has_gradient, _ in crossings)
+    reads = any(index in readers and has_gradient for _, readers, _, has_gradient, *_ in crossings)
     return reads + layer.parameter_bytes / (layer.parameter_bytes + layer.frozen_bytes)

@@ -57,7 +57,7 @@ def train(job: Job, world: World, reporter: Reporter) -> int:
         raise
     reporter.watch(None)
     run.checkpoints.close()
-    save(run.rank, run.companions, Path(job.folder), reporter)
+    save(run.rank, job.spec.plan, run.companions, Path(job.folder), reporter)
     run.keep_end()
     return epochs
 

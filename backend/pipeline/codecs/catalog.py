@@ -1,12 +1,15 @@
-"""Every codec by name. Adding one is its file and a line here, and a coder of the same name in
-`workers.runtime.messages.codecs`."""
+"""Every codec by name. Adding one is its file and a line here, and an exchange of the same name
+in `workers.runtime.messages.codecs`."""
 
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.blocks import FP8, INT4, INT8
 from backend.pipeline.codecs.codec import Codec
 from backend.pipeline.codecs.half import BF16, FP16
+from backend.pipeline.codecs.top import TOP
 
-CODECS: dict[str, Codec] = {member.name: member for member in (BF16, FP16, INT8, FP8, INT4)}
+CODECS: dict[str, Codec] = {
+    member.name: member for member in (BF16, FP16, INT8, FP8, INT4, *TOP.values())
+}
 PLAIN = "none"
 """How a person says that a cut has no codec; plans say it with an empty name."""
 AUTO = "auto"

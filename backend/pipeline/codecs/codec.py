@@ -11,10 +11,12 @@ from backend.pipeline.actions import Flow
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """A tensor of a message: `count` numbers of `width` bytes each."""
+    """A tensor of a message: `count` numbers of `width` bytes each, in `rows` of as many: along its
+    first dimension, which is that of samples. 0 rows: it is a weight and has no samples."""
 
     count: int
     width: int
+    rows: int = 1
 
     @property
     def bytes(self) -> int:
@@ -38,6 +40,8 @@ class Codec:
     is_close whether what is read again is less than 1 % of the tensor's norm away from it, however
              large its numbers, so that a planner may choose it: experience says that models learn
              as well
+    is_layer whether it belongs to the model, as a layer would: trained and evaluated with it, the
+             model gives other answers without it
     """
 
     name: str
@@ -46,6 +50,7 @@ class Codec:
     activation: ByteRule
     gradient: ByteRule
     is_close: bool = True
+    is_layer: bool = False
 
     def codes(self, flow: Flow, numbers: Numbers) -> bool:
         """Whether a tensor that has a gradient is coded on its way."""

@@ -13,9 +13,11 @@ from backend.pipeline.codecs.codec import Numbers
 from backend.planning.plan import Partition, Plan, Stage
 from backend.prediction.answer import rank
 from backend.prediction.chosen_codecs import chosen_codecs, codec_reason
+from backend.prediction.cut_messages import CutMessages, numbers_of
 from backend.prediction.predict import predict, predicted_durations
 from backend.prediction.question import Question
 from backend.profiles.coding_speed import CodingSpeed
+from backend.profiles.crossing import Crossing
 from tests.app.seed import a_profile
 
 PLAIN = a_profile()
@@ -81,6 +83,26 @@ def test_a_profile_of_before_a_codec_predicts_its_bytes_and_says_what_it_does_no
     reason = codec_reason(question, plan)
     assert "Messages are coded as int4, int8 back" in reason
     assert "Profile the model again" in reason
+    assert "layer" not in reason
+    top = codec_reason(question, replace(PLAN, codecs=("top5", "")))
+    assert "Messages are coded as largest 5 % of each sample" in top
+    assert "evaluate the model with it" in top
+
+
+def test_gradients_have_seconds_of_their_own_where_a_profile_tells_them() -> None:
+    back = CodingSpeed("top10", 1.0, 0.0, 2.0, 0.0, "gradient")
+    speeds = (CodingSpeed("top10", 3.0, 0.0, 4.0, 0.0, "activation"), back)
+    profile = replace(PROFILE, coding_speeds=speeds)
+    messages = CutMessages(profile, PLAN.partition, ("top10", ""))
+    found = [each(0, flow) for each in (messages.sending, messages.receiving) for flow in Flow]
+    assert found == [3.0, 1.0, 4.0, 2.0]
+
+
+def test_rows_are_the_samples_where_a_profile_does_not_tell_them() -> None:
+    assert numbers_of(Crossing(0, (1,), 400), 5) == Numbers(100, 4, 5)
+    assert numbers_of(Crossing(0, (1,), 400, rows=20), 5) == Numbers(100, 4, 20)
+    assert numbers_of(Crossing(0, (1,), 400), 7) == Numbers(100, 4, 1)
+    assert numbers_of(Crossing(0, (1,), 400, rows=0), 5) == Numbers(100, 4, 0)
 
 
 @pytest.mark.parametrize("planner", ["straight", "best"])

@@ -56,3 +56,11 @@ def test_all_that_belongs_to_a_microbatch_is_in_proportion_and_weights_are_not()
     assert found.layers == (twice,) * 3
     assert found.graph.crossings == (Crossing(0, (1,), 20), Crossing(0, (2,), 7))
     assert found.graph.tied_weights == graph.tied_weights
+
+
+@pytest.mark.parametrize(("rows", "then"), [(None, None), (2, 6), (10, 30), (3, 3), (0, 0)])
+def test_rows_of_a_tensor_grow_where_they_are_samples(rows, then):
+    layers = (Layer("l", "Linear", 1.0, 1.0, 120, 0),) * 2
+    graph = ModelGraph(layers, ((0, 1),), (Crossing(0, (1,), 120, rows=rows),))
+    found = at_microbatch(Profile("p", graph, 2), 6)
+    assert found.graph.crossings == (Crossing(0, (1,), 360, rows=then),)

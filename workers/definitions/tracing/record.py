@@ -14,11 +14,13 @@ _SIZE_ATTRIBUTES = frozenset({"shape", "ndim", "dtype", "device"})
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """What a receiver must know about a tensor before it comes."""
+    """What a receiver must know about a tensor before it comes; whether it is a weight that several
+    stages read."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
     requires_grad: bool
+    is_weight: bool = False
 
     @staticmethod
     def of(tensor: Tensor) -> "TensorSpec":
@@ -27,6 +29,11 @@ class TensorSpec:
     def fits(self, other: "TensorSpec") -> bool:
         """Whether one may be received in place of the other."""
         return (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    @property
+    def num_rows(self) -> int:
+        """Samples along its first dimension; 0 of a weight."""
+        return 0 if self.is_weight else self.shape[0] if self.shape else 1
 
     @property
     def num_bytes(self) -> int:

@@ -12,9 +12,12 @@ from pathlib import Path
 
 from torch import Tensor
 
+from backend.pipeline.codecs.catalog import codec
+from backend.planning.plan import Plan
 from backend.runs.events import Artifact
 from backend.runs.history.records import TRAINED_INDEX, TRAINED_MODEL
 from workers.definitions.adapters import adapter_names, merged
+from workers.definitions.layers import LayeredModel
 from workers.runtime.checkpoints.tensor_files import BLOCK, TensorForm, pieces, write_pieces
 from workers.runtime.messages.groups import led_stages
 from workers.runtime.messages.world import World
@@ -24,6 +27,8 @@ from workers.runtime.reports.reporter import Reporter
 SHARD = 5 * 10**9
 """Most bytes of tensors in a file, as `huggingface_hub` has it; a model of no more is one file, and
 a tensor that is larger has a file of its own."""
+CODECS_MARK = "stageflow_codecs"
+"""The key of `marks_of_codecs`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +47,12 @@ Layout = Mapping[str, Mapping[str, HeldTensor]]
 """By file and name in it. The file of several ranks' tensors is rank 0's."""
 
 
-def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Reporter) -> None:
+def save(
+    rank: Rank, plan: Plan, companions: Mapping[str, str], folder: Path, reporter: Reporter
+) -> None:
     """Write the model into `folder` with its `companions`, and report every file. Adapters are
-    added to the weights of their layers.
+    added to the weights of their layers. Codecs that are layers of the model are named in the
+    files' metadata and in the log.
 
     Every stage's first replica has its weights (with pipelines: the first one's, which are the
     reference). All ranks call it; a rank writes the shards of its own stages, or sends rank 0 what
@@ -58,15 +66,33 @@ def save(rank: Rank, companions: Mapping[str, str], folder: Path, reporter: Repo
     gone = adapter_names(model) - found  # they are in the weights of their layers
     forms = {name: form for name, form in _forms(state).items() if name not in gone}
     files = world.told(layout(forms, rank.stages.tied, every) if world.rank == 0 else {})
+    marks = marks_of_codecs(plan, rank.stages.layered)
     own = {name: tensor for tensors in held.values() for name, tensor in tensors.items()}
     for name, places in files.items():
-        _write(world, folder / name, places, {**state, **own}, reporter)
+        _write(world, folder / name, places, {**state, **own}, reporter, marks)
     if world.rank == 0:
+        if marks:
+            reporter.log(
+                f"The model was trained and evaluated with {marks[CODECS_MARK]}. Its weights were "
+                "saved without: keep the same part of every sample there, or evaluate it anew."
+            )
         index = {TRAINED_INDEX: _index(files)} if len(files) > 1 else {}
         for name, text in {**index, **companions}.items():
             (folder / name).write_text(text)
             reporter(Artifact(name, str(folder / name)))
     world.barrier()
+
+
+def marks_of_codecs(plan: Plan, layered: LayeredModel) -> dict[str, str]:
+    """What a file's metadata says of the plan's codecs that are layers of the model: "top10 behind
+    encoder.3"; nothing where there are none."""
+    stages = plan.partition.stages
+    found = [
+        f"{name} behind {layered.layers[stages[cut].stop - 1].name}"
+        for cut, name in enumerate(plan.codecs)
+        if name and codec(name).is_layer and plan.partition.crosses(cut)
+    ]
+    return {CODECS_MARK: ", ".join(found)} if found else {}
 
 
 def _held(rank: Rank) -> dict[int, dict[str, Tensor]]:
@@ -135,6 +161,7 @@ def _write(
     places: Mapping[str, HeldTensor],
     own: Mapping[str, Tensor],
     reporter: Reporter,
+    marks: Mapping[str, str],
 ) -> None:
     """Write the file where it is this rank's, or send to rank 0 what it has of it."""
     holders = {place.rank for place in places.values()}
@@ -148,7 +175,7 @@ def _write(
 
     if world.rank == writer:
         forms = {name: place.form for name, place in places.items()}
-        write_pieces(path, forms, pieces_of, {"format": "pt"})
+        write_pieces(path, forms, pieces_of, {"format": "pt", **marks})
         reporter(Artifact(path.name, str(path)))
         return
     for place in places.values():

@@ -58,7 +58,10 @@ def layered(profile: Profile, device: EmulatedDevice, share: float) -> LayeredMo
         bundles=found,
         specs=tuple(tuple(specs[node] for node in bundle) for bundle in found),
         crossings=tuple(
-            (each.producer, each.readers, each.bytes, each.has_gradient, each.number_bytes)
+            (
+                *(each.producer, each.readers, each.bytes),
+                *(each.has_gradient, each.number_bytes, each.rows),
+            )
             for each in crossings
         ),
     )

@@ -1,16 +1,16 @@
 """Messages as they are on the wire: coded by the codec of the cut that they cross, and counted."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from backend.pipeline.actions import Message
+from backend.pipeline.actions import Flow, Message
 from backend.pipeline.codecs.catalog import codec
-from backend.pipeline.codecs.codec import Numbers
 from workers.definitions.tracing.record import TensorSpec
 from workers.runtime.compute.stage import Tensors
-from workers.runtime.messages.codecs.catalog import CODERS
+from workers.runtime.messages.codecs.catalog import EXCHANGES
+from workers.runtime.messages.codecs.coder import Exchange, numbers_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +27,32 @@ class SentBytes:
         return SentBytes(self.coded - other.coded, self.plain - other.plain)
 
 
+Crossed = tuple[int, int]
+"""A cut and the microbatch of which a message crosses it."""
+
+
 @dataclass(slots=True)
 class Coding:
-    """`codecs` are those of the cut behind each stage (() = none)."""
+    """`codecs` are those of the cut behind each stage (() = none). `begun` are the exchanges whose
+    gradients are yet to come or to go, one for each tensor that has one."""
 
     codecs: tuple[str, ...] = ()
     sent: SentBytes = SentBytes()
+    answered: frozenset[Crossed] = frozenset()
+    begun: dict[Crossed, list[Exchange]] = field(default_factory=dict)
+
+    def begin(self, messages: Iterable[Message]) -> None:
+        """Announce those of a segment that this rank sends or receives. Of activations to which no
+        gradient among them answers, as in an evaluation, nothing is remembered."""
+        back = (each for each in messages if each.flow is Flow.GRADIENT)
+        self.answered = frozenset(map(_crossed, back)) if self.codecs else frozenset()
+        self.begun.clear()
 
     def encode(self, message: Message, bundle: Tensors, specs: Sequence[TensorSpec]) -> Tensors:
         """What goes on the wire of a bundle of these specs."""
         coded = tuple(
-            CODERS[name][message.flow].encode(tensor) if name else tensor
-            for tensor, name in zip(bundle, self._names(message, specs), strict=True)
+            exchange.of(message.flow).encode(tensor) if exchange else tensor
+            for tensor, exchange in zip(bundle, self._exchanges(message, specs), strict=True)
         )
         num_bytes = sum(tensor.nbytes for tensor in coded)
         self.sent += SentBytes(num_bytes, sum(spec.num_bytes for spec in specs))
@@ -46,9 +60,10 @@ class Coding:
 
     def decode(self, message: Message, coded: Tensors, specs: Sequence[TensorSpec]) -> Tensors:
         """The bundle of what came."""
+        exchanges = self._exchanges(message, specs)
         return tuple(
-            CODERS[name][message.flow].decode(tensor, spec) if name else tensor
-            for tensor, spec, name in zip(coded, specs, self._names(message, specs), strict=True)
+            exchange.of(message.flow).decode(tensor, spec) if exchange else tensor
+            for tensor, spec, exchange in zip(coded, specs, exchanges, strict=True)
         )
 
     def on_wire(self, message: Message, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
@@ -58,20 +73,37 @@ class Coding:
             for spec, name in zip(specs, self._names(message, specs), strict=True)
         )
 
+    def _exchanges(
+        self, message: Message, specs: Sequence[TensorSpec]
+    ) -> Sequence[Exchange | None]:
+        """Of each tensor, None for one that goes plain. Called once per message."""
+        if not (self.codecs and self.codecs[message.cut]):
+            return [None] * len(specs)
+        place = _crossed(message)
+        if message.flow is Flow.GRADIENT:
+            known = self.begun.pop(place)
+        else:
+            known = [EXCHANGES[self.codecs[message.cut]]() for _ in specs]
+            if place in self.answered:
+                pairs = zip(known, specs, strict=True)
+                self.begun[place] = [each for each, spec in pairs if spec.requires_grad]
+        names = self._names(message, specs)
+        return [each if name else None for each, name in zip(known, names, strict=True)]
+
     def _names(self, message: Message, specs: Sequence[TensorSpec]) -> list[str]:
         """The codec of each tensor, "" for none."""
         name = self.codecs[message.cut] if self.codecs else ""
         return [name if name and _is_coded(message, name, spec) else "" for spec in specs]
 
 
+def _crossed(message: Message) -> Crossed:
+    return message.cut, message.microbatch
+
+
 def _is_coded(message: Message, name: str, spec: TensorSpec) -> bool:
     floats = spec.dtype.is_floating_point and spec.requires_grad
-    return floats and codec(name).codes(message.flow, _numbers(spec))
+    return floats and codec(name).codes(message.flow, numbers_of(spec))
 
 
 def _bytes(message: Message, name: str, spec: TensorSpec) -> int:
-    return codec(name).sent_bytes(message.flow, _numbers(spec))
-
-
-def _numbers(spec: TensorSpec) -> Numbers:
-    return Numbers(torch.Size(spec.shape).numel(), spec.dtype.itemsize)
+    return codec(name).sent_bytes(message.flow, numbers_of(spec))

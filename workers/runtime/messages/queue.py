@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from backend.pipeline.actions import Action, Flow, Message, Recv
+from backend.pipeline.actions import Action, Flow, Message, Recv, Send
 from backend.pipeline.held import in_flight
 from backend.pipeline.rows import Rows
 from workers.definitions.tracing.record import TensorSpec
@@ -36,7 +36,8 @@ class MessageQueue:
         self._form = form if self._others else None
 
     def begin(self, actions: Sequence[Action]) -> None:
-        """Announce every receive of a segment."""
+        """Announce every receive of a segment, and which activations have their gradient in it."""
+        self._coding.begin(action.message for action in actions if isinstance(action, Recv | Send))
         self._transport.begin(
             [
                 Expected(action.message, action.source, self._on_wire(action.message))

@@ -19,6 +19,10 @@ def test_a_weight_that_two_layers_share_crosses_the_cut() -> None:
     assert "a and a_2 share a.weight, a.bias" in model.notes[0]
     assert "80 bytes each way" in model.notes[0]
     assert sorted(model.tied_weights) == [(0, (2,), "a.bias", 16), (0, (2,), "a.weight", 64)]
+    assert [sum(spec.is_weight for spec in bundle) for bundle in model.specs] == [0, 2, 2, 0, 0]
+    rows = {(made, size): rows for made, _, size, _, _, rows in model.crossings}
+    assert rows[0, 16] == rows[0, 64] == 0  # weights are no samples
+    assert all(rows for (made, _), rows in rows.items() if made)
 
 
 def test_a_parameter_read_by_two_functions_crosses_too() -> None:

@@ -1,27 +1,32 @@
-"""The coders of every codec by its name: for activations, and for their gradients."""
+"""How every codec, by its name, begins with a tensor that crosses a cut."""
+
+from collections.abc import Callable
+from functools import partial
 
 import torch
 
-from backend.pipeline.actions import Flow
 from backend.pipeline.codecs.blocks import FP8, INT4, INT8
 from backend.pipeline.codecs.half import BF16, FP16
+from backend.pipeline.codecs.top import TOP
 from workers.runtime.messages.codecs.blocks import BlockCoder, Bytes, Floats, HalfBytes
-from workers.runtime.messages.codecs.coder import Coder
+from workers.runtime.messages.codecs.coder import Apart, Coder, Exchange
 from workers.runtime.messages.codecs.half import HalfCoder
+from workers.runtime.messages.codecs.top import TopExchange
 
 
-def _both(coder: Coder) -> dict[Flow, Coder]:
-    return dict.fromkeys(Flow, coder)
+def _apart(activation: Coder, gradient: Coder | None = None) -> Callable[[], Exchange]:
+    exchange = Apart(activation, gradient or activation)
+    return lambda: exchange
 
 
 _INT8 = BlockCoder(Bytes())
-CODERS: dict[str, dict[Flow, Coder]] = {
-    BF16.name: _both(HalfCoder(torch.bfloat16)),
-    FP16.name: _both(HalfCoder(torch.float16)),
-    INT8.name: _both(_INT8),
-    FP8.name: {
-        Flow.ACTIVATION: BlockCoder(Floats(torch.float8_e4m3fn)),
-        Flow.GRADIENT: BlockCoder(Floats(torch.float8_e5m2)),
-    },
-    INT4.name: {Flow.ACTIVATION: BlockCoder(HalfBytes()), Flow.GRADIENT: _INT8},
+EXCHANGES: dict[str, Callable[[], Exchange]] = {
+    BF16.name: _apart(HalfCoder(torch.bfloat16)),
+    FP16.name: _apart(HalfCoder(torch.float16)),
+    INT8.name: _apart(_INT8),
+    FP8.name: _apart(
+        BlockCoder(Floats(torch.float8_e4m3fn)), BlockCoder(Floats(torch.float8_e5m2))
+    ),
+    INT4.name: _apart(BlockCoder(HalfBytes()), _INT8),
+    **{codec.name: partial(TopExchange, percent) for percent, codec in TOP.items()},
 }

@@ -1,0 +1,40 @@
+"""Codecs in the sequential reference: what cuts do to what crosses them."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from backend.pipeline.actions import Flow
+from workers.definitions.tracing.record import TensorSpec
+from workers.runtime.messages.codecs.catalog import EXCHANGES
+from workers.runtime.messages.codecs.coder import Exchange
+
+
+class Coded(torch.autograd.Function):
+    """What a cut with a codec does to activations and to their gradients, as if it were a layer
+    that hands both straight on."""
+
+    @staticmethod
+    def forward(ctx, value: Tensor, name: str) -> Tensor:
+        ctx.exchange = EXCHANGES[name]()
+        return read_again(ctx.exchange, Flow.ACTIVATION, value)
+
+    @staticmethod
+    def backward(ctx, gradient: Tensor) -> tuple[Tensor, None]:
+        return read_again(ctx.exchange, Flow.GRADIENT, gradient), None
+
+
+def read_again(exchange: Exchange, flow: Flow, tensor: Tensor) -> Tensor:
+    coder = exchange.of(flow)
+    return coder.decode(coder.encode(tensor), TensorSpec.of(tensor))
+
+
+def residual(model: nn.Module, cut: Callable[..., tuple[Tensor, ...]], x: Tensor) -> Tensor:
+    """The residual model; `cut` takes the number of a layer and all that is alive in front of it,
+    and gives what the layer's stage reads."""
+    (x,) = cut(1, model.a(x))
+    x = torch.tanh(x)
+    x, y = cut(3, x, model.b(x))
+    x, y = cut(5, x, model.c(torch.tanh(y)))
+    return model.d(torch.tanh(x + y * model.scale))
