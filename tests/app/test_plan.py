@@ -8,6 +8,7 @@ from app.session.state import Page
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.document import read_cluster, write_cluster
+from backend.pipeline.codecs.catalog import CODECS
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS
 from backend.profiles.profile import ONE_LAYER, ModelGraph
 from backend.runs.request.spec import TrainSpec
@@ -258,3 +259,12 @@ def test_the_program_is_taken_away_in_the_forms_that_can_say_it(
     assert len(others) == len(TRAINERS)
     assert all("keeps versions of the weights" in each.proto.help for each in others)
     assert "one batch" in barred.proto.help
+
+
+def test_every_codec_is_offered_with_what_it_does(seeded: seed.Seeded, open_page: Open) -> None:
+    page = open_page(Page.PLAN, planner="even-split", codec="top10")
+    (offered,) = (each for each in page.selectbox if each.label == "Codec of messages")
+    titles = [member.title for member in CODECS.values()]
+    assert offered.options[2:] == titles
+    assert all(f"- **{member.title}**: {member.note}" in offered.help for member in CODECS.values())
+    assert "Messages are coded as largest 10 % of each sample" in text_of(page)

@@ -143,7 +143,8 @@ def _updates() -> dict[str, Any]:
         lambda name: CODECS[name].title if name in CODECS else CODEC_WORDS[name],
         help="How activations and their gradients are made smaller between stages. Slow links send "
         "fewer bytes, and what is read again is rounded. Auto: at each cut where coding, sending "
-        "and reading take less than sending plain numbers, by the profile's speeds.",
+        "and reading take less than sending plain numbers, by the profile's speeds.\n\n"
+        + "\n".join(f"- **{member.title}**: {member.note}" for member in CODECS.values()),
     )
     return {
         "codec": coded,
