@@ -146,6 +146,19 @@ def test_every_planner_can_be_compared_and_interleaving_is_real(
     assert "1 option set: 3 chunks" in text_of(page)
 
 
+def test_a_v_is_compared_like_any_other(seeded: seed.Seeded, open_page: Open) -> None:
+    pairs = "pipedream-2bw:zb-v:8,pipedream-2bw:interleaved:8,best:v-half:8"
+    page = open_page(Page.SCHEDULES, pairs=pairs)
+    assert [name.count("chunks") for name in names_of(page)] == [1, 1, 1]
+    held = next(t.value for t in page.dataframe if "stage 3" in t.value.columns)
+    assert len(held) == 3
+    assert not page.exception
+    assert not page.warning
+    page = open_page(Page.SCHEDULES, pairs=pairs, chunks=3)
+    assert "'zb-v' has 2 chunks on each device, not 3" in page.error[0].value
+    assert not page.exception
+
+
 def test_it_begins_with_pairs_that_fit(seeded: seed.Seeded, open_page: Open) -> None:
     page = open_page(Page.SCHEDULES, memory=9 * 2**20)
     names = names_of(page)

@@ -82,7 +82,8 @@ def test_updates_stay_what_they_are(name, num):
     """Never from a synchronous rule to an asynchronous one, nor to other samples per update."""
     chunks = 2 if schedule(name).chunked else 1
     stages = tuple(Stage(n, n + 1, (n % num,)) for n in range(num * chunks))
-    plan = Plan("", Partition(stages, chunks=chunks), name, 2, 12 if schedule(name).batched else 1)
+    round_robin = Partition(stages, chunks=chunks)
+    plan = Plan("", round_robin, "interleaved", 2, 12).under(name, 12)
     question = Question(profile(num * chunks), cluster(num), batch=12)
     for fallback in fallbacks(question, plan, (1,) * num):
         if fallback.plan is not None:
