@@ -1,6 +1,7 @@
 """A plan for `torch.distributed.pipelining`: where to split, and in which order each rank works."""
 
 from backend.errors import InvalidInput
+from backend.pipeline.chunk_placement import Placement
 from backend.prediction.trainers.handover import Handover
 from backend.prediction.trainers.modules import split_points
 from backend.prediction.trainers.python_file import python_file, rows
@@ -32,12 +33,19 @@ def schedule(stages, **options):
 
 def torch_pipelining(plan: Handover) -> bytes:
     """A Python file: split points by module path, the stages of each rank, torch's CSV, and two
-    functions that use them. Raises `InvalidInput` where a cut lies at no module, and where a
-    tensor skips a stage: torch 2.13 has no way back for its gradient."""
+    functions that use them. Raises `InvalidInput` where a cut lies at no module, where a
+    tensor skips a stage (torch 2.13 has no way back for its gradient), and for chunks in a V."""
     if plan.skips:
         raise InvalidInput(
             f"{plan.skips[0]}: torch's pipelines send no gradient over a stage between",
             "Move the cuts, so that it is read on the same stage or the next.",
+        )
+    if plan.placement is Placement.V:
+        raise InvalidInput(
+            f"schedule {plan.schedule!r} hands over within a rank, and the stages that torch's "
+            "pipeline() makes begin with a message to the next stage's rank, be it their own, "
+            "which gloo refuses (torch 2.13)",
+            "Take the order alone (--format csv), or hand zb-v or dualpipe-v to torchtitan.",
         )
     points = [
         f"{path!r}: SplitPoint.{'BEGINNING' if is_before else 'END'}"

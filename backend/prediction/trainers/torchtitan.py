@@ -21,7 +21,7 @@ def torchtitan(plan: Handover) -> bytes:
     if plan.placement is Placement.V and not plan.names.torch:
         raise InvalidInput(
             f"torchtitan places the stages of a CSV round the ranks, and {plan.schedule!r} has a V",
-            "Plan under zb-v, or take the plan to torch.distributed.pipelining.",
+            "Plan under zb-v or dualpipe-v, or take the order alone (--format csv).",
         )
     placed = units(plan)
     parts = [

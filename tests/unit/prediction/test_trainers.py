@@ -73,12 +73,12 @@ def test_every_schedule_that_drains_has_its_names():
 
 
 @pytest.mark.parametrize("name", [each.name for each in SCHEDULES.values() if each.is_v])
-def test_the_stages_of_a_v_go_to_torch_as_they_lie(name):
+def test_torchs_traced_stages_take_no_v(name):
     plan = a_plan(CHUNKED).under(name, 8)
-    told = values_of(text_of("torch", plan))
-    assert told["STAGES"] == ((0, 3), (1, 2))
-    rows = [{cell[0] for cell in row.split(",")} for row in told["CSV"].split()]
-    assert rows == [{"0", "3"}, {"1", "2"}]
+    with pytest.raises(InvalidInput, match=f"'{name}' hands over within a rank"):
+        text_of("torch", plan)
+    order = exported(BLOCKS, CLUSTER, plan, FORMS["csv"]).decode().split()
+    assert [{cell[0] for cell in row.split(",")} for row in order] == [{"0", "3"}, {"1", "2"}]
 
 
 def test_torchtitan_has_no_v_but_those_that_it_names():
