@@ -37,7 +37,7 @@ from workers.definitions.layering import layered
 from workers.profiler.described import graph_of
 from workers.runtime.messages.codecs.catalog import EXCHANGES
 
-pytestmark = pytest.mark.timeout(900)  # the first test waits for all cases
+pytestmark = pytest.mark.timeout(1800)  # the first test waits for all cases
 
 
 @pytest.fixture(scope="module")
