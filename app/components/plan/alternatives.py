@@ -12,10 +12,10 @@ from app.naming import partition_name, planner_name
 from app.session import state
 from app.session.state import Param
 from backend.comparison.aims import FASTEST, Aim
-from backend.planning.cuts import BY_HAND
 from backend.planning.plan import Plan
 from backend.prediction.answer import Answer, Reply, ranked
 from backend.prediction.bottleneck import WAITING
+from backend.prediction.question import PLANNER_NAMES
 
 KEY, SAVED = "alternative", "saved"
 
@@ -107,7 +107,7 @@ def _same(found: Answer) -> Plan:
 
 def _choose() -> None:
     wanted = st.session_state[KEY]
-    if wanted not in (BY_HAND, SAVED):
+    if wanted in PLANNER_NAMES:  # else a label that is no more: a planner has found another plan
         state.put(Param.PLANNER, wanted)
         for param in (Param.CUT, Param.PLAN):
             state.put(param, None)
