@@ -24,8 +24,10 @@ class Energy:
     is_most: bool
 
 
-def energy(found: Prediction, cluster: Cluster) -> Energy | None:
-    """Of a plan on this cluster; None where watts of one of its devices are not known."""
+def energy(found: Prediction, cluster: Cluster, timed_on: str = "") -> Energy | None:
+    """Of a plan on this cluster; None where watts of one of its devices are not known. Its seconds
+    are those of the device `timed_on`: where that is of another known type, the watts of the
+    cluster's type say nothing of them."""
     seconds = found.seconds_per_minibatch
     samples = found.samples_per_second * seconds
     if not samples:
@@ -38,26 +40,27 @@ def energy(found: Prediction, cluster: Cluster) -> Energy | None:
     joules, is_most = 0.0, False
     for number, computing in busy.items():
         device, working = cluster.at(number), min(seconds, computing)
-        watts = _watts(device)
+        watts = _watts(device, timed_on)
         if watts is None:
             return None
-        idle = watts if device.idle_watts is None else device.idle_watts
+        idle = watts if device.idle_watts is None else min(device.idle_watts, watts)
         is_most = is_most or (device.idle_watts is None and working < seconds)
         joules += idle * seconds + (watts - idle) * working
     return Energy(joules / samples, is_most)
 
 
-def _watts(device: Device) -> float | None:
+def _watts(device: Device, timed_on: str) -> float | None:
     """At work."""
     if device.watts is not None:
         return device.watts
-    known = find(device.name)
-    return None if known is None else known[0].watts
+    known, timed = find(device.name), find(timed_on)
+    if known is None or (timed is not None and timed[0] is not known[0]):
+        return None
+    return known[0].watts
 
 
-def energy_reason(found: Prediction, cluster: Cluster) -> str:
+def energy_reason(found: Prediction, known: Energy | None) -> str:
     """In a sentence; "" where it is not known."""
-    known = energy(found, cluster)
     if known is None:
         return ""
     together = watts_text(known.joules * found.samples_per_second)

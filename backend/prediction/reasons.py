@@ -10,7 +10,7 @@ from backend.planning.plan import Plan, PlanDoesNotFit
 from backend.prediction.bottleneck import explain, waits
 from backend.prediction.chosen_codecs import codec_reason
 from backend.prediction.durations import PlanDurations
-from backend.prediction.energy import energy_reason
+from backend.prediction.energy import energy, energy_reason
 from backend.prediction.prediction import Prediction
 from backend.prediction.question import Question
 from backend.prediction.sensitivity import sensitivity
@@ -53,7 +53,7 @@ def reasons(question: Question, prediction: Prediction) -> Iterator[str]:
     ):
         split = f" in microbatches of {size} samples" if size != plan.microbatch else ""
         yield f"Schedule {plan.schedule} is used, since under {PIPEDREAM.name}{split} {fault}."
-    if joules := energy_reason(prediction, cluster):
+    if joules := energy_reason(prediction, energy(prediction, cluster, profile.device)):
         yield joules
     if plan.partition.chunks == 1:
         simulated = question.predict if plan.planner == "best" else None

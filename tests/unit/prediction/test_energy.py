@@ -36,12 +36,12 @@ def test_two_stages_by_hand(make_plan) -> None:
     cluster = Cluster((Level(4, 1e9),), Device(watts=100.0, idle_watts=20.0))
     joules = 3 * 10 * 20 + 80 * (4 * 2.0 + 4 * 1.5)
     assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
-    assert energy_reason(found, cluster) == (
+    assert energy_reason(found, energy(found, cluster)) == (
         f"A sample takes {joules / 32:.1f} J: 3 devices draw {joules / 10:.0f} W."
     )
     unknown = replace(cluster, device=Device(watts=100.0))
     assert energy(found, unknown) == Energy(pytest.approx(3 * 10 * 100 / 32), is_most=True)
-    assert energy_reason(found, unknown) == (
+    assert energy_reason(found, energy(found, unknown)) == (
         "A sample takes at most 93.8 J: 3 devices draw at most 300 W."
     )
 
@@ -65,22 +65,33 @@ def test_chunks_of_a_device_wait_once(make_plan) -> None:
     assert energy(found, cluster) == Energy(pytest.approx(joules / 32), is_most=False)
 
 
-@pytest.mark.parametrize("device", [Device("board", watts=7.7), Device("H100")])
+BOARD = 46.99 / 6.09  # GFLOP/s over GFLOP/s per watt
+
+
+@pytest.mark.parametrize("device", [Device("board", watts=BOARD), Device("H100")])
 def test_one_device_draws_its_watts_all_the_time(device: Device) -> None:
     """EF-Train's board has 46.99 GFLOP/s, 6.09 of them per watt (arXiv 2202.10935): 7.7 W."""
     cluster = Cluster((Level(1, 1e9),), device)
     [found] = answers(cluster)
-    watts = {"board": 7.7, "H100": 700.0}[device.name]
-    assert round(46.99 / 6.09, 1) == 7.7
+    watts = {"board": BOARD, "H100": 700.0}[device.name]
     joules = energy(found.prediction, cluster)
     assert joules is not None
     assert joules.joules == pytest.approx(watts / found.prediction.samples_per_second)
 
 
+def test_watts_of_a_type_are_not_those_of_another_ones_seconds() -> None:
+    cluster = Cluster((Level(2, 1e9),), Device("V100"))
+    question = Question(replace(PROFILE, device="H100 (float32)"), cluster, "straight")
+    assert [each.energy for each in rank(question)] == [None]
+    same = replace(question, profile=replace(PROFILE, device="Tesla V100"))
+    given = replace(question, cluster=with_watts(cluster, 250.0, 20.0))
+    assert all(each.energy for asked in (same, given) for each in rank(asked))
+
+
 def test_watts_that_nobody_knows_give_no_joules() -> None:
     [found, *_] = answers(local(2))
     assert energy(found.prediction, local(2)) is None
-    assert energy_reason(found.prediction, local(2)) == ""
+    assert energy_reason(found.prediction, None) == ""
     assert not any("J:" in reason for reason in found.reasons)
     assert found.energy is None
 
