@@ -1,6 +1,7 @@
 """What `plan` and `compare` share: the question that they ask, and how an answer is shown."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,9 @@ from backend.cluster.cluster import Cluster
 from backend.cluster.document import read_cluster
 from backend.cluster.presets import PRESETS, preset, this_machine
 from backend.codec import to_plain
-from backend.comparison.aims import FASTEST, Aim, check_aim
+from backend.comparison.aims import FASTEST, Aim, aim_of
 from backend.comparison.stragglers import ENOUGH
-from backend.comparison.to_target import Target, TimeToTarget
+from backend.comparison.to_target import Histories, Target, TimeToTarget
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import CODECS, PLAIN
 from backend.planning.optimizers import AVERAGED, OptimizerName
@@ -162,7 +163,7 @@ def options(
 ) -> PlanOptions:
     """What the options ask. Raises `InvalidInput`."""
     found, profile_id = find_profile(profile, batch)
-    aim = _aim(profile_id, check_aim(target_accuracy, target_loss, energy_floor), energy_floor)
+    aim = aim_of(target_accuracy, target_loss, energy_floor, partial(_learnt, profile_id))
     question = Question(
         found,
         find_cluster(cluster, devices),
@@ -185,17 +186,14 @@ def options(
     return PlanOptions(changed, kept_id, aim)
 
 
-def _aim(profile_id: int | None, target: Target | None, floor: float | None) -> Aim:
-    if target is None:
-        return Aim(floor=floor)
+def _learnt(profile_id: int | None, target: Target) -> Histories:
     if profile_id is None:
         raise InvalidInput(
             "runs are known of stored profiles alone",
             "Give the number of a stored profile, or leave the target out.",
         )
     backend = connect()
-    definition = backend.profiles.get(profile_id).definition_id
-    return Aim(target, backend.runs.learnt(definition, target))
+    return backend.runs.learnt(backend.profiles.get(profile_id).definition_id, target)
 
 
 def find_profile(name: str, batch: int | None) -> tuple[Profile, int | None]:

@@ -1,6 +1,6 @@
 """What plans are ranked by: samples/s, the time to a target, or the energy of a sample."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -64,11 +64,17 @@ class Aim:
 FASTEST = Aim()
 
 
-def check_aim(accuracy: float | None, loss: float | None, floor: float | None) -> Target | None:
-    """The target that is asked for. Raises `InvalidInput` for two aims, and for bad figures."""
+def aim_of(
+    accuracy: float | None,
+    loss: float | None,
+    floor: float | None,
+    learnt: Callable[[Target], Histories],
+) -> Aim:
+    """What is asked for; `learnt` tells what runs took to a target. Raises `InvalidInput` for two
+    aims, and for bad figures."""
     target = target_of(accuracy, loss)
     if floor is None:
-        return target
+        return Aim(target, learnt(target)) if target else FASTEST
     if target is not None:
         raise InvalidInput(
             "a target and a floor for energy are given", "Rank by one of them at a time."
@@ -78,4 +84,4 @@ def check_aim(accuracy: float | None, loss: float | None, floor: float | None) -
             f"a floor of {floor:g} is not a share of the most samples/s",
             "0.9: plans with nine tenths of them or more are ranked by energy.",
         )
-    return None
+    return Aim(floor=floor)

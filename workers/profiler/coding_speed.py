@@ -15,11 +15,9 @@ from workers.runtime.messages.codecs.catalog import EXCHANGES
 
 SMALL, LARGE = 64 << 10, 1 << 20
 """Bytes of the tensors between which, and beyond which, seconds grow evenly."""
-ROUNDS, WARM_UP = 10, 2
-
-
 ROWS = 16
 """Samples in them."""
+ROUNDS, WARM_UP = 10, 2
 
 
 @cache

@@ -13,8 +13,9 @@ from app.api.operation import router as operations
 from app.api.proposals import Compared, Proposal, RefusedPlan, proposals
 from backend.bootstrap import Backend
 from backend.cluster.cluster import Cluster
-from backend.comparison.aims import Aim, check_aim
+from backend.comparison.aims import Aim, aim_of
 from backend.comparison.plans import PlanDifferences
+from backend.comparison.to_target import Histories, Target
 from backend.errors import InvalidInput
 from backend.pipeline.codecs.catalog import PLAIN
 from backend.pipeline.schedules.pipedream import PIPEDREAM
@@ -235,11 +236,10 @@ def _question(backend: Backend, asked: PlanRequest) -> Question:
 
 
 def _aim(backend: Backend, asked: PlanRequest) -> Aim:
-    target = check_aim(asked.target, asked.target_loss, asked.energy_floor)
-    if target is None:
-        return Aim(floor=asked.energy_floor)
-    definition = backend.profiles.get(asked.profile_id).definition_id
-    return Aim(target, backend.runs.learnt(definition, target))
+    def learnt(target: Target) -> Histories:
+        return backend.runs.learnt(backend.profiles.get(asked.profile_id).definition_id, target)
+
+    return aim_of(asked.target, asked.target_loss, asked.energy_floor, learnt)
 
 
 def _predicted(backend: Backend, new: NewPlan) -> tuple[Cluster, Prediction]:

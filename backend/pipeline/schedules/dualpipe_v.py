@@ -13,12 +13,10 @@ from collections import Counter, deque
 from collections.abc import Iterator
 
 from backend.errors import InvalidInput
-from backend.pipeline.chunk_placement import V_CHUNKS, Placement
+from backend.pipeline.chunk_placement import V_CHUNKS
 from backend.pipeline.kinds import Kind
-from backend.pipeline.schedules.flush import warm_up
 from backend.pipeline.schedules.interleaved import even_shares
-from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.schedules.zero_bubble import delay
+from backend.pipeline.schedules.v import v_schedule
 from backend.pipeline.shape import Shape
 
 F, B, W = Kind.FORWARD, Kind.BACKWARD, Kind.BACKWARD_WEIGHT
@@ -72,15 +70,10 @@ def enough(shape: Shape) -> None:
         )
 
 
-DUALPIPE_V = Schedule(
+DUALPIPE_V = v_schedule(
     name="dualpipe-v",
     title="DualPipeV",
     source="DeepSeek, DualPipe, 2025; torch 2.13, ScheduleDualPipeV",
-    warm_up=warm_up,
-    delay=delay,
     batch_order=order,
-    chunked=True,
-    placement=Placement.V,
     admits=enough,
-    searched=False,
 )

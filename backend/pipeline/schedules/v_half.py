@@ -7,13 +7,10 @@ odd), beside 6 (p - 1), and it hardly grows where they differ.
 
 from collections.abc import Iterator
 
-from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.kinds import Kind
-from backend.pipeline.schedules.flush import warm_up
 from backend.pipeline.schedules.interleaved import even_shares
-from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.v import v_schedule
 from backend.pipeline.schedules.v_cells import SOURCE, in_cells
-from backend.pipeline.schedules.zero_bubble import delay
 
 
 def order(
@@ -26,15 +23,10 @@ def order(
     return in_cells(cells, microbatches)
 
 
-V_HALF = Schedule(
+V_HALF = v_schedule(
     name="v-half",
     title="V-Half",
     source=SOURCE,
-    warm_up=warm_up,
-    delay=delay,
     batch_order=order,
-    chunked=True,
-    placement=Placement.V,
     admits=even_shares,
-    searched=False,
 )

@@ -7,13 +7,10 @@ tight as memory allows. Where they are equal it is 4 p - 5 chunks (4 p - 3 where
 
 from collections.abc import Iterator
 
-from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.kinds import Kind
-from backend.pipeline.schedules.flush import warm_up
 from backend.pipeline.schedules.interleaved import even_shares
-from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.schedules.v import v_schedule
 from backend.pipeline.schedules.v_cells import SOURCE, in_cells
-from backend.pipeline.schedules.zero_bubble import delay
 
 
 def order(
@@ -26,17 +23,12 @@ def order(
     return in_cells(cells, microbatches)
 
 
-V_MIN = Schedule(
+V_MIN = v_schedule(
     name="v-min",
     title="V-Min",
     source=SOURCE,
-    warm_up=warm_up,
-    delay=delay,
     batch_order=order,
-    chunked=True,
-    placement=Placement.V,
     admits=even_shares,
-    searched=False,
     warning="Under v-min each microbatch adds to the bubble where forwards and the halves of "
     "backwards take different times; v-half holds more activations and has no such price.",
 )

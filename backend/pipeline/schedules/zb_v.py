@@ -11,12 +11,9 @@ Where they differ it waits: its profile decides (tests/contract/test_schedule_or
 
 from collections.abc import Iterator
 
-from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.kinds import Kind
-from backend.pipeline.schedules.flush import warm_up
 from backend.pipeline.schedules.interleaved import even_shares
-from backend.pipeline.schedules.schedule import Schedule
-from backend.pipeline.schedules.zero_bubble import delay
+from backend.pipeline.schedules.v import v_schedule
 
 F, B, W = Kind.FORWARD, Kind.BACKWARD_INPUT, Kind.BACKWARD_WEIGHT
 Part = tuple[Kind, int]
@@ -61,15 +58,10 @@ def numbered(parts: Iterator[Part]) -> Iterator[tuple[Kind, int, int]]:
         yield kind, chunk, index
 
 
-ZB_V = Schedule(
+ZB_V = v_schedule(
     name="zb-v",
     title="Zero bubble V",
     source="Qi et al., ICLR 2024, arXiv 2401.10241, section 6",
-    warm_up=warm_up,
-    delay=delay,
     batch_order=order,
-    chunked=True,
-    placement=Placement.V,
     admits=even_shares,
-    searched=False,
 )

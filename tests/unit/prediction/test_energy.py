@@ -6,7 +6,7 @@ import pytest
 
 from backend.cluster.cluster import Cluster, Device, Level
 from backend.cluster.presets import local
-from backend.comparison.aims import Aim, check_aim
+from backend.comparison.aims import Aim, aim_of
 from backend.errors import InvalidInput
 from backend.prediction.answer import rank
 from backend.prediction.energy import Energy, energy, energy_reason
@@ -163,5 +163,5 @@ def test_plans_of_which_no_energy_is_known_come_last() -> None:
 )
 def test_an_aim_that_cannot_be_is_refused(asked: tuple[float | None, ...], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as caught:
-        check_aim(*asked)
+        aim_of(*asked, learnt=lambda target: {})
     assert caught.value.advice
