@@ -136,7 +136,7 @@ def _by_form(now: Cluster) -> None:
         watts = left.number_input(
             "Power at work, W", 0.0, None, now.device.watts or 0.0, help=WATTS
         )
-        idle = right.number_input(
+        idle = left.number_input(
             "Power while it waits, W", 0.0, None, now.device.idle_watts or 0.0, help=WATTS
         )
         if not st.form_submit_button("Use this cluster", type="primary"):
