@@ -4,6 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 SERVE ?= 1
 WORKERS ?= 5
+unexport PYTHONDONTWRITEBYTECODE  # each of the tests' many processes would compile every module anew
 
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev packages demo up test lint types imports tests bench soak screenshots audit lock pin format clean

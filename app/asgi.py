@@ -28,7 +28,7 @@ from app.session.state import Page
 from app.version import stageflow_version
 from backend.errors import StageflowError
 from backend.settings import LOOPBACK, Settings, load_settings
-from backend.storage import schema
+from backend.storage.revision import current
 
 HERE = Path(__file__).parent
 
@@ -37,7 +37,7 @@ def healthz(request: Request) -> JSONResponse:
     """200 with status, version and schema; 503 where the database is absent or outdated."""
     body: dict[str, Any] = {"version": stageflow_version()}
     try:
-        now, needed = schema.current(load_settings())
+        now, needed = current(load_settings())
     except StageflowError as error:
         return JSONResponse(body | {"status": "down", "problem": str(error)}, status_code=503)
     status = "ok" if now == needed else "outdated"

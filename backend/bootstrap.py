@@ -28,7 +28,6 @@ from backend.services.runs.sweeps import SweepService
 from backend.services.runs.trackers import TrackerService
 from backend.services.runs.views import ViewService
 from backend.settings import Settings, load_settings
-from backend.storage import schema
 from backend.storage.database import Database, open_engine
 from backend.storage.nodes.links import SqlLinks
 from backend.storage.people.audit import SqlAuditLog
@@ -36,6 +35,7 @@ from backend.storage.people.keys import SqlKeys
 from backend.storage.people.notices import SqlNotices
 from backend.storage.people.people import SqlPeople
 from backend.storage.people.projects import SqlProjects
+from backend.storage.revision import check
 from backend.storage.runs.brought import SqlBrought
 from backend.storage.runs.comments import SqlComments
 from backend.storage.runs.retention import SqlClearing
@@ -115,7 +115,7 @@ def connect(settings: Settings | None = None) -> Backend:
     settings = settings or load_settings()
     engine = open_engine(settings)
     try:
-        schema.check(engine)
+        check(engine)
     except BaseException:
         engine.dispose()
         raise

@@ -14,7 +14,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-PROGRAMS = ("app.cli", "workers.runtime.main", "workers.profiler.main")
+import app.cli
+
+COMMANDS = dict.fromkeys(
+    [*app.cli.COMMANDS.values(), *(module for module, _ in app.cli.GROUPS.values())]
+)
+PROGRAMS = ("app.cli", "workers.runtime.main", "workers.profiler.main", *COMMANDS)
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload([*PROGRAMS, "torch"])
 

@@ -9,7 +9,7 @@ from app import formats
 from app.terminal import out, print_table, warn
 from app.version import stageflow_version
 from backend.settings import load_settings
-from backend.storage import schema
+from backend.storage import revision, schema
 from backend.storage.backup.archive import back_up
 from backend.storage.backup.manifest import Manifest
 from backend.storage.backup.moving import move as move_rows
@@ -86,7 +86,7 @@ def _warn(manifest: Manifest) -> None:
 def upgrade() -> None:
     """Bring the database to this version's schema. Nothing that is stored is lost."""
     settings = load_settings()
-    before, _ = schema.current(settings)
+    before, _ = revision.current(settings)
     after = schema.upgrade(settings)
     out.print(f"database: {before or 'empty'} -> {after}")
 
@@ -94,5 +94,5 @@ def upgrade() -> None:
 @app.command()
 def current() -> None:
     """Print the database's revision and the one that this version needs."""
-    now, head = schema.current(load_settings())
+    now, head = revision.current(load_settings())
     out.print(f"database: {now or 'empty'}   this version: {head}")

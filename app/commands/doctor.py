@@ -22,7 +22,7 @@ from backend.queue.client import ping
 from backend.runs.dispatch.nodes import Node
 from backend.sandbox_level import SandboxLevel
 from backend.settings import Settings, load_settings
-from backend.storage import schema
+from backend.storage.revision import current
 from backend.storage.soundness import violations
 
 LOW_DISK = 2 * 2**30
@@ -169,7 +169,7 @@ def _redis(settings: Settings) -> Finding:
 
 
 def _database(settings: Settings) -> Finding:
-    now, head = schema.current(settings)
+    now, head = current(settings)
     if now == head:
         return Finding("database", True, f"revision {now}")
     return Finding(

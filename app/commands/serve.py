@@ -12,7 +12,7 @@ from app.server.watch import watch
 from app.terminal import out
 from backend.bootstrap import Backend, connect
 from backend.settings import Settings, SignIn, load_settings
-from backend.storage import schema
+from backend.storage import revision, schema
 
 Port = Annotated[int | None, typer.Option(help="Port of the dashboard (default 8501).")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on (default 127.0.0.1).")]
@@ -26,7 +26,7 @@ def settings_for(host: str | None = None, port: int | None = None) -> Settings:
 
 def create_if_new(settings: Settings) -> None:
     """Lay out an empty database; one that holds an older schema is left for `db upgrade`."""
-    now, _ = schema.current(settings)
+    now, _ = revision.current(settings)
     if now is None:
         schema.upgrade(settings)
 

@@ -49,20 +49,31 @@ def fewest_members(
     least: Any = 1.0,
 ) -> Any:
     """The smallest m, `least` or more, with which `stage_seconds` is at most `limit`; infinite
-    where none is
-    (only for a limit of 0). One member needs no synchronisation; from two on the time falls
-    with m, so the larger root of the quadratic inequality in m is the bound."""
+    where none is (only for a limit of 0)."""
+    alone, several = members_needed(inner, parameter_bytes, bandwidth, limit, overlap)
+    return no_fewer(alone, several, least)
+
+
+def no_fewer(alone: Any, several: Any, least: Any) -> Any:
+    """Of the `members_needed` the fewest that are `least` or more."""
+    return np.where(alone & (least <= 1), 1.0, np.maximum(several, np.maximum(least, 2.0)))
+
+
+def members_needed(
+    inner: Any, parameter_bytes: Any, bandwidth: float, limit: float, overlap: bool = True
+) -> tuple[Any, Any]:
+    """(Whether one member keeps within `limit`, the fewest of two and more that do.) One member
+    needs no synchronisation; from two on the time falls with m, so the larger root of the
+    quadratic inequality in m is the bound."""
     limit = max(limit, 1e-300)
     ring = DIRECTIONS * 2 * parameter_bytes / bandwidth / limit
     load = inner / limit
-    alone = (inner <= limit) & (least <= 1)
     middle = ring if overlap else ring + load
     root = (middle + np.sqrt(np.maximum(middle * middle - 4 * ring, 0.0))) / 2
-    count = np.ceil(np.maximum(root, load) * (1 - ROUNDING))
-    count = np.where(alone, 1.0, np.maximum(count, np.maximum(least, 2.0)))
+    count = np.maximum(np.ceil(np.maximum(root, load) * (1 - ROUNDING)), 2.0)
     with np.errstate(invalid="ignore"):
         short = stage_seconds(inner, parameter_bytes, count, bandwidth, overlap) > limit
-    return count + short
+    return inner <= limit, count + short
 
 
 def cut_seconds(exchanged_bytes: Any, bandwidth: float) -> Any:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from backend.cluster.cluster import Cluster
 from backend.errors import InvalidInput, StageflowError
-from backend.pipeline.chunk_placement import Placement, holder
+from backend.pipeline.chunk_placement import Placement, holder, stage_at
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.shape import Shape
 from backend.profiles.profile import Profile
@@ -87,8 +87,9 @@ class Partition:
 
     def held_by(self, pipeline_rank: int) -> tuple[int, ...]:
         """The numbers of the stages at a place in the pipeline, ascending."""
-        every = range(len(self.stages))
-        return tuple(stage for stage in every if self.pipeline_rank_of(stage) == pipeline_rank)
+        size = self.pipeline_size
+        each = (stage_at(self.placement, c, pipeline_rank, size) for c in range(self.chunks))
+        return tuple(map(int, each))
 
     def crosses(self, cut: int) -> bool:
         """Whether messages cross from rank to rank over the cut behind stage `cut`: not behind the

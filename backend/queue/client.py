@@ -1,26 +1,30 @@
-"""Celery wakes agents: a message names a run; the run itself is in the database."""
+"""Celery wakes agents: a message names a run; the run itself is in the database.
+
+Celery and Redis are imported where they are used: that takes as long as a short command does, and
+most commands send nothing.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from celery import Celery
-from kombu.exceptions import OperationalError
-from redis import Redis
-from redis.backoff import NoBackoff
-from redis.exceptions import RedisError
-from redis.retry import Retry
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from backend.queue.messages import LOOK, RUN, QueueUnreachable, queue_name
 from backend.settings import Settings
+
+if TYPE_CHECKING:
+    from celery import Celery
+    from redis import Redis
 
 PUBLISH_SECONDS = 2.0
 VISIBILITY_SECONDS = 7 * 24 * 3600
 
 
-def celery_app(settings: Settings) -> Celery:
+def celery_app(settings: Settings) -> "Celery":
     """The Celery application that client and agent share. Early acknowledgement without
     prefetch: with late acknowledgement a Redis that stops takes the agent down."""
+    from celery import Celery
+
     app = Celery("stageflow", broker=settings.broker_url, set_as_current=False)
     app.conf.update(
         task_ignore_result=True,
@@ -42,8 +46,12 @@ def celery_app(settings: Settings) -> Celery:
     return app
 
 
-def redis_client(settings: Settings) -> Redis:
+def redis_client(settings: Settings) -> "Redis":
     """A plain client of the same Redis, which gives up after `PUBLISH_SECONDS`."""
+    from redis import Redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
     timeout = PUBLISH_SECONDS
     retry = Retry(NoBackoff(), 0)
     if settings.uses_embedded_redis:
@@ -73,7 +81,10 @@ class CeleryQueue:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._app = celery_app(settings)
+
+    @cached_property
+    def _app(self) -> "Celery":
+        return celery_app(self._settings)
 
     def ping(self) -> None:
         with self._answering(), redis_client(self._settings) as client:
@@ -111,6 +122,9 @@ class CeleryQueue:
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
+        from kombu.exceptions import OperationalError
+        from redis.exceptions import RedisError
+
         try:
             yield
         except (RedisError, OperationalError, OSError, ValueError) as fault:

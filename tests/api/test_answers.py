@@ -147,9 +147,9 @@ def test_an_outdated_database_is_said(served: Served) -> None:
 
 
 def _revision() -> str:
-    from backend.storage import schema
+    from backend.storage.revision import current
 
-    return str(schema.current(load_settings())[0])
+    return str(current(load_settings())[0])
 
 
 def test_the_document_describes_every_operation(served: Served) -> None:

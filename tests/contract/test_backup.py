@@ -24,7 +24,8 @@ from backend.storage.backup.restoring import restore
 from backend.storage.backup.rows import Sum, rows_of, tables
 from backend.storage.database import Database, open_engine
 from backend.storage.errors import SchemaOutdated
-from backend.storage.schema import configuration, current, upgrade
+from backend.storage.revision import current
+from backend.storage.schema import configuration, upgrade
 from backend.storage.soundness import digest, violations
 from tests.app import seed
 from tests.postgres import Postgres

@@ -9,13 +9,15 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from backend.bootstrap import connect
 from backend.settings import Settings
 from backend.storage.database import open_engine
 from backend.storage.errors import SchemaOutdated
-from backend.storage.schema import configuration, current, upgrade
+from backend.storage.revision import current, known, newest
+from backend.storage.schema import configuration, upgrade
 from backend.storage.tables.people_tables import Base
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +45,15 @@ def test_the_way_back_leaves_no_table(settings: Settings):
     assert inspect(engine).get_table_names() == ["alembic_version"]
     assert upgrade(settings) == current(settings)[1]
     engine.dispose()
+
+
+def test_revisions_are_read_as_alembic_reads_them(settings: Settings):
+    script = ScriptDirectory.from_config(configuration())
+    assert newest() == script.get_current_head()
+    assert known() == {step.revision for step in script.walk_revisions()}
+    with open_engine(settings).connect() as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    assert current(settings)[0] == found
 
 
 def test_a_database_without_tables_is_refused_with_the_command(blank: Settings):

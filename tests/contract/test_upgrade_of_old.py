@@ -11,7 +11,8 @@ from backend.bootstrap import Backend, connect
 from backend.settings import Settings
 from backend.storage.backup.layout import go_on_from, lay_out, snapshot
 from backend.storage.backup.rows import Sum, insert, names, rows_of, tables
-from backend.storage.schema import configuration, current, upgrade, whole
+from backend.storage.revision import current
+from backend.storage.schema import configuration, upgrade, whole
 from backend.storage.soundness import violations
 from backend.storage.tables.tables import CheckpointRow
 from tests.app import seed

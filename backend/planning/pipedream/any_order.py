@@ -21,11 +21,12 @@ fewest are kept, and per joined cut the fewest for each size of what a machine h
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.planning.cost import ROUNDING, Floats, fewest_members
+from backend.planning.cost import ROUNDING, Floats, members_needed, no_fewer
 from backend.planning.pipedream.feasibility import PER_BOUND, PER_CUT, START, STEP
 from backend.planning.pipedream.plan_space import PlanSpace
 
@@ -154,10 +155,11 @@ class AnyOrder:
         firsts = firsts[space.ideals.nested_in(firsts, stop)]
         if not len(firsts):
             return
+        needed = self._needed(firsts, stop)
         known: dict[int, tuple[Floats, Floats]] = {}
         for place, wide, behind in sources:
             if behind not in known:
-                known[behind] = self._fewest(firsts, stop, behind)
+                known[behind] = self._fewest(firsts, stop, behind, needed)
             space.work.spend(STEP / 2 * (1 if place >= 0 else len(self.copies)))
             self.steps.append((stop, place, wide, behind))
             inside, outside = known[behind]
@@ -168,7 +170,17 @@ class AnyOrder:
             else:
                 self._join(firsts, place, wide, behind, (inside, outside))
 
-    def _fewest(self, firsts: Ints, stop: int, behind: int) -> tuple[Floats, Floats]:
+    def _needed(self, firsts: Ints, stop: int) -> list[tuple[Any, Any]]:
+        """The `members_needed` at each level."""
+        compute, weights = self.space.between(firsts, stop), self.space.ideals.weights(firsts, stop)
+        return [
+            members_needed(compute, weights, bandwidth, self.limit, self.space.overlap)
+            for bandwidth in self.space.cluster.slowest
+        ]
+
+    def _fewest(
+        self, firsts: Ints, stop: int, behind: int, needed: list[tuple[Any, Any]]
+    ) -> tuple[Floats, Floats]:
         """The fewest replicas within one machine, and over several; infinite where none do."""
         space = self.space
         least: Floats | float = 1.0
@@ -177,13 +189,12 @@ class AnyOrder:
             space.work.spend(PER_BOUND * len(firsts) * len(bounds.replicas))
             least = space.memory.fewest_replicas(space.ideals, firsts, stop, bounds)
         space.work.spend(PER_CUT * len(firsts))
-        compute, weights = space.between(firsts, stop), space.ideals.weights(firsts, stop)
         found = [np.full(len(firsts), inf), np.full(len(firsts), inf)]
         inner = 0
-        for level, bandwidth in enumerate(space.cluster.slowest, start=1):
+        for level, (alone, several) in enumerate(needed, start=1):
             outside = level > self.tier
             at_least = np.maximum(least, max(inner + 1, LEAST_JOINED) if outside else inner + 1)
-            count = fewest_members(compute, weights, bandwidth, self.limit, space.overlap, at_least)
+            count = no_fewer(alone, several, at_least)
             fits = np.isinf(found[outside]) & (count <= self.sizes[level])
             found[outside][fits] = count[fits]
             inner = 0 if level == self.tier else self.sizes[level]

@@ -26,7 +26,7 @@ from backend.storage.backup.manifest import (
 )
 from backend.storage.backup.rows import Sum, names, rows_of, tables, to_line
 from backend.storage.errors import SchemaOutdated, of_system
-from backend.storage.schema import revision_of
+from backend.storage.revision import revision_of
 
 
 def back_up(settings: Settings, target: Path, version: str) -> Manifest:

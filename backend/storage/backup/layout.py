@@ -12,7 +12,8 @@ from backend.settings import Settings
 from backend.storage.backup.rows import tables
 from backend.storage.database import READING, open_engine
 from backend.storage.errors import mended, place
-from backend.storage.schema import configuration, is_postgresql, revision_of
+from backend.storage.revision import revision_of
+from backend.storage.schema import configuration, is_postgresql
 from backend.storage.tables.values import DatabaseClock
 
 SEEDED = {"projects": 1}

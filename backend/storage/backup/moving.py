@@ -17,7 +17,8 @@ from backend.storage.backup.layout import (
 )
 from backend.storage.backup.rows import Sum, insert, of_line, rows_of, tables, to_line
 from backend.storage.errors import SchemaOutdated
-from backend.storage.schema import configuration, known, revision_of, whole
+from backend.storage.revision import known, revision_of
+from backend.storage.schema import configuration, whole
 
 
 class RowsDiffer(StageflowError):

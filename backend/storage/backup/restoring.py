@@ -24,7 +24,8 @@ from backend.storage.backup.layout import check_free, go_on_from, lay_out, snaps
 from backend.storage.backup.manifest import BackupDamaged, KeptFile, Manifest, read_manifest
 from backend.storage.backup.rows import Sum, insert, names, of_line, rows_of, tables
 from backend.storage.errors import StorageFull, of_system
-from backend.storage.schema import configuration, known, whole
+from backend.storage.revision import known
+from backend.storage.schema import configuration, whole
 from backend.units import bytes_text
 
 LONGEST = 2**30

@@ -12,7 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from backend.settings import Settings
 from backend.storage.database import Database, open_engine
 from backend.storage.errors import DatabaseUnreachable, StorageFull
-from backend.storage.schema import current, upgrade
+from backend.storage.revision import current
+from backend.storage.schema import upgrade
 from backend.storage.tables.node_tables import NodeRow
 from backend.storage.tables.tables import ContentRow
 
