@@ -60,13 +60,16 @@ def test_no_plan_that_may_follow_is_better(num, speeds, memory):
     question = Question(profile(4), cluster(num, speeds, memory), "best", "1f1b-flush", batch=12)
     before = search("best", question)
     found = fallbacks(question, before.plan, (1,) * num)
+    bests: dict[Cluster, float] = {}  # by what is left: of like machines it does not matter which
     every = [lost for count in (1, 2) for lost in combinations(range(num), count) if count < num]
     for lost in every:
         (here,) = (fallback for fallback in found if fallback.is_for(lost))
         left = without(question.cluster, (1,) * num, lost)
         asked = replace(question, schedule="", cluster=left, batch=before.plan.batch)
         asked = replace(asked, profile=question.at(before.plan.microbatch))
-        best = all_plans(asked, before.plan, [1] * (num - len(lost)))
+        if left not in bests:
+            bests[left] = all_plans(asked, before.plan, [1] * (num - len(lost)))
+        best = bests[left]
         assert here.factor >= best / before.samples_per_second * (1 - 1e-9)  # steps may add
         if here.plan:
             assert goes_on_from(here.plan, before.plan)
