@@ -69,11 +69,33 @@ def walk_in_time(plan: Waits, busy: Floats, hops: Floats, shared: Shared) -> Wal
     ready = [(0.0, rank) for rank in range(count)]
     parts_end, parts_done = [-inf] * count, [0] * count
     again: tuple[float, int] | None = None
+    has_own = not hosts and len(set(shared.devices)) == count
     while again or ready:
         now, rank = heappushpop(ready, again) if again else heappop(ready)
         again = None
-        node = at[rank]
-        if node == bounds[rank + 1]:
+        node, stop = at[rank], bounds[rank + 1]
+        if has_own and stage[rank] == RECEIVE:  # what a rank shares with nobody takes no turns
+            before, is_parked = now, False
+            while node < stop and not alone[node] and (need := needs[node]) >= -1:
+                if need >= 0:
+                    if arrivals[need] < 0.0:
+                        parked[need], is_parked = rank, True
+                        break
+                    if arrivals[need] > now:
+                        now = arrivals[need]
+                starts[node] = now
+                ends[node] = now = now + took[node]
+                if gives[node] >= 0:
+                    stage[rank] = SEND
+                    break
+                node += 1
+            at[rank], clock[rank] = node, now
+            if is_parked:
+                continue
+            if now > before or stage[rank] == SEND:
+                again = now, rank
+                continue
+        if node == stop:
             continue
         need = needs[node]
         if stage[rank] == SUM and (ring := shared.rings[-2 - need]):
