@@ -121,9 +121,12 @@ def between(ends: tuple[float, float] | None, write: Callable[[float], str]) -> 
 
 
 def change(value: float, base: float) -> str:
-    """How far `value` is from `base`, signed: "+3.1 %", "−46 %", "−99.8 %"."""
+    """How far `value` is from `base`, signed: "+3.1 %", "−46 %", "−99.8 %"; from twice as much on
+    the factor, "24×"."""
     if not base or not isfinite(value / base):
         return NOTHING
+    if value / base >= 2:
+        return times(value / base)
     share = value / base - 1
     digits = 1 if abs(share) < 0.1 or 0.95 < abs(share) < 1 else 0
     return f"{share * 100:+.{digits}f}{SPACE}%".replace("-", "−")

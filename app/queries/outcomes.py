@@ -72,6 +72,11 @@ class Failed:
     reason: StageflowError
 
 
+def failed(pair: Pair, reason: StageflowError) -> Failed:
+    """`pair`, by the name of its source and schedule."""
+    return Failed(pair, " · ".join(filter(None, (pair.source, pair.schedule))), reason)
+
+
 def planned(question: Question, pair: Pair, said: Sequence[Reply]) -> Planned | Failed:
     """The pair's plan under `question`, or why it cannot be. `said` is the reply of its planner,
     where it names one."""
@@ -83,7 +88,7 @@ def planned(question: Question, pair: Pair, said: Sequence[Reply]) -> Planned | 
                 return Planned(pair, question, reply.answer.prediction)
         return Planned(pair, question, _given(question, pair))
     except StageflowError as reason:
-        return Failed(pair, " · ".join(filter(None, (pair.source, pair.schedule))), reason)
+        return failed(pair, reason)
 
 
 def _given(question: Question, pair: Pair) -> Prediction:

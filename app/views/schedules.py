@@ -22,7 +22,7 @@ from app.components.shell.boundary import guarded
 from app.components.shell.layout import card, missing, page_header
 from app.components.shell.number_field import whole_field
 from app.formats import plain
-from app.queries.outcomes import Failed, Outcome, Planned, outcome, planned, telling
+from app.queries.outcomes import Failed, Outcome, Planned, failed, outcome, planned, telling
 from app.session import state
 from app.session.state import Page, Param
 from app.terms import Term, explained
@@ -35,6 +35,8 @@ from backend.comparison.pairs import (
     default_pairs,
     read_pairs,
 )
+from backend.errors import StageflowError
+from backend.prediction.question import Question
 
 COLUMN_TERMS = (Term.NOTATION, Term.BUBBLE, Term.VERSIONS, Term.STALENESS, Term.TWO_BW)
 FEWEST, MOST, DEFAULT = 4, 512, 24  # microbatches
@@ -90,11 +92,8 @@ def _first_pairs(wanted: Wanted) -> tuple[Pair, ...]:
 
 def _planned(wanted: Wanted, pairs: Sequence[Pair]) -> list[Planned | Failed] | None:
     """Every pair with its plan; None while these are being planned."""
-    questions = [
-        wanted.by(pair.source if pair.is_planner else "", pair.schedule, pair.batch).question
-        for pair in pairs
-    ]
-    asked = searches([question for question in questions if question.planner])
+    questions = [_question(wanted, pair) for pair in pairs]
+    asked = searches([each for each in questions if isinstance(each, Question) and each.planner])
     leave(wanted.by("", "", LEAST_BATCH).question, asked)
     if not are_there(asked):
         progress_view(asked, "pairs")
@@ -102,9 +101,19 @@ def _planned(wanted: Wanted, pairs: Sequence[Pair]) -> list[Planned | Failed] | 
     stopped_note(asked)
     said = iter(asked)
     return [
-        planned(question, pair, replies_of([next(said)]) if question.planner else ())
+        question
+        if isinstance(question, Failed)
+        else planned(question, pair, replies_of([next(said)]) if question.planner else ())
         for question, pair in zip(questions, pairs, strict=True)
     ]
+
+
+def _question(wanted: Wanted, pair: Pair) -> Question | Failed:
+    planner = pair.source if pair.is_planner else ""
+    try:
+        return wanted.by(planner, pair.schedule, pair.batch).question
+    except StageflowError as reason:
+        return failed(pair, reason)
 
 
 def _instead(one: Planned | Failed) -> Pair:
@@ -121,8 +130,8 @@ def _those_that_fit(found: Sequence[Planned | Failed]) -> Sequence[Planned | Fai
 
 
 def _show(found: Sequence[Outcome | Failed], wanted: Wanted) -> None:
-    for failed in (one for one in found if isinstance(one, Failed)):
-        said = plain(f"{failed.name}: {failed.reason}. {failed.reason.advice}")
+    for one in (each for each in found if isinstance(each, Failed)):
+        said = plain(f"{one.name}: {one.reason}. {one.reason.advice}")
         st.warning(said, icon=":material/warning:")
     outcomes = [one for one in found if isinstance(one, Outcome)]
     if not outcomes:

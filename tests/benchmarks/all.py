@@ -35,6 +35,9 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
         ("--models", "vgg", "--networks", "loopback,1gbit,100mbit", "--contestants", RACED),
         ("--models", "lstm,transformer", "--networks", "loopback", "--contestants", RACED),
     ),
+    "codecs": (
+        ("--networks", "100mbit", "--models", "lstm", "--schedules", "2bw", "--rounds", "1"),
+    ),
     "run_ahead": (("--networks", "100mbit", "--models", "lstm", "--rounds", "1"),),
     "sandbox": (("3", "vgg_digits", "2"),),
     "sessions": (("--seconds", "15"),),
@@ -43,7 +46,7 @@ SHORT: dict[str, tuple[tuple[str, ...], ...]] = {
 WRITERS = {
     *("big_models", "by_parts", "edit", "large_model", "memory", "overhead"),
     *("every_placement", "every_plan", "pipeline", "planner", "profiles", "roofline", "sandbox"),
-    *("prediction", "run_ahead", "shared_node", "timeline"),
+    *("codecs", "prediction", "run_ahead", "shared_node", "timeline"),
 }
 """Those that write their tables into docs/evidence (`evidence.py`)."""
 

@@ -12,10 +12,9 @@ import os
 from collections.abc import Iterator
 from statistics import median
 
-from tests.benchmarks import bench_runtime
+from tests.benchmarks.bench_runtime import raced
 from tests.benchmarks.evidence import evidence
 from tests.benchmarks.networks import available, network
-from tests.benchmarks.ranks import launch
 
 PORT = 29_660
 AHEAD = (0, 1, 2)
@@ -46,19 +45,15 @@ def rows(given: argparse.Namespace) -> Iterator[list[str]]:
         for model in given.models.split(","):
             for schedule in given.schedules.split(","):
                 with network(named) as where:
-                    found = raced(given, model, schedule, where)
+                    found = laps_of(given, model, schedule, where)
                 yield [f"{model}, {named}, {schedule}", *map(share, found), *told(found)]
 
 
-def raced(given: argparse.Namespace, model: str, schedule: str, where) -> list[list]:
+def laps_of(given: argparse.Namespace, model: str, schedule: str, where) -> list[list]:
     """The laps of each: [samples/s, steady seconds, bound, seconds on a clock]."""
     names = [f"{schedule} ahead {ahead}" for ahead in AHEAD]
-    place = {"model": model, "network": where.name, "interface": where.interface}
-    arguments = ["--rank", bench_runtime.json.dumps(place), "--contestants", ",".join(names)]
-    for option in ("rounds", "microbatches"):
-        arguments += [f"--{option}", str(getattr(given, option))]
-    results = launch(bench_runtime.__file__, arguments, 2, PORT, where)
-    return [results["laps"][name] for name in names]
+    laps = raced(given, model, names, where, PORT)["laps"]
+    return [laps[name] for name in names]
 
 
 def share(laps: list) -> str:

@@ -16,6 +16,7 @@ from torch.distributed import pipelining
 from torch.nn.parallel import DistributedDataParallel
 
 from backend.pipeline.actions import Compute
+from backend.pipeline.codecs.catalog import codecs_of
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
 from backend.planning.plan import Partition, Plan, Stage
@@ -190,8 +191,8 @@ class _Contiguous(torch.autograd.Function):
 
 
 class Ours:
-    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too, and
-    "2bw ahead 1" is 2bw that runs ahead by 1."""
+    """One of Stageflow's schedules, as a run executes it; "data parallel" is a plan too. "2bw ahead
+    1 with int8 at 7" is 2bw that runs ahead by 1, with a codec, cut in front of layer 7."""
 
     def __init__(self, race: Race, name: str) -> None:
         self.race, world, definition = race, race.world, race.definition()
@@ -241,14 +242,18 @@ def _plan(race: Race, name: str) -> Plan:
     if name == "data parallel":
         partition = Partition((Stage(0, race.bounds[-1], tuple(range(race.world.size))),))
         return Plan("bench", partition, "1f1b-flush", race.microbatch, race.world.size)
-    bounds = race.chunked if name == "interleaved" else race.bounds
+    rest, _, at = name.partition(" at ")
+    rest, _, coded = rest.partition(" with ")
+    schedule, _, ahead = rest.partition(" ahead ")
+    bounds = race.chunked if schedule == "interleaved" else race.bounds
+    if at:
+        bounds = 0, int(at), bounds[-1]
     chunks = (len(bounds) - 1) // race.world.size
     stages = tuple(
         Stage(bounds[n], bounds[n + 1], (n % race.world.size,)) for n in range(len(bounds) - 1)
     )
-    schedule, _, ahead = name.partition(" ahead ")
     plan = Plan("bench", Partition(stages, chunks=chunks), schedule, race.microbatch, race.batch)
-    return replace(plan, run_ahead=int(ahead or 0))
+    return replace(plan, run_ahead=int(ahead or 0), codecs=codecs_of(coded, len(stages) - 1))
 
 
 def _steady(race: Race, spans: Sequence, microbatches: int) -> tuple[float, float]:

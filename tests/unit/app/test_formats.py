@@ -74,6 +74,7 @@ def test_shares_and_changes() -> None:
     assert formats.change(97, 100) == f"−3.0{S}%"
     assert formats.change(54, 100) == f"−46{S}%"
     assert formats.change(1.03, 1) == f"+3.0{S}%"
+    assert formats.change(23.77, 1) == "24×"
     assert formats.change(1, 0) == "—"
     assert formats.times(5.08) == "5.1×"
     assert formats.times(1.031) == "1.03×"
