@@ -91,7 +91,7 @@ def test_commands(place: Place, name: str, who: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("STAGEFLOW_TOKEN", place.token(who))
     if name in ADDING:
         monkeypatch.setenv("STAGEFLOW_PROJECT", str(place.inside.access.home))
-    result = CliRunner().invoke(cli.app, [*name.split(), *given])
+    result = CliRunner().invoke(cli.application(name.split()[0]), [*name.split(), *given])
     fault = result.exception
     if who == "nobody":
         assert isinstance(fault, TokenUnknown)
