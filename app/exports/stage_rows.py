@@ -7,6 +7,7 @@ from app.charts.groups import folds
 from app.formats import NOTHING, seconds, size
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow
+from backend.pipeline.shares import shares_text
 from backend.planning.plan import Stage
 from backend.prediction.cut_messages import CutMessages
 from backend.prediction.prediction import Prediction
@@ -27,6 +28,7 @@ def stage_rows(profile: Profile, cluster: Cluster, prediction: Prediction) -> di
         "to": [part[-1].name for part in parts],
         **({"blocks": blocks} if any(blocks) else {}),
         "replicas": [stage.replicas for stage in cut.stages],
+        **({"shares": list(map(shares_text, cut.shares))} if cut.shares else {}),
         "devices": [_devices(stage.devices) for stage in cut.stages],
         "compute": [seconds(spent) for spent in prediction.stage_seconds],
         "parameters": [size(sum(layer.parameter_bytes for layer in part)) for part in parts],

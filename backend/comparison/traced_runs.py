@@ -130,6 +130,11 @@ def _computes(trace: Trace, plan: Plan, rank: int) -> list[tuple[Key, float, flo
     places = [(p, r) for p in range(size) for r in range(plan.partition.replicas[p])]
     own, replica = places[rank % len(places)]
     replicas = plan.partition.replicas[own]
+    if plan.partition.shares:
+        raise InvalidInput(
+            f"replicas take unequal shares ({plan.partition.label}), which other trainers do not",
+            "Compare with a plan of equal shares.",
+        )
     work = _Work(trace)
     found = []
     for kind, stage, microbatch, start, end in _named(trace):

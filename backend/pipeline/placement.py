@@ -12,11 +12,15 @@ from backend.pipeline.shape import RankCoordinates, Shape
 def rank_of(shape: Shape, stage: Ints, microbatch: Ints) -> Ints:
     """`Shape.rank_of` of every row."""
     pipeline_rank = holder_of(shape, stage)
-    replicas = np.asarray(shape.replicas)[pipeline_rank]
+    rounds = np.asarray(shape.rounds)[pipeline_rank]
     first = np.asarray(shape.first_ranks)[pipeline_rank]
     if shape.num_pipelines > 1:
         first = first + microbatch // shape.batch % shape.num_pipelines * shape.num_devices
-    return np.asarray(first + turn_of(shape, microbatch) % replicas)
+    place = turn_of(shape, microbatch) % rounds
+    if shape.shares:
+        starts = np.cumsum([0, *shape.rounds[:-1]])
+        place = np.concatenate(shape.patterns)[starts[pipeline_rank] + place]
+    return np.asarray(first + place)
 
 
 def holder_of(shape: Shape, stage: Ints) -> Ints:
@@ -42,6 +46,9 @@ def microbatches_at(ranks: Sequence[RankCoordinates], index: Ints) -> Ints:
     """`RankCoordinates.microbatches[index]`, with a line of `index` for each of the ranks, which
     have as many replicas each."""
     shape = ranks[0].shape
+    if ranks[0].shares_here:
+        own = (np.asarray(coordinates.microbatches) for coordinates in ranks)
+        return np.stack([taken[line] for taken, line in zip(own, index, strict=True)])
     lines = len(ranks), *[1] * (index.ndim - 1)
     replica = np.array([coordinates.replica for coordinates in ranks]).reshape(lines)
     turn = np.asarray(index * ranks[0].replicas_here + replica)

@@ -1,5 +1,6 @@
 """How many of everything a program has, and the coordinates of each of its ranks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -10,10 +11,15 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from backend.errors import InvalidInput
-from backend.pipeline.chunk_placement import V_CHUNKS, Placement, holder, stage_at
-
-MOST_RUN_AHEAD = 64
-"""Further microbatches per hop (a bound of ours, so that a wrong number is told)."""
+from backend.pipeline.chunk_placement import Placement, holder, stage_at
+from backend.pipeline.shape_checks import (
+    check_batches,
+    check_chunks,
+    check_pipelines,
+    check_rounds,
+    check_shares,
+)
+from backend.pipeline.shares import Pattern, Shares, pattern, windows
 
 
 def warm_up_of(in_flight: int, further: int) -> int:
@@ -42,11 +48,13 @@ class Shape:
                       0 is 1F1B's warm-up
     one_way           stages to which no gradient comes back, as nothing up to them is trained:
                       their backwards wait for nothing and do nothing
+    shares            per pipeline rank the microbatches of a round that each replica takes, () =
+                      one each (`backend.pipeline.shares`)
 
     Batch b belongs to pipeline b mod num_pipelines. Within a pipeline, microbatch k goes to
-    replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2). Ranks are
-    numbered by pipeline, then by pipeline rank, then by replica. Raises `InvalidInput` where the
-    counts cannot be shared evenly. Stored shapes have the aliases as keys.
+    replica k mod r of every pipeline rank, there and back (PipeDream, section 3.2), or as shares
+    say. Ranks are numbered by pipeline, then by pipeline rank, then by replica. Raises
+    `InvalidInput` where counts cannot be shared evenly. Stored shapes have the aliases as keys.
     """
 
     replicas: tuple[int, ...]
@@ -59,45 +67,17 @@ class Shape:
     one_way: tuple[int, ...] = ()
     run_ahead: int = 0
     placement: Placement = Placement.ROUND_ROBIN
+    shares: tuple[Shares, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.replicas or min(self.replicas) < 1 or self.chunks < 1:
-            raise InvalidInput(f"shape {self.replicas} x {self.chunks} has an empty pipeline rank")
-        if self.placement is Placement.V and self.chunks != V_CHUNKS:
-            raise InvalidInput(
-                f"a V has {V_CHUNKS} chunks on each pipeline rank, not {self.chunks}",
-                advice=f"Use {V_CHUNKS} chunks, or lay the stages round the ranks.",
-            )
-        if self.num_pipelines < 1 or self.advance < 0:
-            raise InvalidInput(
-                f"{self.num_pipelines} pipelines with an advance of {self.advance} are no shape"
-            )
-        if not 0 <= self.run_ahead <= MOST_RUN_AHEAD:
-            raise InvalidInput(
-                f"a run ahead of {self.run_ahead} is no number of microbatches per hop",
-                advice=f"Give 0 to {MOST_RUN_AHEAD}.",
-            )
-        if (
-            self.batch < 1
-            or self.num_microbatches < self.batch
-            or self.num_microbatches % self.batch
-        ):
-            raise InvalidInput(
-                f"{self.num_microbatches} microbatches are not whole batches of {self.batch}"
-            )
-        if self.num_microbatches // self.batch % self.num_pipelines:
-            raise InvalidInput(
-                f"{self.num_microbatches // self.batch} batches cannot be shared evenly by "
-                f"{self.num_pipelines} pipelines"
-            )
+        check_chunks(self.replicas, self.chunks, self.placement)
+        check_pipelines(self.num_pipelines, self.advance, self.run_ahead)
+        check_batches(self.num_microbatches, self.batch, self.num_pipelines)
         if not all(0 <= stage < self.num_stages - 1 for stage in self.one_way):
             raise InvalidInput(f"one-way stages {self.one_way} are not before the last stage")
-        for pipeline_rank, count in enumerate(self.replicas):
-            if self.microbatches_per_pipeline % count:
-                raise InvalidInput(
-                    f"{self.microbatches_per_pipeline} microbatches cannot be shared evenly by the "
-                    f"{count} replicas at pipeline rank {pipeline_rank}"
-                )
+        plain = self.chunks == self.num_pipelines == 1 and not self.run_ahead
+        check_shares(self.shares, self.replicas, plain)
+        check_rounds(self.microbatches_per_pipeline, self.replicas, self.rounds)
 
     @property
     def pipeline_size(self) -> int:
@@ -145,6 +125,21 @@ class Shape:
             for replica in range(count)
         )
 
+    def shares_at(self, pipeline_rank: int) -> Shares:
+        """Those of the replicas at a pipeline rank; () = one microbatch of a round each."""
+        return self.shares[pipeline_rank] if self.shares else ()
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Per pipeline rank the replica that takes each microbatch of a round."""
+        ranks = range(self.pipeline_size)
+        return tuple(pattern(self.shares_at(r) or (1,) * self.replicas[r]) for r in ranks)
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """Microbatches of a round at each pipeline rank: one per replica, or the whole pattern."""
+        return tuple(map(len, self.patterns)) if self.shares else self.replicas
+
     @cached_property
     def first_ranks(self) -> tuple[int, ...]:
         """The first rank of each pipeline rank in pipeline 0."""
@@ -183,7 +178,8 @@ class Shape:
         """The rank that runs `microbatch` through `stage`."""
         pipeline_rank = self.pipeline_rank_of(stage)
         first = self.pipeline_of(microbatch) * self.num_devices + self.first_ranks[pipeline_rank]
-        return first + self.turn_of(microbatch) % self.replicas[pipeline_rank]
+        turn, takers = self.turn_of(microbatch), self.patterns[pipeline_rank]
+        return first + takers[turn % len(takers)]
 
     def group_of(self, stage: int, pipeline: int = 0) -> tuple[int, ...]:
         """The ranks of a pipeline that hold a replica of `stage`, ascending."""
@@ -214,7 +210,13 @@ class RankCoordinates:
     @cached_property
     def microbatches(self) -> tuple[int, ...]:
         """This rank's microbatches of the whole segment, ascending."""
-        turns = range(self.replica, self.shape.microbatches_per_pipeline, self.replicas_here)
+        turns: Iterable[int] = range(
+            self.replica, self.shape.microbatches_per_pipeline, self.replicas_here
+        )
+        if self.shares_here:
+            takers = np.array(self.shape.patterns[self.pipeline_rank])
+            whole = np.tile(takers, self.shape.microbatches_per_pipeline // len(takers))
+            turns = np.flatnonzero(whole == self.replica).tolist()
         if self.shape.num_pipelines == 1:
             return tuple(turns)
         return tuple(self.shape.microbatch_at(self.pipeline, turn) for turn in turns)
@@ -230,6 +232,10 @@ class RankCoordinates:
         for microbatch in self.microbatches:
             batches[microbatch // size // num_pipelines].append(microbatch)
         return tuple(tuple(batch) for batch in batches)
+
+    @property
+    def shares_here(self) -> Shares:
+        return self.shape.shares_at(self.pipeline_rank)
 
     @property
     def replicas_here(self) -> int:
@@ -254,12 +260,14 @@ class RankCoordinates:
     @property
     def batch_here(self) -> int:
         """Most microbatches that this rank gets of one batch."""
-        return -(-self.shape.batch // self.replicas_here)
+        even = -(-self.shape.batch // self.replicas_here)
+        return max(map(len, self.batches)) if self.shares_here else even
 
     @property
     def segment_here(self) -> int:
         """Microbatches of the whole segment that this rank gets."""
-        return self.shape.microbatches_per_pipeline // self.replicas_here
+        whole = self.shape.microbatches_per_pipeline
+        return len(self.microbatches) if self.shares_here else whole // self.replicas_here
 
     @property
     def num_batches(self) -> int:
@@ -269,12 +277,19 @@ class RankCoordinates:
     @property
     def in_flight(self) -> int:
         """Forwards ahead of the first backward in 1F1B: ceil(sum of r_j from here on / r_here)
-        (PipeDream, section 3.3: the NOAM of the pipeline that starts here)."""
+        (PipeDream, section 3.3: the NOAM of the pipeline that starts here), or by its share."""
+        if self.shape.shares:
+            every = windows(self.shape.patterns, self.shape.replicas)
+            return every[self.pipeline_rank][self.replica]
         return -(-sum(self.shape.replicas[self.pipeline_rank :]) // self.replicas_here)
 
     @property
     def depth(self) -> int:
         """The same of the whole pipeline in this rank's rounds: ceil(sum of r_j / r_here)."""
+        if self.shares_here:
+            takers = self.shape.patterns[self.pipeline_rank]
+            least = -(-self.shape.num_devices * takers.count(self.replica) // len(takers))
+            return max(self.in_flight, least)
         return -(-self.shape.num_devices // self.replicas_here)
 
     @property

@@ -1,7 +1,8 @@
 """A partition in one short word, as people type it and links carry it: "14x3-20x1".
 
 One part per stage: where it stops (the number of layers up to there), "x", its replicas.
-Devices are taken in order; where that would be wrong they are named: "14@0.2.4-20@1".
+Devices are taken in order; where that would be wrong they are named: "14@0.2.4-20@1". Replicas
+that take unequal shares of the microbatches have these behind: "14x2~2.1-20x1".
 """
 
 import re
@@ -16,7 +17,9 @@ from backend.planning.plan import Partition, Stage
 BY_HAND = "by-hand"
 """Who made a plan whose partition a person has given."""
 ADVICE = 'Write where each stage stops and its replicas, such as "14x3-20x1".'
-_PART = re.compile(r"([0-9]{1,6})(?:x([0-9]{1,5})|@([0-9]{1,5}(?:\.[0-9]{1,5})*))")
+_PART = re.compile(
+    r"([0-9]{1,6})(?:x([0-9]{1,5})|@([0-9]{1,5}(?:\.[0-9]{1,5})*))(?:~([0-9]{1,4}(?:\.[0-9]{1,4})*))?"
+)
 
 
 def write_cut(cut: Partition) -> str:
@@ -24,8 +27,15 @@ def write_cut(cut: Partition) -> str:
     stages = cut.stages[: cut.pipeline_size]
     in_order = _in_order([stage.replicas for stage in stages])
     if tuple(stage.devices for stage in stages) == in_order:
-        return "-".join(f"{stage.stop}x{stage.replicas}" for stage in cut.stages)
-    return "-".join(f"{stage.stop}@{'.'.join(map(str, stage.devices))}" for stage in cut.stages)
+        words = [f"{stage.stop}x{stage.replicas}" for stage in cut.stages]
+    else:
+        words = [f"{stage.stop}@{_numbers(stage.devices)}" for stage in cut.stages]
+    ends = (f"~{_numbers(stage.shares)}" if stage.shares else "" for stage in cut.stages)
+    return "-".join(map("".join, zip(words, ends, strict=True)))
+
+
+def _numbers(found: Sequence[int]) -> str:
+    return ".".join(map(str, found))
 
 
 def read_cut(text: str, base: Partition, num_devices: int) -> Partition:
@@ -35,6 +45,15 @@ def read_cut(text: str, base: Partition, num_devices: int) -> Partition:
     found = [part for part in parts if part]
     if len(found) < len(parts):
         raise InvalidInput(f"the cut {text!r:.60} cannot be read", ADVICE)
+    shares = tuple(tuple(map(int, part[4].split("."))) if part[4] else () for part in found)
+    cut = _read_places(text, found, base.sharing(()), num_devices)
+    return cut.sharing(shares)
+
+
+def _read_places(
+    text: str, found: Sequence[re.Match[str]], base: Partition, num_devices: int
+) -> Partition:
+    """The same without shares."""
     stops = [int(part[1]) for part in found]
     pipeline_size = max(1, len(found) // base.chunks)
     devices = [_devices(part) for part in found[:pipeline_size]]

@@ -129,7 +129,8 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
     """What the devices of each stage hold at the peak, by the bounds that the schedule promises.
 
     A device with several chunks holds the weights of all of them, and as many activations as
-    its schedule has in flight, counted at its largest chunk. Parallel pipelines hold everything
+    its schedule has in flight, counted at its largest chunk; with shares the replica that has most
+    in flight counts. Parallel pipelines hold everything
     each, and a reference of the weights together (AvgPipe). In which precision the state is kept
     says the profile, and what a process holds beside.
     """
@@ -138,7 +139,8 @@ def memory_parts(profile: Profile, plan: Plan, shape: Shape, optimizer: str) -> 
     again = plan.recompute and rule.recomputation_frees
     found: list[Holding] = []
     for pipeline_rank in range(shape.pipeline_size):
-        at = shape.coordinates[shape.group_of(pipeline_rank)[0]]
+        each = [shape.coordinates[rank] for rank in shape.group_of(pipeline_rank)]
+        at = max(each, key=rule.in_flight) if each[0].shares_here else each[0]
         stages = [plan.partition.stages[number] for number in shape.stages_of(pipeline_rank)]
         live, held, late = rule.live(at), rule.in_flight(at), rule.deferred(at)
         once = [held_once(ordered, stage, live, optimizer, plan.shard_state) for stage in stages]
@@ -289,7 +291,7 @@ class MemoryRule:
 
     def fits(self, profile: Profile, cluster: Cluster, partition: Partition) -> bool:
         """Whether every stage keeps within the memory of its devices, as `memory_bytes` counts."""
-        segment = 2 * partition.num_devices * lcm(self.batch, *partition.replicas)
+        segment = 2 * partition.num_devices * lcm(self.batch, *partition.rounds)
         name, shard = self.schedule.name, self.sharded
         plan = Plan("", partition, name, 1, self.batch, self.recompute, shard_state=shard)
         shape = replace(plan, run_ahead=self.run_ahead).shape(segment)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import Field
@@ -11,6 +12,8 @@ from backend.errors import InvalidInput, StageflowError
 from backend.pipeline.chunk_placement import Placement, holder, stage_at
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.shape import Shape
+from backend.pipeline.shape_checks import check_shares
+from backend.pipeline.shares import Shares, pattern, shares_text
 from backend.profiles.profile import Profile
 
 LONG_LABEL = 32
@@ -23,15 +26,23 @@ class PlanDoesNotFit(StageflowError):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Layers `first` up to, not including, `stop`; one replica on each of `devices`."""
+    """Layers `first` up to, not including, `stop`; one replica on each of `devices`, which take so
+    many microbatches of a round as their `shares` say, () = one each."""
 
     first: int
     stop: int
     devices: tuple[int, ...]
+    shares: Shares = ()
 
     @property
     def replicas(self) -> int:
         return len(self.devices)
+
+    @property
+    def parts(self) -> tuple[Fraction, ...]:
+        """Of all microbatches what each replica takes."""
+        shares = self.shares or (1,) * self.replicas
+        return tuple(Fraction(own, sum(shares)) for own in shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +84,7 @@ class Partition:
             devices |= set(stage.devices)
         if not self.stages:
             raise InvalidInput("a partition needs at least one stage")
+        check_shares(self.shares, self.replicas, self.chunks == 1)
         if self.order and sorted(self.order) != list(range(stop)):
             raise InvalidInput(f"the order does not name each of the {stop} layers once")
 
@@ -114,13 +126,38 @@ class Partition:
         return tuple(stage.replicas for stage in self.stages[: self.pipeline_size])
 
     @property
+    def shares(self) -> tuple[Shares, ...]:
+        """Of the replicas of each stage; () where all are equal."""
+        own = tuple(stage.shares for stage in self.stages)
+        return own if any(own) else ()
+
+    def sharing(self, shares: tuple[Shares, ...]) -> "Partition":
+        """The same with such shares of each stage's replicas, () for equal ones."""
+        if not shares and not self.shares:
+            return self
+        every = zip(self.stages, shares or ((),) * len(self.stages), strict=True)
+        return replace(self, stages=tuple(replace(stage, shares=own) for stage, own in every))
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """Microbatches after which the replicas at each pipeline rank are in turn again."""
+        if not self.shares:
+            return self.replicas
+        return tuple(len(pattern(s.shares)) if s.shares else s.replicas for s in self.stages)
+
+    @property
     def num_devices(self) -> int:
         return sum(self.replicas)
 
     @property
     def label(self) -> str:
-        """Replicas per stage, the literature's short form: "15-1", "1-1-1-1"."""
-        return "-".join(str(count) for count in self.replicas)
+        """Replicas per stage, the literature's short form: "15-1", "1-1-1-1", and of unequal ones
+        their shares: "2(2:1)-1"."""
+        counts = map(str, self.replicas)
+        if not self.shares:
+            return "-".join(counts)
+        named = (f"({shares_text(own)})" if own else "" for own in self.shares)
+        return "-".join(map("".join, zip(counts, named, strict=True)))
 
     @property
     def short_label(self) -> str:
@@ -174,15 +211,17 @@ class Plan:
             recompute=self.recompute,
             run_ahead=self.run_ahead,
             placement=self.partition.placement,
+            shares=self.partition.shares,
         )
 
     def under(self, schedule: str, batch: int) -> "Plan":
         """The same under another schedule: with `batch` microbatches per update where that has
-        batches, and as far ahead where it runs ahead."""
+        batches, as far ahead where it runs ahead, and with the shares where it takes them."""
         rule = schedule_named(schedule)
+        partition = self.partition.placed(rule.placement_of(self.partition.chunks))
         return replace(
             self,
-            partition=self.partition.placed(rule.placement_of(self.partition.chunks)),
+            partition=partition if rule.takes_shares else partition.sharing(()),
             schedule=schedule,
             batch=batch if rule.batched else 1,
             run_ahead=self.run_ahead if rule.runs_ahead else 0,

@@ -14,6 +14,7 @@ from backend.prediction.candidates import (
     head_plans,
     own_plans,
     saving_plans,
+    shared_too,
     variations,
 )
 from backend.prediction.improvement import nearby
@@ -165,7 +166,8 @@ class Improving:
         question, work = self.simulations.question, self.simulations.work
         found = []
         near = nearby(plan, question.profile, question.cluster)
-        for other in chain(variations(question, plan), near):
+        shared = chain.from_iterable(shared_too(question, other) for other in near)
+        for other in chain(variations(question, plan), shared):
             work.count(STAGE * len(plan.partition.stages) / 4 + plan.partition.num_devices / 8)
             if work.is_spent:
                 break

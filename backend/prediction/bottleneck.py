@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Literal
 
+import numpy as np
+
 from backend.cluster.cluster import Cluster
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.schedules.catalog import schedule
@@ -45,14 +47,38 @@ def loads(durations: PlanDurations, plan: Plan, shape: Shape) -> tuple[Load, ...
             durations.update[s] + durations.exposed(s, group) + durations.gathering[s] for s in held
         )
         busy = sum(compute[s] for s in held) / replicas + update / max(replicas, plan.batch)
+        if cut.stages[pipeline_rank].shares:
+            busy = _busiest_replica(durations, plan, pipeline_rank, compute[pipeline_rank])
         found.append(Load("stage", pipeline_rank, busy))
     for number in filter(cut.crosses, range(len(cut.stages) - 1)):
-        replicas_of = (every[cut.pipeline_rank_of(stage)] for stage in (number, number + 1))
-        channels = lcm(*replicas_of) * plan.num_pipelines
+        channels = _channels(shape, number) * plan.num_pipelines
         ranks = shape.rank_of(number, 0), shape.rank_of(number + 1, 0)
         message = Message(Flow.ACTIVATION, number, 0)
         found.append(Load("cut", number, durations.transfer(message, *ranks) / channels))
     return (*found, *_hosts(durations, plan))
+
+
+def _busiest_replica(durations: PlanDurations, plan: Plan, number: int, compute: float) -> float:
+    """Seconds per microbatch of the replica of stage `number` that its share keeps busy longest."""
+    stage, cluster = plan.partition.stages[number], durations.cluster
+    update = durations.update[number] / plan.batch
+    return max(
+        (compute * part + update) * durations.pace(number) / cluster.at(device).speed
+        for device, part in zip(stage.devices, stage.parts, strict=True)
+    )
+
+
+def _channels(shape: Shape, number: int) -> float:
+    """Microbatches of which one goes over the channel behind stage `number` that takes the
+    first."""
+    here, there = (shape.rounds[shape.pipeline_rank_of(s)] for s in (number, number + 1))
+    turns = lcm(here, there)
+    if not shape.shares:
+        return turns
+    one, other = (np.array(shape.patterns[s]) for s in (number, number + 1))
+    every = np.arange(turns)
+    taken = (one[every % here] == one[0]) & (other[every % there] == other[0])
+    return turns / int(taken.sum())
 
 
 def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
@@ -65,9 +91,11 @@ def _hosts(durations: PlanDurations, plan: Plan) -> Iterator[Load]:
     seconds = dict.fromkeys(cores.hosts, 0.0)
     for number, stage in enumerate(cut.stages):
         replicas = len(stage.devices)
-        each = compute[number] / replicas + durations.update[number] / max(replicas, plan.batch)
-        for device in stage.devices:
-            seconds[cluster.host_of(device)] += each / durations.faster(device, number)
+        update = durations.update[number] / max(replicas, plan.batch)
+        each = compute[number] / replicas + update
+        for device, part in zip(stage.devices, stage.parts, strict=True):
+            own = compute[number] * part + update if stage.shares else each
+            seconds[cluster.host_of(device)] += own / durations.faster(device, number)
     for host, busy in seconds.items():
         yield Load("host", host, busy / cores.each)
 
@@ -121,14 +149,27 @@ def drained(durations: PlanDurations, plan: Plan) -> float:
     backwards = durations.backward_input if is_split else durations.backward
     ways = zip(durations.forward, backwards, faster, strict=True)
     there, longest = 0.0, 0.0
-    for stage, (forward, backward, speed) in zip(plan.partition.stages, ways, strict=True):
+    for number, (forward, backward, speed) in enumerate(ways):
+        stage = plan.partition.stages[number]
         again = forward if plan.recompute else 0.0
-        share = -(-plan.batch // stage.replicas)
-        longest = max(longest, there + share * (forward + backward + again) / speed)
+        share = -(-plan.batch // stage.replicas) / speed
+        if stage.shares:
+            share = _most_of_a_batch(durations, plan, number)
+        longest = max(longest, there + share * (forward + backward + again))
         there += (forward + backward) / speed
     group = tuple(range(plan.partition.replicas[0]))
     update = durations.update[0] / faster[0] + durations.exposed(0, group)
     return (longest + update) / (plan.batch * plan.num_pipelines)
+
+
+def _most_of_a_batch(durations: PlanDurations, plan: Plan, number: int) -> float:
+    """Microbatches of the slowest device of stage `number` that take as long as what its replicas
+    have of a batch."""
+    stage, cluster = plan.partition.stages[number], durations.cluster
+    return max(
+        int(plan.batch * part) * durations.pace(number) / cluster.at(device).speed
+        for device, part in zip(stage.devices, stage.parts, strict=True)
+    )
 
 
 WAITING = "Waiting adds"

@@ -16,6 +16,7 @@ from backend.planning.heads import heads
 from backend.planning.linear_partition import DEEPEST
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit
 from backend.planning.savings import Savings
+from backend.planning.sharing_out import shared_out
 from backend.planning.work import SearchWork, WorkSpent
 from backend.prediction.memory_constrained import (
     memory_constrained_partition,
@@ -43,7 +44,15 @@ def every_plan(question: Question, work: SearchWork | None = None) -> Iterator[P
     assumption). A share of the `work` that is left may go into finding partitions.
     """
     work = work or question.work("best")
-    return filter(question.admits, _every_plan(question, work.part(PARTITIONS)))
+    every = _every_plan(question, work.part(PARTITIONS))
+    return filter(question.admits, chain.from_iterable(shared_too(question, p) for p in every))
+
+
+def shared_too(question: Question, plan: Plan) -> Iterator[Plan]:
+    """A plan, and the same with shares where its stages mix devices of unequal speed."""
+    yield plan
+    if (other := shared_out(plan, question.cluster)) != plan:
+        yield other
 
 
 def _every_plan(question: Question, work: SearchWork) -> Iterator[Plan]:
@@ -104,11 +113,18 @@ def variations(question: Question, plan: Plan) -> Iterator[Plan]:
     save memory; none of several pipelines on the same devices."""
     if plan.num_pipelines > 1:
         return
+    for other in _variations(question, plan):
+        yield from shared_too(question, other)
+
+
+def _variations(question: Question, plan: Plan) -> Iterator[Plan]:
+    partition = plan.partition.sharing(())
+    plan = replace(plan, partition=partition)
     least = Savings(plan.recompute, plan.shard_state)
     for split, name in product(SPLITS, question.schedules):
-        rule, chunks = schedule_named(name), plan.partition.chunks
-        if rule.chunked == (chunks > 1) and rule.placement_of(chunks) is plan.partition.placement:
-            yield from map(least.of, _plans(question, plan.partition, name, split))
+        rule, chunks = schedule_named(name), partition.chunks
+        if rule.chunked == (chunks > 1) and rule.placement_of(chunks) is partition.placement:
+            yield from map(least.of, _plans(question, partition, name, split))
     yield from halved(plan)
     yield from doubled(plan)
     for savings in question.savings:

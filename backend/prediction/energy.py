@@ -35,8 +35,12 @@ def energy(found: Prediction, cluster: Cluster, timed_on: str = "") -> Energy | 
     microbatches = samples / found.plan.microbatch
     busy: defaultdict[int, float] = defaultdict(float)
     for stage, compute in zip(found.plan.partition.stages, found.stage_seconds, strict=True):
-        for number in stage.devices:
-            busy[number] += microbatches * compute / stage.replicas
+        slowest = min(cluster.at(number).speed for number in stage.devices)
+        for number, part in zip(stage.devices, stage.parts, strict=True):
+            own = compute / stage.replicas
+            if stage.shares:
+                own = compute * part * slowest / cluster.at(number).speed
+            busy[number] += microbatches * own
     joules, is_most = 0.0, False
     for number, computing in busy.items():
         device, working = cluster.at(number), min(seconds, computing)

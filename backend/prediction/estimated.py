@@ -8,7 +8,8 @@ import numpy as np
 
 from backend.pipeline.actions import Flow, Message
 from backend.pipeline.schedules.catalog import schedule
-from backend.pipeline.shape import Shape
+from backend.pipeline.schedules.schedule import Schedule
+from backend.pipeline.shape import RankCoordinates, Shape
 from backend.planning.plan import Plan
 from backend.prediction.bottleneck import busiest, drained
 from backend.prediction.durations import PlanDurations
@@ -30,7 +31,7 @@ def estimated(
     at = [shape.coordinates[shape.group_of(n)[0]] for n in range(shape.pipeline_size)]
     worst = max(busiest(durations, plan, shape), drained(durations, plan))
     worst = max(worst, _on_shared_links(durations, plan, shape))
-    worst = max(worst, _under_way(durations, plan, shape, [rule.in_flight(each) for each in at]))
+    worst = max(worst, _under_way(durations, plan, shape, [_held(rule, each) for each in at]))
     seconds = plan.batch * worst
     computed = tuple(map(sum, zip(durations.forward, durations.backward, strict=True)))
     versions = tuple(rule.live(at[shape.pipeline_rank_of(n)]) for n in range(shape.num_stages))
@@ -56,6 +57,14 @@ def estimated(
     )
 
 
+def _held(rule: Schedule, at: RankCoordinates) -> int:
+    """Microbatches in flight on all replicas at the pipeline rank of `at`."""
+    if not at.shares_here:
+        return max(1, rule.in_flight(at)) * at.replicas_here
+    group = at.shape.group_of(at.pipeline_rank)
+    return sum(max(1, rule.in_flight(at.shape.coordinates[rank])) for rank in group)
+
+
 def _on_shared_links(durations: PlanDurations, plan: Plan, shape: Shape) -> float:
     """Seconds per microbatch of the busiest link out of a machine or into one (`ClusterLinks`)."""
     cluster, stages = durations.cluster, plan.partition.stages
@@ -63,9 +72,12 @@ def _on_shared_links(durations: PlanDurations, plan: Plan, shape: Shape) -> floa
     out = [np.zeros(cluster.num_devices // size) for size in sizes]
     into = [np.zeros(cluster.num_devices // size) for size in sizes]
     for number, (here, there) in enumerate(pairwise(stages)):
-        turns = np.arange(min(lcm(here.replicas, there.replicas), MOST_TURNS))
-        source = np.array(here.devices)[turns % here.replicas]
-        target = np.array(there.devices)[turns % there.replicas]
+        turns = np.arange(min(lcm(*shape.rounds[number : number + 2]), MOST_TURNS))
+        takers = (np.array(shape.patterns[each]) for each in (number, number + 1))
+        source, target = (
+            np.array(stage.devices)[own[turns % len(own)]]
+            for stage, own in zip((here, there), takers, strict=True)
+        )
         ways = [(source, target, durations.message_bytes(Message(Flow.ACTIVATION, number, 0)))]
         if not durations.one_way[number]:
             back = durations.message_bytes(Message(Flow.GRADIENT, number + 1, 0))
@@ -117,6 +129,6 @@ def _under_way(durations: PlanDurations, plan: Plan, shape: Shape, in_flight: li
     longest, behind = 0.0, 0.0
     for number in reversed(range(len(cut.stages))):
         behind += computed[number] + (ways[number] if number < len(ways) else 0.0)
-        most = max(1, in_flight[number]) * cut.replicas[number]
+        most = in_flight[number]
         longest = max(longest, behind / most)
     return longest

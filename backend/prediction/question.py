@@ -13,7 +13,7 @@ from backend.pipeline.schedules.catalog import executable_schedules
 from backend.pipeline.schedules.catalog import schedule as schedule_named
 from backend.pipeline.schedules.double_buffered import DOUBLE_BUFFERED
 from backend.pipeline.schedules.pipedream import PIPEDREAM
-from backend.pipeline.shape import MOST_RUN_AHEAD
+from backend.pipeline.shape_checks import MOST_RUN_AHEAD
 from backend.planning.catalog import PLANNERS, SEARCHES
 from backend.planning.optimizers import optimizer_named
 from backend.planning.plan import Partition, Plan, PlanDoesNotFit

@@ -27,7 +27,7 @@ longer rounds is hard to train with, and to simulate."""
 def microbatch_unit(plan: Plan) -> int:
     """The fewest microbatches of a segment: whole batches for every pipeline, shared evenly by all
     replicas. Raises `InvalidInput` where these are more than any prediction simulates."""
-    unit = plan.num_pipelines * lcm(plan.batch, *plan.partition.replicas)
+    unit = plan.num_pipelines * lcm(plan.batch, *plan.partition.rounds)
     if unit > MOST_MICROBATCHES:
         raise InvalidInput(
             f"replicas {plan.partition.label} and batches of {plan.batch} come round together "

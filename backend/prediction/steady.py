@@ -77,7 +77,11 @@ def forwards(plan: Plan, whole: Shape) -> int:
     """Those of the shortest segment that is simulated, or as many as take as long as ordering it,
     where replicas share batches unevenly: each has an order of its own."""
     shortest = lengths(whole, microbatch_unit(plan), drains(plan.schedule))[0]
-    orders = [r for r in whole.replicas if schedule(plan.schedule).batched and whole.batch % r]
+    orders = [
+        count
+        for rank, count in enumerate(whole.replicas)
+        if whole.shares_at(rank) or (schedule(plan.schedule).batched and whole.batch % count)
+    ]
     ordering = sum(orders) * whole.num_pipelines * shortest // (whole.batch * ORDERED)
     return max(shortest * whole.num_stages, ordering)
 

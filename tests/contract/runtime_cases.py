@@ -96,6 +96,7 @@ class Case:
     sharded: bool = False
     run_ahead: int = 0
     codec: str = ""
+    shares: tuple[tuple[int, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -106,6 +107,9 @@ class Case:
         more += [f"batch{self.batch}"] * (self.batch != BATCH) + [self.last] * self.is_kept
         more += [self.state] * self.is_rounded + ["sharded"] * self.sharded
         more += [f"ahead{self.run_ahead}"] * (self.run_ahead > 0) + [self.codec] * bool(self.codec)
+        more += ["shares" + "-".join(".".join(map(str, own)) for own in self.shares)] * bool(
+            self.shares
+        )
         parts = [self.model, self.schedule, self.optimizer, shape, *more, self.extra]
         return "-".join(part for part in parts if part)
 
@@ -153,7 +157,9 @@ class Case:
     @property
     def unit(self) -> int:
         """Microbatches of a round, which the replicas and pipelines share evenly."""
-        return self.num_pipelines * lcm(*self.replicas, self.updated)
+        every = self.shares or ((),) * len(self.replicas)
+        rounds = [sum(own) or count for own, count in zip(every, self.replicas, strict=True)]
+        return self.num_pipelines * lcm(*rounds, self.updated)
 
     @property
     def sizes(self) -> list[int]:
@@ -183,7 +189,11 @@ class Case:
         placement = SCHEDULES[self.schedule].placement_of(self.chunks)
         size = len(self.replicas)
         stages = tuple(
-            Stage(*cut, devices[int(holder(placement, number, size))])
+            Stage(
+                *cut,
+                devices[int(holder(placement, number, size))],
+                self.shares[number] if self.shares else (),
+            )
             for number, cut in enumerate(bounds)
         )
         plan = Plan(
@@ -323,6 +333,11 @@ def _further() -> Iterator[Case]:
         yield Case("chain", schedule, "adamw", (2, 2), 2, batch=8, sharded=True)
         yield Case("chain", schedule, "momentum", (1, 1), 2, batch=6, codec="int8")
         yield Case("chain", schedule, "adam", (1, 1), 2, batch=6, codec="top10")
+    unequal = {"batch": 6, "shares": ((2, 1), ())}
+    yield Case("residual", "1f1b-flush", "adam", (2, 1), **unequal, extra="clip", last="keep")
+    yield Case("noisy", "zb-h1", "adamw", (2, 1), **unequal, sharded=True)
+    yield Case("chain", "gpipe", "momentum", (1, 3), recompute=True, shares=((), (1, 1, 2)))
+    yield Case("chain", "2bw", "adam", (2, 1), **unequal)
     yield Case("chain", "pipedream", "adam", (2, 1), run_ahead=1)
     yield Case("chain", "pipedream-vertical-sync", "momentum", (1, 1, 1), run_ahead=1)
     yield Case("residual", "2bw", "adam", (1, 1), run_ahead=2)

@@ -219,13 +219,14 @@ class _TrainingRun:
         the first evaluates."""
         if self.data.held_out is None:
             return {}
-        cutting = replace(self.cutting, unit=math.lcm(*self.shape.replicas))
+        cutting = replace(self.cutting, unit=math.lcm(*self.shape.rounds))
         epoch = Epoch.in_order(self.data.held_out, cutting)
         shape = Shape(
             self.shape.replicas,
             len(epoch.groups),
             chunks=self.shape.chunks,
             placement=self.shape.placement,
+            shares=self.shape.shares,
         )
         program = evaluation_program(shape, self.rank.coordinates.rank)
         recorder = self._recorder()

@@ -6,8 +6,8 @@
     ...
 
 The tokens are those of `backend.pipeline.notation`. The shape may also say advance=, pipelines=,
-run-ahead=, recompute=1, one-way=0,1 and placement=v. Blank lines and what follows a # are skipped
-when reading.
+run-ahead=, recompute=1, one-way=0,1, placement=v and shares=2:1, (per pipeline rank, nothing for
+equal ones). Blank lines and what follows a # are skipped when reading.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,7 @@ from backend.pipeline.chunk_placement import Placement
 from backend.pipeline.notation import format_action, parse_action
 from backend.pipeline.program import Program
 from backend.pipeline.shape import Shape
+from backend.pipeline.shares import Shares, shares_text
 
 COUNTS = {
     "microbatches": "num_microbatches",
@@ -30,7 +31,7 @@ COUNTS = {
 }
 """How the shape's fields besides the replicas are written."""
 ALWAYS = ("microbatches", "batch", "chunks")
-ONE_WAY, PLACEMENT = "one-way", "placement"
+ONE_WAY, PLACEMENT, SHARES = "one-way", "placement", "shares"
 
 
 def format_program(program: Program) -> str:
@@ -50,6 +51,8 @@ def format_shape(shape: Shape) -> str:
         if name in ALWAYS or getattr(shape, field) != getattr(usual, field)
     ]
     counts += [f"{ONE_WAY}={_listed(shape.one_way)}"] if shape.one_way else []
+    if shape.shares:
+        counts.append(f"{SHARES}={','.join(shares_text(own) for own in shape.shares)}")
     is_usual = shape.placement is usual.placement
     counts += [] if is_usual else [f"{PLACEMENT}={shape.placement}"]
     return " ".join(["shape", f"replicas={_listed(shape.replicas)}", *counts])
@@ -108,18 +111,30 @@ def _parse_shape(number: int, line: str) -> Shape:
         replicas = _numbers(named.pop("replicas"))
         one_way = _numbers(named.pop(ONE_WAY)) if ONE_WAY in named else ()
         placement = Placement(named.pop(PLACEMENT, Placement.ROUND_ROBIN))
+        shares = tuple(map(_shares, named.pop(SHARES).split(","))) if SHARES in named else ()
         counts = {COUNTS[name]: int(value) for name, value in named.items()}
     except (ValueError, KeyError):
         raise InvalidInput(f"line {number}: {line!r} is not a shape") from None
     try:
         recompute = bool(counts.pop("recompute", 0))
-        return Shape(replicas, recompute=recompute, one_way=one_way, placement=placement, **counts)
+        return Shape(
+            replicas,
+            recompute=recompute,
+            one_way=one_way,
+            placement=placement,
+            shares=shares,
+            **counts,
+        )
     except InvalidInput as fault:
         raise InvalidInput(f"line {number}: {fault}") from None
 
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(",")))
+
+
+def _shares(text: str) -> Shares:
+    return tuple(map(int, text.split(":"))) if text else ()
 
 
 def _parse_rank(rank: int, number: int, line: str) -> Iterator[Action]:

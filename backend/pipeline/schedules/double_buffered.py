@@ -32,6 +32,14 @@ def long_batches(shape: Shape) -> None:
     """A rank must get at least as much of a batch as it runs ahead; on a straight pipeline
     this is m >= p (PipeDream-2BW, section 3.1), and m >= p + a (p-1) where it runs a further ahead
     per hop (ours): then weights are one update late and two versions alive whatever a is."""
+    for rank in shape.coordinates if shape.shares else ():
+        fewest, needed = min(map(len, rank.batches)), warm_up(rank)
+        if fewest < needed:
+            raise InvalidInput(
+                f"2bw updates every {shape.batch} microbatches, of which rank {rank.rank} takes "
+                f"{fewest} by its share, but it runs {needed} ahead",
+                advice="Use larger batches, fewer devices, or a schedule that flushes.",
+            )
     for pipeline_rank in range(shape.pipeline_size):
         needed = ahead_of(shape.replicas, pipeline_rank, shape.run_ahead)
         if shape.batch < needed:

@@ -38,9 +38,10 @@ def orders(rule: Schedule, shape: Shape) -> Order:
             parts[coordinates.rank] = _batches(rule.batch_order, coordinates)
         else:
             is_even = not rule.batched or shape.batch % coordinates.replicas_here == 0
-            alike[coordinates.replicas_here, -1 if is_even else coordinates.replica].append(
-                coordinates
-            )
+            own = -1 if is_even else coordinates.replica
+            if coordinates.shares_here:
+                own = -2 - coordinates.rank
+            alike[coordinates.replicas_here, own].append(coordinates)
     for ranks in alike.values():
         found = _played(rule, ranks)
         parts |= {coordinates.rank: part for coordinates, part in zip(ranks, found, strict=True)}
@@ -99,6 +100,8 @@ def _sizes(rule: Schedule, coordinates: RankCoordinates) -> Ints:
     shape, here = coordinates.shape, coordinates.replicas_here
     if not rule.batched:
         return np.ones(coordinates.segment_here, np.int64)
+    if coordinates.shares_here:
+        return np.array(list(map(len, coordinates.batches)))
     ends = np.arange(0, shape.microbatches_per_pipeline + 1, shape.batch)
     return np.diff((ends - coordinates.replica + here - 1) // here)
 

@@ -9,6 +9,7 @@ from backend.pipeline.chunk_placement import V_CHUNKS, Placement
 from backend.pipeline.schedules.batch_order import BatchOrder, columns_at
 from backend.pipeline.schedules.depth import Depth
 from backend.pipeline.shape import RankCoordinates, Shape
+from backend.pipeline.shares import Shares
 from backend.pipeline.versions import Policy, newest
 
 Order = Callable[[RankCoordinates, Shape], Iterator[Compute]]
@@ -150,6 +151,22 @@ class Schedule:
                 advice="Run ahead by 0, or use a schedule that never drains, such as 'pipedream'.",
             )
 
+    @property
+    def takes_shares(self) -> bool:
+        """Whether replicas may take unequal shares: where a whole batch makes one update, it is
+        the same sum whoever computed it."""
+        return self.batched
+
+    def check_shares(self, shares: tuple[Shares, ...]) -> None:
+        """Raises `InvalidInput` where replicas have shares and it takes none."""
+        if any(shares) and not self.takes_shares:
+            raise InvalidInput(
+                f"schedule {self.name!r} updates after a microbatch of each replica, and unequal "
+                "shares have no such rounds",
+                advice="Use equal shares, or a schedule that updates by batches, such as "
+                "'1f1b-flush' or '2bw'.",
+            )
+
     def check_chunks(self, chunks: int) -> None:
         """Raises `InvalidInput` where so many on each rank cannot lie as it wants them."""
         if self.is_v and chunks != V_CHUNKS:
@@ -178,4 +195,5 @@ class Schedule:
                 advice="Use one pipeline, or a schedule that flushes, such as 'afp'.",
             )
         self.check_run_ahead(shape.run_ahead)
+        self.check_shares(shape.shares)
         self.admits(shape)

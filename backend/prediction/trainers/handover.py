@@ -88,6 +88,11 @@ def handover(profile: Profile, plan: Plan) -> Handover:
         raise InvalidInput(
             "the plan has one stage: there is no pipeline to hand on", "Use data parallelism there."
         )
+    if cut.shares:
+        raise InvalidInput(
+            f"replicas take unequal shares ({cut.label}), and other trainers share evenly",
+            "Plan by hand with equal shares: --cut.",
+        )
     if len(set(cut.replicas)) > 1:
         raise InvalidInput(
             f"the stages have unequal numbers of replicas ({cut.label}), and other trainers copy "

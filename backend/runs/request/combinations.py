@@ -43,7 +43,7 @@ def _check_schedule(spec: TrainSpec) -> None:
             "Switch recomputation off, or use a schedule that keeps versions.",
         )
     batch = plan.batch if member.batched else 1
-    unit = plan.num_pipelines * lcm(*plan.partition.replicas, batch)
+    unit = plan.num_pipelines * lcm(*plan.partition.rounds, batch)
     member.check(plan.shape(unit, batch))
 
 

@@ -70,7 +70,7 @@ class Checkpoints:
         self._num_files = shape.num_pipelines * shape.chunks * per_chunk
         self._copy_of, self._marks_of, self._spec, self._shape = copy_of, marks_of, spec, shape
         self._folder, self._reporter = folder, reporter
-        own = round_size(shape.replicas, shape.batch, shape.num_pipelines)
+        own = round_size(shape.rounds, shape.batch, shape.num_pipelines)
         self._unit = math.lcm(own, spec.round)
         flushes = schedule(spec.plan.schedule).flushes and shape.num_pipelines == 1
         self._can_rescue = flushes and max(shape.replicas) > 1 and not sharded

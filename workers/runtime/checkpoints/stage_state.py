@@ -81,7 +81,7 @@ def resume(
     pipelines and in whichever precision its state was kept; the microbatches of `epoch` that are
     done. Of its `samples` those that fill no whole round of this plan are trained on again. `shape`
     is that of a whole epoch. Raises `CheckpointDoesNotFit`."""
-    unit = round_size(shape.replicas, shape.batch, shape.num_pipelines)
+    unit = round_size(shape.rounds, shape.batch, shape.num_pipelines)
     first = min(samples // (spec.plan.microbatch * unit) * unit, shape.num_microbatches)
     per_epoch = len(schedule(spec.plan.schedule).updates(rank.coordinates))
     updates = round(per_epoch * (epoch + first / shape.num_microbatches))

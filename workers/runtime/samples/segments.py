@@ -11,9 +11,9 @@ from workers.data.cutting import Cutting
 from workers.data.split import DataSet
 
 
-def round_size(replicas: Sequence[int], batch: int, num_pipelines: int) -> int:
-    """Microbatches that replicas, pipelines and batches share evenly."""
-    return num_pipelines * math.lcm(*replicas, batch)
+def round_size(rounds: Sequence[int], batch: int, num_pipelines: int) -> int:
+    """Microbatches that the rounds of replicas, pipelines and batches share evenly."""
+    return num_pipelines * math.lcm(*rounds, batch)
 
 
 def is_counted(every: int, before: int, after: int) -> bool:
@@ -41,14 +41,14 @@ def num_updates(shape: Shape, epoch: int, done: int) -> int:
 
 
 def _unit(shape: Shape) -> int:
-    return round_size(shape.replicas, shape.batch, shape.num_pipelines)
+    return round_size(shape.rounds, shape.batch, shape.num_pipelines)
 
 
 def cutting_of(spec: TrainSpec) -> Cutting:
     """The microbatches that a run's plan trains on. A fallback's epochs are as long as those of the
     plan that it stands in for."""
     plan = spec.plan
-    own = round_size(plan.partition.replicas, _batch(spec), plan.num_pipelines)
+    own = round_size(plan.partition.rounds, _batch(spec), plan.num_pipelines)
     unit = math.lcm(own, spec.round)
     return Cutting(plan.microbatch, unit, spec.data.last == "keep", spec.data.buckets)
 
