@@ -68,7 +68,8 @@ def _read_places(
 def cut_of(
     stops: Sequence[int], replicas: Sequence[int], base: Partition, num_devices: int
 ) -> Partition:
-    """Stages that stop there, with so many replicas each. Raises `InvalidInput`."""
+    """Stages that stop there, with so many replicas each; with the devices and shares of `base`
+    while the replicas are the same. Raises `InvalidInput`."""
     if len(stops) != len(replicas):
         raise InvalidInput(
             f"{len(stops)} stages have {len(replicas)} numbers of replicas", "Give one each."
@@ -91,7 +92,8 @@ def _assigned(
     if 0 in counts:
         raise InvalidInput("a stage has 0 replicas", "Each stage needs a device of its own.")
     if tuple(counts) == base.replicas:
-        return _partition(stops, [stage.devices for stage in base.stages], base)
+        cut = _partition(stops, [stage.devices for stage in base.stages], base)
+        return cut.sharing(base.shares)
     return _partition(stops, _in_order(counts), base)
 
 

@@ -10,7 +10,7 @@ from backend.pipeline.exchange.text import format_program, parse_program
 from backend.pipeline.lower import lower
 from backend.pipeline.schedules.catalog import schedule
 from backend.pipeline.shape import Shape
-from backend.planning.cuts import read_cut, write_cut
+from backend.planning.cuts import cut_of, read_cut, write_cut
 from backend.planning.plan import Partition, Plan, Stage
 from backend.planning.sharing_out import shared_out
 from backend.prediction.answer import rank
@@ -75,6 +75,8 @@ def test_a_cut_names_its_shares():
     assert read_cut(write_cut(cut), base, 3) == cut
     assert read_cut("2x2-4x1", cut, 3) == base
     assert (cut.label, base.label) == ("2(2:1)-1", "2-1")
+    assert cut_of((3, 4), (2, 1), cut, 3).shares == ((2, 1), ())
+    assert cut_of((3, 4), (1, 1), cut, 3).shares == ()
     with pytest.raises(InvalidInput, match="shares 2:0 are not those of the 2 replicas"):
         read_cut("2x2~2.0-4x1", base, 3)
 
