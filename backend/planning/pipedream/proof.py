@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
@@ -66,7 +67,8 @@ def proved(space: PlanSpace, best: Optimum) -> Optimum:
     """`best` or a faster plan of `space`, with a lower bound of all of them, that of `best` or a
     higher one. Ends early where the work is spent."""
     low, high = best.lower_bound, best.seconds
-    is_first = is_alone = isinstance(space.ideals, Ideals)
+    is_alone = isinstance(space.ideals, Ideals)
+    asked = best.seconds if not is_alone else inf
     close = CLOSE_BOUND if is_alone or space.memory is None else CLOSE_CELLS
     try:
         while high > low * (1 + 4 * ROUNDING):
@@ -74,14 +76,15 @@ def proved(space: PlanSpace, best: Optimum) -> Optimum:
             if high <= low * (1 + close) and not near:
                 break
             below = best.seconds * (1 - 3 * ROUNDING)
-            limit = below if is_first or near else low + (high - low) / 2
-            is_first = False
+            is_new = is_alone and best.seconds <= high and best.seconds < asked  # often the best
+            limit = below if is_new or near else low + (high - low) / 2
+            asked = best.seconds if is_new else asked
             found = _within(space, limit)
             if found is None:
                 low = max(low, limit)
             else:
-                high = min(high, limit)
                 best = _placed(space, found, best)
+                high = min(high, limit, best.seconds)
             if near:
                 break
     except WorkSpent:
