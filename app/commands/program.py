@@ -14,10 +14,12 @@ from app.terminal import out, print_json, print_table
 from backend.errors import InvalidInput
 from backend.pipeline.bubbles import bubble
 from backend.pipeline.exchange.forms import form_named, read_any
+from backend.pipeline.exchange.torch_csv import write_csv
 from backend.pipeline.program import Program
 from backend.pipeline.simulate import simulate
 from backend.pipeline.verify import verify
 from backend.prediction.programs import Imported, examined, exported
+from backend.prediction.synthesised import Synthesised, synthesised
 from backend.prediction.trainers.forms import PLAN_FORMS, TRAINERS, plan_form
 from backend.prediction.uniform import UniformDurations, simulate_uniform, uniform_shape
 
@@ -122,6 +124,50 @@ def import_program(
         _print(found)
     if found.faults:
         raise typer.Exit(1)
+
+
+@app.command("synthesise")
+def synthesise_program(
+    plan: Annotated[int, typer.Option(help="Id of a kept plan, with its costs.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the order as torch's CSV.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find an order of actions for a plan's own seconds, messages and memory, and print what it
+    gains over the fastest schedule of the catalog that holds no more microbatches on any stage.
+
+    The plan is one straight pipeline under a schedule with a flush.
+
+    Examples:
+
+        stageflow program synthesise --plan 1
+
+        stageflow program synthesise --plan 1 -o order.csv
+    """
+    backend = connect()
+    kept = backend.plans.get(plan)
+    profile = backend.profiles.get(kept.profile_id).profile
+    found = synthesised(profile, kept.cluster, kept.plan)
+    if output:
+        write(output, write_csv(found.found.program).encode())
+    told = _gains(found)
+    if as_json:
+        print_json(told)
+    else:
+        print_table("", ["", ""], [(name, str(value)) for name, value in told.items()])
+
+
+def _gains(found: Synthesised) -> dict[str, object]:
+    return {
+        "schedule": found.found.name,
+        "seconds": found.found.seconds,
+        "best_of_catalog": found.best.name,
+        "best_seconds": found.best.seconds,
+        "times_as_fast": found.gain,
+        "idle_seconds_saved": found.idle_saved,
+        "most_held": found.most_held,
+    }
 
 
 def _uniform(program: Program, durations: UniformDurations) -> Imported:

@@ -48,6 +48,7 @@ def arguments(place: Place) -> dict[str, list[str]]:
         "profiles label": [profile, "--note", "ours"],
         "profiles delete": [profile, "--yes"],
         "program export": ["--plan", plan],
+        "program synthesise": ["--plan", plan],
         "program import": [str(ROOT / "tests" / "api" / "two_ranks.txt"), "--profile", profile],
         "trace profile": [str(TRACES / "step.json"), "--batch", "32", "--model", "vgg_digits"],
         "trace compare": [*(str(TRACES / f"rank{n}.json") for n in range(2)), "--plan", plan],

@@ -1,12 +1,16 @@
 """`stageflow program`: every form out and in, faults as sentences and exit code 1."""
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from backend.prediction.predict import predict
 from backend.profiles.document import write_profile
 from backend.profiles.profile import Layer, ModelGraph, Profile
+from tests.app import seed
 
 
 @pytest.fixture
@@ -53,3 +57,23 @@ def test_a_schedule_has_no_layers_for_another_trainer(stageflow):
     said = stageflow("program", "export", "--format", "megatron")
     assert said.code == 1
     assert "Give a kept plan: --plan 1." in said.err
+
+
+def test_an_order_is_found_for_a_plan(
+    stageflow, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv("STAGEFLOW_HOME", str(home))
+    with closing(seed.fresh()) as backend:
+        other = backend.plans.get(seed.everything(backend).plan)
+        profile = backend.profiles.get(other.profile_id).profile
+        split = replace(other.plan, schedule="zb-h1", batch=4)
+        found = predict(profile, other.cluster, split)
+        kept = backend.plans.save(other.profile_id, other.cluster, found)
+    file = tmp_path / "order.csv"
+    asked = ("program", "synthesise", "--plan")
+    told = stageflow(*asked, str(kept.id), "-o", str(file), "--json").json
+    assert told["times_as_fast"] >= 1.0
+    assert told["times_as_fast"] == pytest.approx(told["best_seconds"] / told["seconds"])
+    assert stageflow("program", "import", str(file), "--json").json["faults"] == []
+    said = stageflow(*asked, str(other.id))
+    assert (said.code, "is not one straight pipeline with a flush" in said.err) == (1, True)

@@ -1,0 +1,78 @@
+"""An order improved by moves: one compute of one stage goes to another place in its order."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from backend.pipeline.synthesis.costs import Sequences, StageCosts, finish
+from backend.pipeline.synthesis.greedy import greedy_orders
+
+
+@dataclass
+class Budget:
+    """Computes that may still be placed on a clock: work is counted, so that the same question
+    has the same answer on every machine."""
+
+    left: int
+
+    def take(self, found: Sequences) -> bool:
+        """Whether there is work left to time `found`, which it then costs."""
+        self.left -= sum(map(len, found))
+        return self.left >= 0
+
+
+def synthesise(
+    costs: StageCosts, microbatches: int, work: int, known: Iterable[Sequences] = ()
+) -> Sequences:
+    """The fastest order found for `microbatches` from 1 on within `work` computes: the `known` ones
+    that stages may hold and the greedy ones, the fastest first, each improved until no move helps.
+    """
+    starts = {each: finish(costs, each) for each in (*known, *greedy_orders(costs, microbatches))}
+    fits = {each: end for each, end in starts.items() if _fits(costs, each)}
+    budget = Budget(work)
+    found = [
+        _improved(costs, each, fits[each], budget) for each in sorted(fits, key=fits.__getitem__)
+    ]
+    return min(found)[1]
+
+
+def _fits(costs: StageCosts, found: Sequences) -> bool:
+    return all(map(is_held, found, costs.most_held))
+
+
+def is_held(own: str, most: int) -> bool:
+    """Whether each compute of a stage comes after what it needs there, and it holds at most
+    `most` forwards."""
+    done = {"F": 0, "I": 0, "W": 0}
+    for kind in own:
+        done[kind] += 1
+        if not done["W"] <= done["I"] <= done["F"] <= done["W"] + most:
+            return False
+    return True
+
+
+def _improved(
+    costs: StageCosts, found: Sequences, end: float, budget: Budget
+) -> tuple[float, Sequences]:
+    """The end and the order from which no move leads to an earlier one, or work has run out."""
+    least = end
+    while True:
+        for moved in _moves(costs, found):
+            if not budget.take(moved):
+                return least, found
+            if (now := finish(costs, moved)) < least * (1 - 1e-12):
+                least, found = now, moved
+                break
+        else:
+            return least, found
+
+
+def _moves(costs: StageCosts, found: Sequences) -> Iterator[Sequences]:
+    for stage, own in enumerate(found):
+        seen = {own}
+        for source in range(len(own)):
+            rest = own[:source] + own[source + 1 :]
+            for to in range(len(own)):
+                moved = rest[:to] + own[source] + rest[to:]
+                if moved not in seen and is_held(moved, costs.most_held[stage]):
+                    seen.add(moved)
+                    yield (*found[:stage], moved, *found[stage + 1 :])

@@ -1,0 +1,59 @@
+"""Orders found for seconds: what they hold, and the fastest of all tiny ones."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from backend.pipeline.synthesis.costs import StageCosts, finish
+from backend.pipeline.synthesis.greedy import greedy_orders
+from backend.pipeline.synthesis.improve import is_held, synthesise
+from tests.oracles.every_order import earliest_end
+
+SECONDS = st.integers(0, 9).map(float)
+
+
+@st.composite
+def costs(draw: st.DrawFn) -> StageCosts:
+    size = draw(st.integers(1, 4))
+    each = st.tuples(*[SECONDS] * size)
+    hops = st.tuples(*[SECONDS] * (size - 1))
+    held = st.tuples(*[st.integers(1, 6)] * size)
+    return StageCosts(*(draw(each) for _ in range(3)), draw(hops), draw(hops), draw(held))
+
+
+@settings(max_examples=40, deadline=None)
+@given(costs(), st.integers(1, 6))
+def test_what_is_found_is_whole_held_and_not_slower_than_what_it_began_with(given_costs, count):
+    found = synthesise(given_costs, count, work=3000)
+    assert all({own.count(kind) for kind in "FIW"} == {count} for own in found)
+    assert all(map(is_held, found, given_costs.most_held))
+    begun = min(finish(given_costs, order) for order in greedy_orders(given_costs, count))
+    assert finish(given_costs, found) <= begun
+    assert synthesise(given_costs, count, work=3000) == found
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 4), (2, 2), (2, 3), (3, 2)])
+def test_tiny_ones_are_the_fastest_of_all_orders(size: int, count: int):
+    dealt = random.Random(size * 10 + count)
+    for _ in range(4):
+        each = [tuple(float(dealt.randint(1, 9)) for _ in range(size)) for _ in range(3)]
+        hops = [tuple(float(dealt.randint(0, 9)) for _ in range(size - 1)) for _ in range(2)]
+        held = tuple(dealt.randint(1, count) for _ in range(size))
+        asked = StageCosts(*each, *hops, held)
+        found = synthesise(asked, count, work=200_000)
+        assert finish(asked, found) == pytest.approx(earliest_end(asked, count))
+
+
+def test_equal_stages_with_room_wait_for_their_first_forward_alone():
+    ones = (1.0,) * 4
+    asked = StageCosts(ones, ones, ones, (0.0,) * 3, (0.0,) * 3, (7,) * 4)
+    assert finish(asked, synthesise(asked, 8, work=0)) == 3 * 8 + 3
+
+
+def test_stages_that_wait_for_each_other_never_end():
+    one = (1.0, 1.0)
+    asked = StageCosts(one, one, one, (0.0,), (0.0,), (2, 2))
+    assert finish(asked, ("FIW", "FIW")) < float("inf")
+    assert finish(asked, ("IFW", "FIW")) == float("inf")
