@@ -16,7 +16,10 @@ from backend.planning.plan import Partition, Stage
 
 BY_HAND = "by-hand"
 """Who made a plan whose partition a person has given."""
-ADVICE = 'Write where each stage stops and its replicas, such as "14x3-20x1".'
+ADVICE = (
+    'Write where each stage stops and its replicas, such as "14x3-20x1", and unequal shares of '
+    'replicas behind them, such as "14x2~1.2-20x1".'
+)
 _PART = re.compile(
     r"([0-9]{1,6})(?:x([0-9]{1,5})|@([0-9]{1,5}(?:\.[0-9]{1,5})*))(?:~([0-9]{1,4}(?:\.[0-9]{1,4})*))?"
 )

@@ -67,7 +67,14 @@ FLUSHING = {
     "replicas": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, batch=4),
     "chunks": Plan("t", stages(0, 2, 4, 6, 8, pipeline_size=2), "interleaved", 4, batch=4),
     "pipelines": Plan("t", stages(0, 4, 8), "afp", 4, batch=2, num_pipelines=2, codecs=("int8",)),
-    "sharded": Plan("t", stages(0, 4, 8, replicas=(2, 1)), "1f1b-flush", 4, 4, shard_state=True),
+    "sharded": Plan(
+        "t",
+        stages(0, 4, 8, replicas=(2, 1)).sharing(((1, 3), ())),
+        "1f1b-flush",
+        4,
+        batch=4,
+        shard_state=True,
+    ),
 }
 STASHING = {
     "pipedream": Plan("t", stages(0, 4, 8), "pipedream", 4),
